@@ -1,0 +1,1 @@
+"""Databases and tables in a warehouse."""

@@ -1,0 +1,30 @@
+"""What a user asks for when making a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from paimon_core.types.arrow import fields_from_arrow
+from paimon_core.types.datatype import DataField
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Columns, keys and options of a table to be.
+
+    ``fields`` is an Arrow schema, or Paimon fields whose ids are assigned anew on creation.
+    """
+
+    fields: pa.Schema | Sequence[DataField]
+    primary_keys: Sequence[str] = ()
+    partition_keys: Sequence[str] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+
+    @property
+    def data_fields(self) -> tuple[DataField, ...]:
+        """The columns as Paimon fields."""
+        if isinstance(self.fields, pa.Schema):
+            return fields_from_arrow(self.fields)
+        return tuple(self.fields)

@@ -1,0 +1,60 @@
+"""The schema versions of a table or branch: a directory of small immutable files."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from paimon_core.errors import NotFoundError
+from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.schema.table_schema import TableSchema
+
+PREFIX = "schema-"
+MAX_REMEMBERED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """Schemas under ``<table_root>/schema``; for a branch, ``table_root`` is the branch's directory."""
+
+    io: FileIO
+    table_root: str
+    _known: dict[int, TableSchema] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels without what it remembers."""
+        return Schemas, (self.io, self.table_root)
+
+    def path(self, schema_id: int) -> str:
+        """The file of a version."""
+        return join(self.table_root, "schema", f"{PREFIX}{schema_id}")
+
+    def ids(self) -> list[int]:
+        """Ids of all versions, ascending; empty where there is no table. Costs one listing."""
+        names = (status.name for status in self.io.list(join(self.table_root, "schema")) if not status.is_directory)
+        numbers = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+        return sorted(int(number) for number in numbers if number.isascii() and number.isdigit())
+
+    def latest(self) -> TableSchema | None:
+        """The newest version, or None where there is no table."""
+        ids = self.ids()
+        return self._load(ids[-1]) if ids else None
+
+    def get(self, schema_id: int) -> TableSchema:
+        """A version by id, remembered. Raises NotFoundError naming the file."""
+        known = self._known.get(schema_id)
+        return self._load(schema_id) if known is None else known
+
+    def commit(self, schema: TableSchema) -> bool:
+        """Publish a new version; False if somebody else took its id. Atomic."""
+        return self.io.create_exclusive(self.path(schema.id), schema.to_json())
+
+    def _load(self, schema_id: int) -> TableSchema:
+        path = self.path(schema_id)
+        try:
+            data = self.io.read(path)
+        except FileNotFoundError as missing:
+            raise NotFoundError(f"schema file {path} does not exist") from missing
+        schema = TableSchema.from_json(data, path)
+        if len(self._known) >= MAX_REMEMBERED:
+            self._known.pop(next(iter(self._known)), None)
+        self._known[schema_id] = schema
+        return schema

@@ -1,0 +1,174 @@
+"""One version of a table's schema, as ``schema/schema-<id>`` stores it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError, NotFoundError
+from paimon_core.options.bucket import BUCKET, BUCKET_KEY
+from paimon_core.options.file import FILE_FORMAT
+from paimon_core.options.option import Options
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import field_from_json, field_to_json
+
+CURRENT_VERSION = 3
+_KNOWN_KEYS = {
+    "version", "id", "fields", "highestFieldId", "partitionKeys", "primaryKeys", "options", "comment", "timeMillis",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A stored schema, or one about to be stored. Ids, not names, tie columns of different versions together.
+
+    Without slots, so that what follows from the stored values is computed once and kept.
+    """
+
+    id: int
+    fields: tuple[DataField, ...]
+    highest_field_id: int
+    partition_keys: tuple[str, ...] = ()
+    primary_keys: tuple[str, ...] = ()
+    options: Options = Options({})
+    comment: str | None = None
+    time_millis: int = 0
+    version: int = CURRENT_VERSION
+    extra: tuple[tuple[str, str], ...] = ()
+    """Keys of the file this engine does not know, each with its JSON text; written back unchanged."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only what is stored travels, not what was computed from it."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @staticmethod
+    def from_json(data: bytes, path: str) -> "TableSchema":
+        """Parse a schema file; ``path`` names it in errors. Raises CorruptedError.
+
+        Versions before 3 had other defaults, which are made explicit here so that they survive a rewrite.
+        """
+        try:
+            return _from_dict(json.loads(data))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptedError(f"schema file {path} cannot be read: {type(error).__name__}: {error}") from error
+
+    def to_json(self) -> bytes:
+        """The bytes of the schema file. Absent values are left out: a null comment would read as the text ``null``."""
+        document: dict[str, Any] = {
+            "version": self.version,
+            "id": self.id,
+            "fields": [field_to_json(field) for field in self.fields],
+            "highestFieldId": self.highest_field_id,
+            "partitionKeys": list(self.partition_keys),
+            "primaryKeys": list(self.primary_keys),
+            "options": dict(self.options),
+        }
+        if self.comment is not None:
+            document["comment"] = self.comment
+        document["timeMillis"] = self.time_millis
+        document.update((key, json.loads(text)) for key, text in self.extra)
+        return json.dumps(document, indent=2, ensure_ascii=False).encode()
+
+    def field(self, name: str) -> DataField:
+        """The column of exactly that name; NotFoundError lists what there is."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise NotFoundError(f"no column {name!r} in the table; its columns are {', '.join(self._by_name)}") from None
+
+    def has_field(self, name: str) -> bool:
+        """Whether there is a column of exactly that name."""
+        return name in self._by_name
+
+    def copy(self, options: Mapping[str, str | None]) -> "TableSchema":
+        """The same schema under dynamic options; None takes an option away."""
+        return replace(self, options=self.options.merged(options)) if options else self
+
+    @cached_property
+    def _by_name(self) -> dict[str, DataField]:
+        return {field.name: field for field in self.fields}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(field.name for field in self.fields)
+
+    @cached_property
+    def trimmed_primary_keys(self) -> tuple[str, ...]:
+        """The primary key without partition columns: what identifies a row inside a bucket, and what files sort by."""
+        return tuple(key for key in self.primary_keys if key not in self.partition_keys)
+
+    @cached_property
+    def bucket_keys(self) -> tuple[str, ...]:
+        """The columns whose hash is the bucket: ``bucket-key``, else the trimmed primary key; may be empty."""
+        return tuple(self.options.value(BUCKET_KEY) or ()) or self.trimmed_primary_keys
+
+    @property
+    def bucket(self) -> int:
+        """Option ``bucket``: n > 0 fixed, -1 dynamic or unaware, -2 postpone."""
+        return self.options.value(BUCKET)
+
+    @property
+    def is_cross_partition(self) -> bool:
+        """Whether a key can move between partitions: the primary key lacks a partition column."""
+        return bool(self.primary_keys) and not set(self.partition_keys) <= set(self.primary_keys)
+
+    @cached_property
+    def key_fields(self) -> tuple[DataField, ...]:
+        """The columns of the trimmed primary key, under their own names."""
+        return tuple(self.field(key) for key in self.trimmed_primary_keys)
+
+    @cached_property
+    def partition_fields(self) -> tuple[DataField, ...]:
+        """The partition columns, in partition order."""
+        return tuple(self.field(key) for key in self.partition_keys)
+
+    @cached_property
+    def bucket_fields(self) -> tuple[DataField, ...]:
+        """The bucket key columns, in hash order."""
+        return tuple(self.field(key) for key in self.bucket_keys)
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """All columns."""
+        return arrow_schema(self.fields)
+
+    @cached_property
+    def partition_arrow(self) -> pa.Schema:
+        """The layout of a serialised partition."""
+        return arrow_schema(self.partition_fields)
+
+    @cached_property
+    def key_arrow(self) -> pa.Schema:
+        """The layout of a serialised key in file metadata."""
+        return arrow_schema(self.key_fields)
+
+
+def _from_dict(document: dict[str, Any]) -> TableSchema:
+    version = int(document.get("version", 1))
+    fields = tuple(field_from_json(item) for item in document["fields"])
+    options = {str(key): _text(value) for key, value in (document.get("options") or {}).items()}
+    if version <= 1:
+        options.setdefault(BUCKET.key, "1")
+    if version <= 2:
+        options.setdefault(FILE_FORMAT.key, "orc")
+    return TableSchema(
+        id=int(document["id"]),
+        fields=fields,
+        highest_field_id=int(document["highestFieldId"]),
+        partition_keys=tuple(document.get("partitionKeys") or ()),
+        primary_keys=tuple(document.get("primaryKeys") or ()),
+        options=Options(options),
+        comment=document.get("comment"),
+        time_millis=int(document.get("timeMillis") or 0),
+        version=version,
+        extra=tuple((key, json.dumps(value)) for key, value in document.items() if key not in _KNOWN_KEYS),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

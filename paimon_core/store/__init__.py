@@ -1,0 +1,1 @@
+"""A table's place as one value: where everything lies and how to get at it."""

@@ -1,0 +1,135 @@
+"""A table as one picklable value: its storage, place, schema, options and branch."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+from paimon_core.errors import NotFoundError
+from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.manifests import Manifests
+from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
+from paimon_core.options.option import Options
+from paimon_core.row.binary_row import deserialize
+from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.schema.validate import check_dynamic
+from paimon_core.snapshot.snapshots import Snapshots
+from paimon_core.snapshot.tags import Tags
+from paimon_core.store.layout import MAIN_BRANCH, branch_directory, bucket_directory, manifest_directory, partition_path
+
+
+def now_millis() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def fresh_name() -> str:
+    """A name nobody else has: a random UUID as text."""
+    return str(uuid4())
+
+
+@dataclass(frozen=True, slots=True)
+class FileStore:
+    """Everything a scan, a writer or a commit needs to know of one version of a table.
+
+    ``schema`` already carries the dynamic options. ``now`` (milliseconds) and ``new_name`` are the only sources of
+    time and of names, so that a test can fix both; to travel between processes they must be module-level functions.
+    """
+
+    io: FileIO
+    root: str
+    schema: TableSchema
+    branch: str = MAIN_BRANCH
+    now: Callable[[], int] = now_millis
+    new_name: Callable[[], str] = fresh_name
+    schemas: Schemas = field(init=False, compare=False, repr=False)
+    """All versions of the schema of this branch; those once read are remembered as long as this store lives."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schemas", Schemas(self.io, self.branch_root))
+
+    @staticmethod
+    def open(
+        root: str,
+        storage_options: Mapping[str, Any] | None = None,
+        options: Mapping[str, str | None] | None = None,
+        branch: str | None = None,
+    ) -> "FileStore":
+        """The newest version of the table at ``root``, under dynamic ``options``.
+
+        Raises NotFoundError where no table or no such branch is, InvalidInputError for options that do not fit.
+        """
+        io = FileIO.of(root, storage_options or {})
+        branch = branch or (options or {}).get("branch") or MAIN_BRANCH
+        schema = Schemas(io, branch_directory(root, branch)).latest()
+        if schema is None:
+            raise _missing(io, root, branch)
+        dynamic = {key: value for key, value in (options or {}).items() if key not in ("path", "branch")}
+        if dynamic:
+            check_dynamic(schema, dynamic)
+        return FileStore(io, root, schema.copy(dynamic), branch)
+
+    @property
+    def options(self) -> Options:
+        """Stored options with the dynamic ones on top."""
+        return self.schema.options
+
+    @property
+    def branch_root(self) -> str:
+        """Where this branch keeps schemas, snapshots and tags."""
+        return branch_directory(self.root, self.branch)
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The timeline."""
+        return Snapshots(self.io, self.branch_root)
+
+    @property
+    def tags(self) -> Tags:
+        """Named snapshots."""
+        return Tags(self.io, self.branch_root)
+
+    @property
+    def manifests(self) -> Manifests:
+        """The manifests, of all branches. Its file names count from 0: keep one object while writing."""
+        directory = manifest_directory(self.root)
+        return Manifests(self.io, directory, self.options, self.schema.partition_arrow, self.new_name)
+
+    @property
+    def bucket_function(self) -> str:
+        """How bucket keys become buckets: ``default``, ``mod`` or ``hive``."""
+        return str(self.options.value(BUCKET_FUNCTION_TYPE)).lower()
+
+    def with_options(self, options: Mapping[str, str | None]) -> "FileStore":
+        """The same table under more dynamic options. Raises InvalidInputError for those that do not fit."""
+        check_dynamic(self.schema, options)
+        return self.with_schema(self.schema.copy(options))
+
+    def with_schema(self, schema: TableSchema) -> "FileStore":
+        """The same table seen through another version of its schema."""
+        return replace(self, schema=schema)
+
+    def partition_values(self, partition: bytes) -> tuple[Any, ...]:
+        """The internal values of a serialised partition, in partition order."""
+        return deserialize(partition, self.schema.partition_arrow) if self.schema.partition_keys else ()
+
+    def partition_path(self, partition: bytes) -> str:
+        """``k1=v1/k2=v2`` of a serialised partition."""
+        return partition_path(self.partition_values(partition), self.schema.partition_fields, self.options)
+
+    def bucket_path(self, partition: bytes, bucket: int) -> str:
+        """The directory of a bucket."""
+        return bucket_directory(self.root, self.partition_path(partition), bucket, self.options)
+
+    def file_path(self, partition: bytes, bucket: int, meta: DataFileMeta) -> str:
+        """The place of a data file: its external path if it has one, else its bucket's directory."""
+        return meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
+
+
+def _missing(io: FileIO, root: str, branch: str) -> NotFoundError:
+    if branch != MAIN_BRANCH and Schemas(io, root).ids():
+        return NotFoundError(f"no branch {branch!r} in the table at {root}")
+    return NotFoundError(f"no table at {root}: there is no schema file in {join(branch_directory(root, branch), 'schema')}")

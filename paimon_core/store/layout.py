@@ -1,0 +1,161 @@
+"""Where everything of a table lies, relative to its root.
+
+Directory names of partitions are decoration: the true values are in the metadata. They still follow the
+rules of Paimon exactly, so that a table written by several engines has one directory per partition.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from paimon_core.fileio.fileio import join
+from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
+from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY
+from paimon_core.options.option import Options
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import AtomicType, DataField
+
+POSTPONE_BUCKET = -2
+MAIN_BRANCH = "main"
+_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
+_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+_FIRST_DAY = (date.min - date(1970, 1, 1)).days
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats, also where Python has no dates any more
+_UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def escape(text: str) -> str:
+    """A partition key or value as it stands in a directory name."""
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+def unescape(text: str) -> str:
+    """The text behind a directory name; a malformed ``%`` sequence stays as it is."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def partition_path(values: Sequence[Any], fields: Sequence[DataField], options: Options) -> str:
+    """``k1=v1/k2=v2`` for internal values of the partition columns; empty for an unpartitioned table."""
+    default, legacy = options.value(PARTITION_DEFAULT_NAME), options.value(PARTITION_LEGACY_NAME)
+    parts = []
+    for value, field in zip(values, fields, strict=True):
+        text = None if value is None else partition_text(value, field, legacy=legacy)
+        parts.append(f"{escape(field.name)}={escape(default if text is None or not text.strip() else text)}")
+    return "/".join(parts)
+
+
+def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
+    """One value as text, in the old spelling (``partition.legacy-name``) or as a cast to string gives it."""
+    assert isinstance(field.type, AtomicType), f"partition column {field.name} is nested"
+    match field.type.root:
+        case "BOOLEAN":
+            return "true" if value else "false"
+        case "DATE":
+            return str(value) if legacy else _date_text(value)
+        case "TIME":
+            return str(value) if legacy else _time_text(value, field.type.precision or 0)
+        case "TIMESTAMP" | "TIMESTAMP_LTZ":
+            seconds, nanos = _seconds_and_nanos(value, field)
+            precision = 6 if field.type.precision is None else field.type.precision
+            return _legacy_timestamp(seconds, nanos) if legacy else _timestamp_text(seconds, nanos, precision)
+        case "DECIMAL":
+            return format(value, "f") if isinstance(value, Decimal) else str(value)
+        case "FLOAT":
+            return java_float(np.float32(value))
+        case "DOUBLE":
+            return java_float(np.float64(value))
+        case _:
+            return str(value)
+
+
+def java_float(value: np.floating[Any]) -> str:
+    """The shortest text that reads back as the same number: plain from 0.001 to below 10^7, else ``d.dE±n``."""
+    if np.isnan(value):
+        return "NaN"
+    if np.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return np.format_float_positional(value, unique=True, trim="0")
+    mantissa, exponent = np.format_float_scientific(value, unique=True, trim="0").split("e")
+    return f"{mantissa}E{int(exponent)}"
+
+
+def bucket_name(bucket: int) -> str:
+    """The directory of a bucket."""
+    return "bucket-postpone" if bucket == POSTPONE_BUCKET else f"bucket-{bucket}"
+
+
+def bucket_directory(root: str, partition: str, bucket: int, options: Options) -> str:
+    """The directory of a bucket inside the table at ``root``; ``partition`` as `partition_path` spells it."""
+    return join(root, options.value(DATA_FILE_PATH_DIRECTORY) or "", partition, bucket_name(bucket))
+
+
+def branch_directory(root: str, branch: str) -> str:
+    """Where a branch keeps its schemas, snapshots and tags; its data lies with the table's."""
+    return root if branch == MAIN_BRANCH else join(root, "branch", f"branch-{branch}")
+
+
+def manifest_directory(root: str) -> str:
+    """Manifest lists, manifests and index manifests, of all branches."""
+    return join(root, "manifest")
+
+
+def index_directory(root: str) -> str:
+    """Hash indexes and deletion vectors, of all branches."""
+    return join(root, "index")
+
+
+def statistics_directory(root: str) -> str:
+    """Table statistics, of all branches."""
+    return join(root, "statistics")
+
+
+def _seconds_and_nanos(value: int, field: DataField) -> tuple[int, int]:
+    per_second = _UNITS_PER_SECOND[to_arrow(field.type).unit]
+    seconds, rest = divmod(value, per_second)
+    return seconds, rest * (10**9 // per_second)
+
+
+def _date_text(days: int) -> str:
+    cycles, rest = divmod(days - _FIRST_DAY, _CYCLE_DAYS)
+    day = date.min + timedelta(days=rest)
+    return f"{_year(day.year + _CYCLE_YEARS * cycles)}-{day.month:02d}-{day.day:02d}"
+
+
+def _year(year: int) -> str:
+    if year > 9999:
+        return f"+{year}"
+    return f"-{-year:04d}" if year < 0 else f"{year:04d}"
+
+
+def _clock(seconds: int) -> tuple[str, str, str]:
+    return f"{seconds // 3600:02d}", f"{seconds // 60 % 60:02d}", f"{seconds % 60:02d}"
+
+
+def _time_text(millis: int, precision: int) -> str:
+    text = ":".join(_clock(millis // 1000))
+    digits = f"{millis % 1000:03d}"[: min(precision, 3)].rstrip("0")
+    return f"{text}.{digits}" if digits else text
+
+
+def _legacy_timestamp(seconds: int, nanos: int) -> str:
+    days, second_of_day = divmod(seconds, 86_400)
+    hour, minute, second = _clock(second_of_day)
+    text = f"{_date_text(days)}T{hour}:{minute}"
+    if second_of_day % 60 == 0 and nanos == 0:
+        return text
+    if nanos == 0:
+        return f"{text}:{second}"
+    digits = f"{nanos:09d}"
+    shown = 3 if digits.endswith("000000") else 6 if digits.endswith("000") else 9
+    return f"{text}:{second}.{digits[:shown]}"
+
+
+def _timestamp_text(seconds: int, nanos: int, precision: int) -> str:
+    days, second_of_day = divmod(seconds, 86_400)
+    text = f"{_date_text(days)} {':'.join(_clock(second_of_day))}"
+    return f"{text}.{nanos:09d}"[: len(text) + 1 + precision] if precision else text
