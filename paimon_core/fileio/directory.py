@@ -1,0 +1,76 @@
+"""Directories of small immutable files numbered in their names: snapshots, schemas, changelogs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from paimon_core.fileio.fileio import FileIO, join
+
+Hint = Literal["LATEST", "EARLIEST"]
+
+_HINT_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedDirectory:
+    """``<directory>/<prefix><id>``, with optional hint files holding the newest and the oldest id.
+
+    Hints may be stale, missing or garbage: they save a listing, they never decide. Other names in the
+    directory (temporary files of any writer) are passed over.
+    """
+
+    io: FileIO
+    directory: str
+    prefix: str
+
+    def path(self, number: int) -> str:
+        """The file of this number."""
+        return join(self.directory, f"{self.prefix}{number}")
+
+    def ids(self) -> list[int]:
+        """All numbers by listing, ascending."""
+        names = (status.name for status in self.io.list(self.directory) if not status.is_directory)
+        tails = (name.removeprefix(self.prefix) for name in names if name.startswith(self.prefix))
+        return sorted(int(tail) for tail in tails if tail.isascii() and tail.isdecimal())
+
+    def exists(self, number: int) -> bool:
+        """Whether the file of this number is there."""
+        return self.io.exists(self.path(number))
+
+    def read(self, number: int) -> bytes:
+        """The content; ``FileNotFoundError`` if it is not there."""
+        return self.io.read(self.path(number))
+
+    def latest_id(self) -> int | None:
+        """The largest number; None in an empty directory.
+
+        The hint ``v`` is taken if ``v`` is there and ``v + 1`` is not: numbers are contiguous at the young end.
+        """
+        hint = self.hint("LATEST")
+        if hint is not None and not self.exists(hint + 1) and self.exists(hint):
+            return hint
+        return max(self.ids(), default=None)
+
+    def earliest_id(self) -> int | None:
+        """The smallest number; None in an empty directory. The hint is taken if its file is there."""
+        hint = self.hint("EARLIEST")
+        if hint is not None and self.exists(hint):
+            return hint
+        return min(self.ids(), default=None)
+
+    def hint(self, which: Hint) -> int | None:
+        """What the hint file says, unchecked; None if there is none, or nothing sensible in it."""
+        try:
+            text = self.io.read(join(self.directory, which)).strip()
+        except OSError:  # a listing follows, and raises if the store is really down
+            return None
+        return int(text) if text.isdigit() and len(text) < 20 and int(text) > 0 else None
+
+    def write_hint(self, which: Hint, number: int) -> bool:
+        """Replace the hint; its loss costs others a listing, so failing is an answer, not an error."""
+        for _ in range(_HINT_TRIES):
+            try:
+                self.io.write(join(self.directory, which), b"%d" % number)
+            except OSError:
+                continue
+            return True
+        return False

@@ -1,0 +1,44 @@
+"""Paths are plain strings as the user gave them: ``/a/b``, ``file:///a/b``, ``s3://bucket/a``."""
+
+import os
+import re
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/")
+_USER_INFO = re.compile(r"//[^/@]*@")
+
+
+def join(*parts: str) -> str:
+    """Join path parts with single slashes; empty parts vanish, the scheme and a leading slash stay."""
+    given = [part for part in parts if part]
+    if not given:
+        return ""
+    root = "/" if given[0].startswith("/") else ""
+    first = given[0] if given[0].endswith("://") else given[0].rstrip("/")
+    rest = [part.strip("/") for part in given[1:]]
+    if not first:
+        return root + "/".join(rest)
+    return first + "/".join(rest) if first.endswith("://") else "/".join([first, *rest])
+
+
+def scheme_of(path: str) -> str:
+    """The lower-case URL scheme; ``"file"`` for a path without one."""
+    match = _SCHEME.match(path)
+    return match[1].lower() if match else "file"
+
+
+def local_path(path: str) -> str:
+    """The operating system's path of a local path in any of its spellings (``/a``, ``file:/a``, ``file:///a``)."""
+    if not path.lower().startswith("file:/"):
+        return path
+    rest = path[len("file:") :]
+    return rest[2:] if rest.startswith("//") else rest
+
+
+def absolute(path: str) -> str:
+    """The same place, independent of the working directory; only a relative local path changes."""
+    return os.path.abspath(path) if scheme_of(path) == "file" and not path.lower().startswith("file:/") else path
+
+
+def hide_secrets(path: str) -> str:
+    """The path without user name and password, fit for messages."""
+    return _USER_INFO.sub("//***@", path)

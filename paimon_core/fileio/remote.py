@@ -1,0 +1,285 @@
+"""Every store fsspec knows: object stores, HDFS, HTTP, memory."""
+
+import errno
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from types import TracebackType
+from typing import Any
+from uuid import uuid4
+
+import fsspec
+import pyarrow as pa
+
+from paimon_core.errors import MissingDependencyError, PaimonError, UnsupportedError
+from paimon_core.fileio.exclusive import put_if_absent
+from paimon_core.fileio.paths import hide_secrets, join
+from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream
+
+WHOLE_FILE = 8 << 20
+"""Files up to this size are fetched in one request: a round trip costs more than the bytes spared."""
+
+READ_AHEAD = 4 << 20
+"""Larger files are read through a window of this size."""
+
+_MODIFIED_KEYS = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
+_OWN_MISTAKES = (OSError, PaimonError, TypeError, AttributeError, ImportError)
+
+
+class RemoteStorage:
+    """One fsspec file system.
+
+    ``no_commit`` says why snapshots cannot be published there; None where `put_if_absent` is atomic.
+    ``proven=False`` has that tried out before the first use, because stores exist that ignore the condition.
+    """
+
+    def __init__(self, filesystem: Any, no_commit: str | None, proven: bool = True) -> None:
+        self._fs = filesystem
+        self._no_commit = no_commit
+        self._proven = proven
+
+    def read(self, path: str) -> bytes:
+        """One request."""
+        with storage_errors(path):
+            return bytes(self._fs.cat_file(self._key(path)))
+
+    def open(self, path: str, size: int | None) -> pa.NativeFile:
+        """Small files at once, larger ones through a read-ahead window."""
+        with storage_errors(path):
+            key = self._key(path)
+            known = self._fs.info(key).get("size") if size is None else size
+            if known is not None and known <= WHOLE_FILE:
+                return pa.BufferReader(self._fs.cat_file(key))
+            cache = {"cache_type": "readahead", "block_size": READ_AHEAD}
+            return pa.PythonFile(_RemoteSource(self._fs.open(key, "rb", **cache), path), "r")
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace; atomic on object stores."""
+        with storage_errors(path):
+            self._make_parents(path)
+            self._fs.pipe_file(self._key(path), data)
+
+    def create(self, path: str) -> OutputStream:
+        """Uploaded in parts; visible when closed."""
+        with storage_errors(path):
+            self._make_parents(path)
+            return _RemoteSink(self._fs.open(self._key(path), "wb"), path)
+
+    def create_exclusive(self, path: str, data: bytes) -> bool:
+        """By conditional put, see `put_if_absent`."""
+        if self._no_commit:
+            raise UnsupportedError(self._no_commit)
+        with storage_errors(path):
+            if not self._proven:
+                self._prove(path)
+                self._proven = True
+            return put_if_absent(self._fs, self._key(path), data)
+
+    def exists(self, path: str) -> bool:
+        """Not ``fs.exists``, which takes a failure to look for a no."""
+        with storage_errors(path):
+            try:
+                self._fs.info(self._key(path))
+            except FileNotFoundError:
+                return False
+            return True
+
+    def list(self, directory: str) -> list[FileStatus]:
+        """Never from a cache."""
+        with storage_errors(directory):
+            key = self._key(directory)
+            self._fs.invalidate_cache(key)
+            try:
+                entries = self._fs.ls(key, detail=True)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            return [
+                _status(directory, entry, is_directory=entry.get("type") == "directory")
+                for entry in entries
+                if entry["name"].strip("/") != key.strip("/")  # the marker object of the directory itself
+            ]
+
+    def delete(self, path: str) -> None:
+        """Remove one file."""
+        with storage_errors(path):
+            try:
+                self._fs.rm_file(self._key(path))
+            except FileNotFoundError:
+                return
+
+    def delete_directory(self, path: str) -> None:
+        """Remove every object below."""
+        with storage_errors(path):
+            self._fs.invalidate_cache(self._key(path))
+            try:
+                self._fs.rm(self._key(path), recursive=True)
+            except FileNotFoundError:
+                return
+
+    def rename_directory(self, source: str, target: str) -> None:
+        """Not atomic on object stores: objects are copied, then the old ones removed."""
+        if self.exists(target):
+            raise FileExistsError(f"cannot rename {source} to {target}: the target exists")
+        with storage_errors(source):
+            if not self.exists(source):
+                raise FileNotFoundError(errno.ENOENT, "no such directory", source)
+            self._fs.mv(self._key(source), self._key(target), recursive=True)
+
+    def why_no_commit(self) -> str | None:
+        """As given."""
+        return self._no_commit
+
+    def _key(self, path: str) -> str:
+        return str(self._fs._strip_protocol(path))
+
+    def _make_parents(self, path: str) -> None:
+        """Needed by HDFS and its like; object stores have no directories, and S3 would make a bucket of them."""
+        protocols = (self._fs.protocol,) if isinstance(self._fs.protocol, str) else self._fs.protocol
+        if not {"s3", "gs", "gcs", "abfs", "az", "http", "https"}.intersection(protocols):
+            self._fs.makedirs(self._fs._parent(self._key(path)), exist_ok=True)
+
+    def _prove(self, path: str) -> None:
+        """Create a hidden probe twice beside ``path``; the second time must be refused."""
+        probe = self._key(join(path.rpartition("/")[0], f".probe.{uuid4()}.tmp"))
+        try:
+            try:
+                honoured = put_if_absent(self._fs, probe, b"1") and not put_if_absent(self._fs, probe, b"2")
+            except OSError as error:
+                if error.errno == errno.ENOSYS:
+                    raise UnsupportedError(_no_condition(path)) from error
+                raise
+            if not honoured:
+                raise UnsupportedError(_no_condition(path))
+        finally:
+            self._fs.rm_file(probe)
+
+
+def open_filesystem(url: str, options: Mapping[str, Any]) -> Any:
+    """The fsspec file system of a URL; MissingDependencyError and UnsupportedError name its scheme."""
+    scheme = url.partition(":")[0]
+    try:
+        return fsspec.core.url_to_fs(url, **options)[0]
+    except ImportError as error:
+        extra = "pyspark-paimon[s3]" if scheme == "s3" else f"the fsspec package for {scheme}"
+        raise MissingDependencyError(f"reading {scheme}:// paths needs {extra}: {error}") from error
+    except ValueError as error:
+        raise UnsupportedError(f"no store answers to {hide_secrets(url)}: {error}") from error
+
+
+@contextmanager
+def storage_errors(path: str) -> Iterator[None]:
+    """Let every failure of a store's client be the ``OSError`` callers expect, naming the path."""
+    try:
+        yield
+    except _OWN_MISTAKES:
+        raise
+    except Exception as error:
+        raise OSError(errno.EIO, f"{type(error).__name__}: {error}", hide_secrets(path)) from error
+
+
+def _no_condition(path: str) -> str:
+    return (
+        f"the store of {hide_secrets(path)} does not honour conditional puts (If-None-Match: *), so two writers could "
+        "both believe they committed; use a store that does, or upgrade it. Reading works"
+    )
+
+
+def _status(directory: str, entry: Mapping[str, Any], is_directory: bool) -> FileStatus:
+    name = entry["name"].rstrip("/").rpartition("/")[2]
+    size = 0 if is_directory else int(entry.get("size") or 0)
+    return FileStatus(join(directory, name), name, size, is_directory, _modified_ms(entry))
+
+
+def _modified_ms(entry: Mapping[str, Any]) -> int:
+    value = next((entry[key] for key in _MODIFIED_KEYS if entry.get(key)), None)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            return UNKNOWN_MODIFIED
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        return int(aware.timestamp() * 1000)
+    return int(value * 1000) if isinstance(value, (int, float)) else UNKNOWN_MODIFIED
+
+
+class _RemoteSource(io.RawIOBase):
+    """A remote file whose failures are OSErrors; pyarrow serialises the calls."""
+
+    def __init__(self, file: Any, path: str) -> None:
+        self._file = file
+        self._path = path
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        with storage_errors(self._path):
+            return bytes(self._file.read(size))
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+class _RemoteSink(io.RawIOBase):
+    """An upload that is completed by close, and given up where its ``with`` block fails."""
+
+    def __init__(self, file: Any, path: str) -> None:
+        self._file = file
+        self._path = path
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        with storage_errors(self._path):
+            size = memoryview(data).nbytes
+            self._file.write(bytes(data))
+            self._written += size
+            return size
+
+    def tell(self) -> int:
+        return self._written
+
+    def flush(self) -> None:
+        """Nothing to do: parts go out when they are full."""
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            with storage_errors(self._path):
+                self._file.close()
+        finally:
+            super().close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        discard: Callable[[], object] | None = getattr(self._file, "discard", None)
+        if discard is not None:
+            with storage_errors(self._path):
+                discard()
+            self._file.closed = True  # or its own clean-up would complete the upload
+        super().close()
