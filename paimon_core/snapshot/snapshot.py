@@ -1,0 +1,138 @@
+"""A snapshot: one published state of a table, as ``snapshot/snapshot-<id>`` holds it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+from paimon_core.errors import CorruptedError
+
+NO_WATERMARK: Final = -(2**63)
+"""The watermark value that means none."""
+
+BATCH_COMMIT_IDENTIFIER: Final = 2**63 - 1
+"""The identifier all batch commits share; streams count upwards instead."""
+
+
+class CommitKind:
+    """What a snapshot did to the one before."""
+
+    APPEND: Final = "APPEND"
+    COMPACT: Final = "COMPACT"
+    OVERWRITE: Final = "OVERWRITE"
+    ANALYZE: Final = "ANALYZE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Fields in the order they are written; None is an absent key. Keys unknown here travel in ``extra``.
+
+    ``total_record_count`` and ``delta_record_count`` are None only in files of format versions before 0.4.
+    A new snapshot carries ``next_row_id`` and ``watermark`` over from the one before.
+    """
+
+    version: int = 3
+    uuid: str | None = None
+    id: int
+    schema_id: int
+    base_manifest_list: str
+    base_manifest_list_size: int | None = None
+    delta_manifest_list: str
+    delta_manifest_list_size: int | None = None
+    changelog_manifest_list: str | None = None
+    changelog_manifest_list_size: int | None = None
+    index_manifest: str | None = None
+    commit_user: str
+    writer_version: str | None = None
+    commit_identifier: int
+    commit_kind: str
+    time_millis: int
+    log_offsets: Mapping[str, int] | None = field(default=None, hash=False)
+    total_record_count: int | None = None
+    delta_record_count: int | None = None
+    changelog_record_count: int | None = None
+    watermark: int | None = None
+    statistics: str | None = None
+    properties: Mapping[str, str] | None = field(default=None, hash=False)
+    next_row_id: int | None = 0
+    operation: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def to_json(self) -> bytes:
+        """The file's content, laid out like the Java writer's. Empty properties are omitted."""
+        known = {key: getattr(self, name) for name, (key, _, _) in _KEYS.items()}
+        if not known["properties"]:
+            del known["properties"]
+        present = {key: value for key, value in known.items() if value is not None}
+        return json.dumps({**present, **self.extra}, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes, path: str) -> "Snapshot":
+        """Parse; CorruptedError names ``path`` and what is wrong. An explicit null means absent."""
+        record = load_object(data, path)
+        values: dict[str, Any] = {}
+        for name, (key, kind, required) in _KEYS.items():
+            value = record.pop(key, None)
+            if value is None:
+                if required:
+                    raise CorruptedError(f"{path}: a snapshot needs {key!r}, and it is missing")
+            elif not isinstance(value, kind) or isinstance(value, bool):
+                raise CorruptedError(f"{path}: {key!r} must be {_KIND_NAMES[kind]}, found {value!r}")
+            values[name] = value
+        if values["version"] is None:
+            values["version"] = 1  # files older than the key
+        return cls(**values, extra=record)
+
+
+def load_object(data: bytes, path: str) -> dict[str, Any]:
+    """The JSON object in a metadata file; CorruptedError otherwise."""
+    try:
+        record = json.loads(data)
+    except ValueError as error:
+        raise CorruptedError(f"{path}: not JSON ({len(data)} bytes): {error}") from error
+    if not isinstance(record, dict):
+        raise CorruptedError(f"{path}: expected a JSON object, found {type(record).__name__}")
+    return record
+
+
+_KIND_NAMES = {int: "a whole number", str: "a string", dict: "an object"}
+_OBJECTS = {"log_offsets", "properties"}
+_STRINGS = {
+    "uuid",
+    "base_manifest_list",
+    "delta_manifest_list",
+    "changelog_manifest_list",
+    "index_manifest",
+    "commit_user",
+    "writer_version",
+    "commit_kind",
+    "statistics",
+    "operation",
+}
+_REQUIRED = {
+    "id",
+    "schema_id",
+    "base_manifest_list",
+    "delta_manifest_list",
+    "commit_user",
+    "commit_identifier",
+    "commit_kind",
+    "time_millis",
+}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
+
+
+def _kind(name: str) -> type:
+    if name in _OBJECTS:
+        return dict
+    return str if name in _STRINGS else int
+
+
+_KEYS: dict[str, tuple[str, type, bool]] = {
+    f.name: (_camel(f.name), _kind(f.name), f.name in _REQUIRED) for f in fields(Snapshot) if f.name != "extra"
+}
+"""Field name -> (key on disk, JSON type, required)."""

@@ -1,0 +1,101 @@
+"""Tags: named snapshots that outlive expiry, as ``tag/tag-<name>`` holds them."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from paimon_core.errors import CorruptedError, NotFoundError
+from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.snapshot.snapshot import Snapshot
+
+_PREFIX = "tag-"
+_CREATED = "tagCreateTime"
+_RETAINED = "tagTimeRetained"
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for a snapshot. Times are given only where the tag was made to expire; local time, no zone."""
+
+    name: str
+    snapshot: Snapshot
+    create_time: datetime | None = None
+    time_retained: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """Tags below ``root``, a table's or a branch's."""
+
+    io: FileIO
+    root: str
+
+    def path(self, name: str) -> str:
+        """The file of this tag."""
+        return join(self._directory, _PREFIX + name)
+
+    def names(self) -> list[str]:
+        """All tag names, sorted."""
+        files = (status.name for status in self.io.list(self._directory) if not status.is_directory)
+        return sorted(name.removeprefix(_PREFIX) for name in files if name.startswith(_PREFIX))
+
+    def find(self, name: str) -> Tag | None:
+        """The tag, or None if there is none of that name."""
+        if not name or "/" in name:
+            return None
+        path = self.path(name)
+        try:
+            data = self.io.read(path)
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+        return _parse(name, data, path)
+
+    def get(self, name: str) -> Tag:
+        """The tag; NotFoundError lists those there are."""
+        found = self.find(name)
+        if found is None:
+            raise NotFoundError(f"tag {name!r} of {self.root} does not exist; {self.summary()}")
+        return found
+
+    def list(self) -> "list[Tag]":
+        """All tags, by snapshot, then name."""
+        tags = [tag for tag in parallel_map(self.find, self.names()) if tag is not None]
+        return sorted(tags, key=lambda tag: (tag.snapshot.id, tag.name))
+
+    def summary(self) -> str:
+        """The tags there are, for messages."""
+        names = self.names()
+        more = ", ..." if len(names) > _SHOWN else ""
+        return f"there are {', '.join(names[:_SHOWN])}{more}" if names else "there are no tags"
+
+    @property
+    def _directory(self) -> str:
+        return join(self.root, "tag")
+
+
+def _parse(name: str, data: bytes, path: str) -> Tag:
+    snapshot = Snapshot.from_json(data, path)
+    extra = dict(snapshot.extra)
+    created, retained = extra.pop(_CREATED, None), extra.pop(_RETAINED, None)
+    try:
+        return Tag(name, replace(snapshot, extra=extra), _moment(created), _duration(retained))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CorruptedError(
+            f"{path}: cannot read {_CREATED}={created!r}, {_RETAINED}={retained!r}: {error}"
+        ) from error
+
+
+def _moment(value: Any) -> datetime | None:
+    """``[year, month, day, hour, minute, second, nanos]``, trailing zeros optional; or ISO text."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return datetime.fromisoformat(value)
+    *parts, nanos = [*value, *[0] * (7 - len(value))]
+    return datetime(*parts, microsecond=nanos // 1000)
+
+
+def _duration(value: Any) -> timedelta | None:
+    return None if value is None else timedelta(seconds=float(value))
