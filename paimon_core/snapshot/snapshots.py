@@ -49,10 +49,7 @@ class Snapshots:
             found = self.find(ids[-1])
             if found is not None:
                 return found
-        raise OutOfRangeError(
-            f"the newest snapshot in {self._files.directory} vanished {_TRIES} times while being read: "
-            "somebody rolls the table back or deletes it; try again when that is done"
-        )
+        raise self._restless()
 
     def earliest(self) -> Snapshot | None:
         """The oldest snapshot; one that expires meanwhile is passed over for the next."""
@@ -83,16 +80,21 @@ class Snapshots:
 
         Commit times do not fall from one snapshot to the next, so a binary search reads few files.
         """
-        ids = self.ids()
-        low, high, best = 0, len(ids), None
-        while low < high:
-            middle = (low + high) // 2
-            found = self.find(ids[middle])
-            if found is None or found.time_millis <= millis:  # what vanished expired: the old end moved up
-                best, low = found, middle + 1
+        for _ in range(_TRIES):
+            ids = self.ids()
+            low, high, best = 0, len(ids), None
+            while low < high:
+                middle = (low + high) // 2
+                found = self.find(ids[middle])
+                if found is None:
+                    break  # expired or rolled back meanwhile: look at what is left
+                if found.time_millis <= millis:
+                    best, low = found, middle + 1
+                else:
+                    high = middle
             else:
-                high = middle
-        return best
+                return best
+        raise self._restless()
 
     def write_hint(self, which: Hint, snapshot_id: int) -> bool:
         """Replace ``LATEST`` or ``EARLIEST``; False if that failed, which costs others only a listing."""
@@ -105,3 +107,9 @@ class Snapshots:
     def _range(self) -> str:
         ids = self.ids()
         return f"available: {ids[0]} to {ids[-1]}" if ids else "the table has no snapshots"
+
+    def _restless(self) -> OutOfRangeError:
+        return OutOfRangeError(
+            f"snapshots in {self._files.directory} vanished {_TRIES} times while being read: somebody rolls the table "
+            "back, expires or deletes it; try again when that is done"
+        )

@@ -93,8 +93,8 @@ def _moment(value: Any) -> datetime | None:
         return None
     if isinstance(value, str):
         return datetime.fromisoformat(value)
-    *parts, nanos = [*value, *[0] * (7 - len(value))]
-    return datetime(*parts, microsecond=nanos // 1000)
+    year, month, day, hour, minute, second, nanos = [int(part) for part in value] + [0] * (7 - len(value))
+    return datetime(year, month, day, hour, minute, second, nanos // 1000)
 
 
 def _duration(value: Any) -> timedelta | None:

@@ -90,7 +90,8 @@ def _at_watermark(snapshots: Snapshots, watermark: int) -> Snapshot | None:
         return None
     seen = "no snapshot has a watermark" if highest is None else f"the highest is {highest}"
     raise OutOfRangeError(
-        f"there is currently no snapshot with a watermark later than or equal to {watermark} in {snapshots.root}; {seen}"
+        f"there is currently no snapshot with a watermark later than or equal to {watermark} "
+        f"in {snapshots.root}; {seen}"
     )
 
 
