@@ -1,0 +1,248 @@
+"""A FileIO that fails at its N-th call, in each of the ways storage fails; and one in memory, to copy and compare.
+
+::
+
+    before        nothing was done, and the caller is told
+    lost-answer   it was done, but the caller is told it failed
+    torn          half of it was done, then the process died
+    crash         the process died before it
+
+After a death the io is frozen: every further call, clean-up included, dies too, as a dead process does nothing.
+"""
+
+import errno
+import io
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+from paimon_core.fileio.exclusive import temporary_name
+from paimon_core.fileio.fileio import FileIO, FileStatus, OutputStream, join
+
+T = TypeVar("T")
+
+Mode = Literal["before", "lost-answer", "torn", "crash"]
+MODES: tuple[Mode, ...] = ("before", "lost-answer", "torn", "crash")
+
+
+class Crash(BaseException):
+    """The process died here; nothing after this point runs."""
+
+
+class FaultyIO(FileIO):
+    """Passes every call on to ``inner`` except call number ``at`` (from 0), which fails as ``mode`` says.
+
+    A stream counts twice: when it is created, and when it is closed, where its bytes go out. ``log`` holds
+    ``(verb, path)`` of every call; a dry run with ``at=-1`` tells how many there are.
+    """
+
+    def __init__(self, inner: FileIO, at: int = -1, mode: Mode = "before") -> None:
+        super().__init__(inner._url, inner._options)
+        self.inner = inner
+        self.at = at
+        self.mode = mode
+        self.log: list[tuple[str, str]] = []
+        self.frozen = False
+        self._lock = threading.Lock()
+
+    @property
+    def calls(self) -> int:
+        """Calls seen so far."""
+        return len(self.log)
+
+    def read(self, path: str) -> bytes:
+        return self._call("read", path, lambda: self.inner.read(path))
+
+    def open(self, path: str, size: int | None = None) -> pa.NativeFile:
+        return self._call("open", path, lambda: self.inner.open(path, size))
+
+    def write(self, path: str, data: bytes) -> None:
+        # replacing is atomic: what a death leaves is a temporary file
+        self._call("write", path, lambda: self.inner.write(path, data), lambda: self._leave_temporary(path, data))
+
+    def create(self, path: str) -> OutputStream:
+        return self._call("create", path, lambda: _FaultyStream(self, path))
+
+    def create_exclusive(self, path: str, data: bytes) -> bool:
+        return self._call(
+            "create_exclusive",
+            path,
+            lambda: self.inner.create_exclusive(path, data),
+            lambda: self._leave_temporary(path, data),
+        )
+
+    def exists(self, path: str) -> bool:
+        return self._call("exists", path, lambda: self.inner.exists(path))
+
+    def list(self, directory: str) -> list[FileStatus]:
+        return self._call("list", directory, lambda: self.inner.list(directory))
+
+    def delete(self, path: str) -> None:
+        self._call("delete", path, lambda: self.inner.delete(path))
+
+    def delete_directory(self, path: str) -> None:
+        self._call("delete_directory", path, lambda: self.inner.delete_directory(path), lambda: self._delete_half(path))
+
+    def rename_directory(self, source: str, target: str) -> None:
+        self._call("rename_directory", source, lambda: self.inner.rename_directory(source, target))
+
+    @property
+    def can_commit(self) -> bool:
+        return self.inner.can_commit
+
+    def check_can_commit(self) -> None:
+        self.inner.check_can_commit()
+
+    def _call(self, verb: str, path: str, act: Callable[[], T], half: Callable[[], object] | None = None) -> T:
+        with self._lock:
+            if self.frozen:
+                raise Crash(verb, path)
+            number = len(self.log)
+            self.log.append((verb, path))
+            hit = number == self.at
+            self.frozen = hit and self.mode in ("torn", "crash")
+        if not hit:
+            return act()
+        if self.mode == "before":
+            raise OSError(errno.EIO, "injected: nothing was done", path)
+        if self.mode == "lost-answer":
+            act()
+            raise OSError(errno.ETIMEDOUT, "injected: done, but the answer was lost", path)
+        if self.mode == "torn" and half is not None:
+            half()
+        raise Crash(verb, path)
+
+    def _leave_temporary(self, path: str, data: bytes) -> None:
+        self.inner.write(temporary_name(path), data[: len(data) // 2])
+
+    def _delete_half(self, path: str) -> None:
+        entries = sorted(self.inner.list(path), key=lambda entry: entry.name)
+        for entry in entries[: (len(entries) + 1) // 2]:
+            (self.inner.delete_directory if entry.is_directory else self.inner.delete)(entry.path)
+
+
+class _FaultyStream(io.BytesIO):
+    """Holds its bytes back until closed, so that the fault decides how many arrive."""
+
+    def __init__(self, owner: FaultyIO, path: str) -> None:
+        super().__init__()
+        self._owner = owner
+        self._path = path
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        data = self.getvalue()
+        super().close()
+        self._owner._call("close", self._path, lambda: self._put(data), lambda: self._put(data[: len(data) // 2]))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Crash):
+            super().close()
+        else:
+            self.close()
+
+    def __del__(self) -> None:
+        """A stream nobody closed sends nothing."""
+
+    def _put(self, data: bytes) -> None:
+        with self._owner.inner.create(self._path) as sink:
+            sink.write(data)
+
+
+class MemoryIO(FileIO):
+    """Files in a dictionary, created exclusively under a lock; commits are allowed. Directories are prefixes."""
+
+    def __init__(self, files: dict[str, bytes] | None = None) -> None:
+        super().__init__("memory://")
+        self.files = dict(files or {})
+        self._lock = threading.Lock()
+
+    def copy(self) -> "MemoryIO":
+        """The same files, from here on apart."""
+        return MemoryIO(self.files)
+
+    def read(self, path: str) -> bytes:
+        try:
+            return self.files[path]
+        except KeyError:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path) from None
+
+    def open(self, path: str, size: int | None = None) -> pa.NativeFile:
+        return pa.BufferReader(self.read(path))
+
+    def write(self, path: str, data: bytes) -> None:
+        with self._lock:
+            self.files[path] = bytes(data)
+
+    def create(self, path: str) -> OutputStream:
+        return _MemoryStream(self, path)
+
+    def create_exclusive(self, path: str, data: bytes) -> bool:
+        with self._lock:
+            if path in self.files:
+                return False
+            self.files[path] = bytes(data)
+            return True
+
+    def exists(self, path: str) -> bool:
+        return path in self.files or any(True for _ in self._below(path))
+
+    def list(self, directory: str) -> list[FileStatus]:
+        found: dict[str, FileStatus] = {}
+        start = len(join(directory, "x")) - 1
+        for path in self._below(directory):
+            name, slash, _ = path[start:].partition("/")
+            size = 0 if slash else len(self.files[path])
+            found[name] = FileStatus(join(directory, name), name, size, bool(slash), 0)
+        return list(found.values())
+
+    def delete(self, path: str) -> None:
+        self.files.pop(path, None)
+
+    def delete_directory(self, path: str) -> None:
+        for below in self._below(path):
+            self.delete(below)
+
+    def rename_directory(self, source: str, target: str) -> None:
+        if self.exists(target):
+            raise FileExistsError(errno.EEXIST, "the target exists", target)
+        for path in self._below(source):
+            self.files[target.rstrip("/") + path[len(source.rstrip("/")) :]] = self.files.pop(path)
+
+    @property
+    def can_commit(self) -> bool:
+        return True
+
+    def check_can_commit(self) -> None:
+        """Always possible."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("files in memory do not travel to other processes")
+
+    def _below(self, directory: str) -> Sequence[str]:
+        prefix = join(directory, "x")[:-1]
+        return [path for path in list(self.files) if path.startswith(prefix)]
+
+
+class _MemoryStream(io.BytesIO):
+    def __init__(self, owner: MemoryIO, path: str) -> None:
+        super().__init__()
+        self._owner = owner
+        self._path = path
+
+    def close(self) -> None:
+        if not self.closed:
+            self._owner.write(self._path, self.getvalue())
+        super().close()
