@@ -1,0 +1,1 @@
+"""Commit messages to a snapshot, published by one create-if-absent."""

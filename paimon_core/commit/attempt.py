@@ -1,0 +1,115 @@
+"""One attempt: a base snapshot and changes become metadata files and a snapshot ready to be published."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from paimon_core.commit.changes import Changes
+from paimon_core.errors import CommitConflictError
+from paimon_core.manifest.compact import merge_manifests
+from paimon_core.manifest.entry import DELETE
+from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.scan.entries import manifest_metas
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who commits what: stable over retries, so that a commit whose answer was lost can be recognised."""
+
+    user: str
+    identifier: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+    watermark: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A snapshot not yet visible, and the metadata files only it refers to."""
+
+    snapshot: Snapshot
+    base_files: tuple[str, ...]  # of no use on another base
+    delta_files: tuple[str, ...]
+
+    def discard(self, store: FileStore) -> None:
+        """Delete what this attempt wrote. REQUIRES: its snapshot is provably not there."""
+        store.manifests.delete([*self.base_files, *self.delta_files])
+
+
+def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, identity: Identity) -> Draft:
+    """Write manifests and lists for ``changes`` on ``base``; the snapshot itself is left to be published.
+
+    Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes,
+    whatever the size of the table, but for the merging of manifests that has come due.
+    """
+    base_files: list[str] = []
+    delta_files: list[str] = []
+    try:
+        schema_id = _schema_id(store)
+        metas: list[ManifestFileMeta] = []
+        if base is not None:
+            metas, base_files = merge_manifests(store.manifests, manifest_metas(store, base))
+        base_list, base_size = _write_list(store, metas, base_files)
+        delta = store.manifests.write(changes.entries) if changes.entries else []
+        delta_files += [m.file_name for m in delta]
+        delta_list, delta_size = _write_list(store, delta, delta_files)
+        index = _carried_index(store, base, changes)
+    except BaseException:
+        store.manifests.delete([*base_files, *delta_files])
+        raise
+    total = (base.total_record_count or 0) if base is not None else 0
+    snapshot = Snapshot(
+        version=3,
+        id=1 if base is None else base.id + 1,
+        schema_id=schema_id,
+        base_manifest_list=base_list,
+        base_manifest_list_size=base_size,
+        delta_manifest_list=delta_list,
+        delta_manifest_list_size=delta_size,
+        index_manifest=index,
+        commit_user=identity.user,
+        commit_identifier=identity.identifier,
+        commit_kind=changes.kind,
+        time_millis=store.now() if base is None else max(store.now(), base.time_millis),
+        total_record_count=total + changes.record_delta,
+        delta_record_count=changes.record_delta,
+        watermark=_later(None if base is None else base.watermark, identity.watermark),
+        statistics=base.statistics if base is not None and base.schema_id == schema_id else None,
+        properties=dict(identity.properties) or None,
+        next_row_id=0 if base is None else base.next_row_id,
+    )
+    return Draft(snapshot, tuple(base_files), tuple(delta_files))
+
+
+def _schema_id(store: FileStore) -> int:
+    """The newest schema of the table; refuses when the table under the writer is not the one it opened."""
+    latest = store.schemas.latest()
+    ours = store.schema
+    remade = latest is not None and latest.id == ours.id and latest.time_millis != ours.time_millis
+    if latest is None or latest.id < ours.id or remade:
+        raise CommitConflictError(
+            f"the table at {store.root} was dropped or made anew since it was opened: open it again and write again"
+        )
+    return latest.id
+
+
+def _write_list(store: FileStore, metas: Sequence[ManifestFileMeta], written: list[str]) -> tuple[str, int]:
+    name, size = store.manifests.write_list(metas)
+    written.append(name)
+    return name, size
+
+
+def _carried_index(store: FileStore, base: Snapshot | None, changes: Changes) -> str | None:
+    """The index manifest of the base; an overwrite would have to drop the entries of what it deletes."""
+    if base is None or base.index_manifest is None:
+        return None
+    if changes.kind == CommitKind.OVERWRITE and any(e.kind == DELETE for e in changes.entries):
+        gone = {(e.partition, e.bucket) for e in changes.entries if e.kind == DELETE}
+        kept = [e for e in store.manifests.read_index(base.index_manifest) if (e.partition, e.bucket) not in gone]
+        return store.manifests.write_index(kept) if kept else None
+    return base.index_manifest
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    known = [w for w in (one, other) if w is not None]
+    return max(known) if known else None

@@ -1,0 +1,68 @@
+"""May these changes follow that base? Pure functions on entries (behaviour 7.5)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_core.commit.changes import Changes
+from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.row.binary_row import deserialize
+from paimon_core.snapshot.snapshot import CommitKind
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why changes cannot follow their base, in words for the user."""
+
+    reason: str
+
+
+def bucket_conflict(changes: Changes, others: Iterable[ManifestEntry]) -> Conflict | None:
+    """A partition must not get files of two bucket counts, unless an overwrite replaces it as a whole.
+
+    ``others``: entries added to the table that the writer of ``changes`` has not seen.
+    """
+    if changes.kind == CommitKind.OVERWRITE:
+        return None
+    ours = {e.partition: e.total_buckets for e in changes.entries if e.bucket >= 0}
+    for entry in others:
+        total = ours.get(entry.partition, entry.total_buckets)
+        if entry.kind == ADD and entry.bucket >= 0 and entry.total_buckets != total:
+            return Conflict(
+                f"the partition was rewritten with {entry.total_buckets} buckets while files of {total} buckets were "
+                "being written for it: write again"
+            )
+    return None
+
+
+def file_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
+    """Every file deleted must be live, and no file added may be there already."""
+    there = {e.identity for e in live}
+    added: set[object] = set()
+    for entry in changes.entries:
+        if entry.kind == DELETE and entry.identity not in there:
+            return Conflict(f"file {entry.file.file_name}, which is to be replaced, is no longer part of the table")
+        if entry.kind == ADD and (entry.identity in there or entry.identity in added):
+            return Conflict(f"file {entry.file.file_name} is part of the table already")
+        if entry.kind == ADD:
+            added.add(entry.identity)
+    return None
+
+
+def level_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema) -> Conflict | None:
+    """Files of one level above 0 in one bucket must not overlap in keys."""
+    deleted = {e.identity for e in changes.entries if e.kind == DELETE}
+    after = [e for e in (*live, *changes.entries) if e.kind == ADD and e.identity not in deleted and e.file.level > 0]
+    levels: dict[tuple[bytes, int, int], list[ManifestEntry]] = {}
+    for entry in after:
+        levels.setdefault((entry.partition, entry.bucket, entry.file.level), []).append(entry)
+    for entries in levels.values():
+        ranges = sorted(
+            (deserialize(e.file.min_key, key_schema), deserialize(e.file.max_key, key_schema), e.file.file_name)
+            for e in entries
+        )
+        for (_, end, one), (start, _, other) in zip(ranges, ranges[1:], strict=False):
+            if start <= end:
+                return Conflict(f"files {one} and {other} of one level would overlap: another compaction came first")
+    return None

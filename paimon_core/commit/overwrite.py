@@ -1,0 +1,54 @@
+"""Which live files an overwrite removes."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.predicate.expr import And, Leaf, Or, Predicate
+from paimon_core.predicate.rewrite import bind
+from paimon_core.store.file_store import FileStore
+
+DYNAMIC = "dynamic"
+Spec = Mapping[str, object]
+
+
+def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
+    """A bound predicate for partitions given as {column: value}; a spec may name some of the columns only.
+
+    Raises InvalidInputError for a column that is no partition column and for an empty list of specs.
+    """
+    keys = store.schema.partition_keys
+    if not specs:
+        raise InvalidInputError("no partition was named: give at least one {column: value}")
+    for spec in specs:
+        unknown = sorted(set(spec) - set(keys))
+        if unknown or not spec:
+            raise InvalidInputError(
+                f"{dict(spec)} is no partition of {store.root}: its partition columns are {list(keys)}"
+            )
+    each = [_conjunction([_is(k, v) for k, v in spec.items()]) for spec in specs]
+    return bind(each[0] if len(each) == 1 else Or(tuple(each)), store.schema.partition_fields)
+
+
+def _is(column: str, value: object) -> Predicate:
+    return Leaf("is null", column, ()) if value is None else Leaf("=", column, (value,))
+
+
+def _conjunction(parts: list[Predicate]) -> Predicate:
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Collection[bytes], spec: Spec) -> None:
+    """Every new file must lie in the partition that is being overwritten."""
+    for message in messages:
+        if message.partition not in inside:
+            raise InvalidInputError(
+                f"an overwrite of partition {dict(spec)} was given rows of "
+                f"{store.partition_text(message.partition)}: leave them out, or overwrite that partition too"
+            )
+
+
+def distinct_partitions(messages: Sequence[CommitMessage]) -> set[bytes]:
+    """The partitions new files lie in."""
+    return {m.partition for m in messages if m.new_files}
+

@@ -1,0 +1,307 @@
+"""Commits: messages of writers become snapshots, exactly once, beside any number of other committers.
+
+The loop (behaviour 7.2): look at the newest snapshot; has an earlier attempt of ours landed? do the changes still
+hold? write metadata; create the snapshot file if absent. Losing the number means another round. When the storage does
+not say what became of a request, nothing is deleted and the table itself is asked. Files are deleted only after a
+provable loss. A crash at any point leaves the old table or the new one, and files nobody refers to.
+"""
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from paimon_core.commit.attempt import Draft, Identity, write_attempt
+from paimon_core.commit.changes import Changes, append_changes, compact_changes
+from paimon_core.commit.conflict import Conflict, bucket_conflict, file_conflict, level_conflict
+from paimon_core.commit.overwrite import DYNAMIC, Spec, check_inside, distinct_partitions, partition_predicate
+from paimon_core.commit.publish import Lost, Published, Unknown, publish
+from paimon_core.errors import CommitConflictError, CommitUnknownError, OutOfRangeError, PaimonError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.options.snapshot import (
+    COMMIT_MAX_RETRIES,
+    COMMIT_MAX_RETRY_WAIT,
+    COMMIT_MIN_RETRY_WAIT,
+    COMMIT_TIMEOUT,
+    COMMIT_USER_PREFIX,
+)
+from paimon_core.predicate.expr import Predicate
+from paimon_core.scan.entries import PartitionFilter, live_entries
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.file_store import FileStore
+
+BATCH = (1 << 63) - 1  # the identifier of commits that are not numbered
+Decide = Callable[[Snapshot | None], Changes]
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How long a commit goes on against others: attempts after the first, seconds between and in all."""
+
+    attempts: int
+    min_wait: float
+    max_wait: float
+    timeout: float | None
+
+    def wait(self, attempt: int) -> float:
+        """Seconds to wait before attempt number ``attempt + 1``: doubling, with jitter so that two part."""
+        return min(self.min_wait * 2 ** min(attempt, 30), self.max_wait) * (1 + random.random() / 5)
+
+
+class _Rounds:
+    """Where the loop of one commit stands."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self.attempts = 0
+        self.first_base: int | None = None
+        self.doubt: Exception | None = None
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def over(self, retries: Retries) -> bool:
+        """Whether no further attempt may start."""
+        late = retries.timeout is not None and self.seconds > retries.timeout
+        return self.attempts > 0 and (late or self.attempts > retries.attempts)
+
+    def next(self, retries: Retries) -> None:
+        """Wait for the next attempt, unless there is none."""
+        self.attempts += 1
+        if not self.over(retries):
+            time.sleep(retries.wait(self.attempts - 1))
+
+
+class TableCommit:
+    """Commits to one table as one user.
+
+    ``user`` (default: a fresh one) with a commit's identifier is what makes a repeated commit recognisable: a caller
+    that may repeat itself after a crash gives both and gets the first outcome back.
+    """
+
+    def __init__(self, store: FileStore, user: str | None = None) -> None:
+        check_writable(store.schema)
+        store.io.check_can_commit()
+        self._store = store
+        self._given_user = user is not None
+        self._recovered: set[str] = set()  # commit kinds whose past was looked up
+        self.user = user if user is not None else _fresh_user(store)
+        options = store.options
+        timeout = options.value(COMMIT_TIMEOUT)
+        self._retries = Retries(
+            options.value(COMMIT_MAX_RETRIES),
+            options.value(COMMIT_MIN_RETRY_WAIT).total_seconds(),
+            options.value(COMMIT_MAX_RETRY_WAIT).total_seconds(),
+            None if timeout is None else timeout.total_seconds(),
+        )
+
+    # ---- verbs
+
+    def commit(
+        self,
+        messages: Sequence[CommitMessage],
+        identifier: int | None = None,
+        *,
+        properties: Mapping[str, str] | None = None,
+        watermark: int | None = None,
+        base_id: int | None = None,
+    ) -> Snapshot | None:
+        """Publish what the messages say; returns the last snapshot made, None when there was nothing to commit.
+
+        ``base_id``: the snapshot the writers looked at, if any; a partition rewritten since with another number of
+        buckets is then noticed. With ``identifier`` a commit that landed before is returned, not repeated.
+        Raises CommitConflictError (nothing changed) or CommitUnknownError (files kept: look before retrying).
+        """
+        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark)
+        made = None
+        appended, compacted = append_changes(messages), compact_changes(messages)
+        if appended.entries or (identifier is not None and not compacted.entries):
+            made = self._publish(identity, lambda _: appended, appended.kind, base_id)
+        if compacted.entries:
+            made = self._publish(identity, lambda _: compacted, CommitKind.COMPACT, base_id) or made
+        return made
+
+    def overwrite(
+        self,
+        messages: Sequence[CommitMessage],
+        partition: Spec | str | None = None,
+        identifier: int | None = None,
+        *,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Replace the whole table (``partition=None``), one partition, or the partitions the messages touch ("dynamic").
+
+        What is replaced is what is live when the snapshot is made, rows committed meanwhile included. A dynamic
+        overwrite without new files changes nothing and returns None; any other makes a snapshot even when empty.
+        """
+        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {})
+        touched = distinct_partitions(messages)
+        if partition == DYNAMIC and not self._store.schema.partition_keys:
+            partition = None
+        if partition == DYNAMIC:
+            if not touched:
+                return None
+            where: Predicate | None = None
+        elif partition is None or isinstance(partition, str) or not partition:
+            where, touched = None, set()
+        else:
+            where = partition_predicate(self._store, [partition])
+            test = PartitionFilter(where, self._store.schema.partition_arrow)
+            check_inside(self._store, messages, test.matching({m.partition for m in messages}), partition)
+            touched = set()
+        return self._replace(identity, where, touched, messages)
+
+    def truncate(self) -> Snapshot | None:
+        """Remove every row."""
+        return self._replace(Identity(self.user, BATCH), None, set(), [])
+
+    def drop_partitions(self, specs: Sequence[Spec]) -> Snapshot | None:
+        """Remove the rows of partitions given as {column: value}; a spec may leave columns out."""
+        return self._replace(Identity(self.user, BATCH), partition_predicate(self._store, specs), set(), [])
+
+    def abort(self, messages: Sequence[CommitMessage]) -> None:
+        """Delete the files the messages name. REQUIRES: they were not committed, and will not be."""
+        for message in messages:
+            for file in (*message.new_files, *message.changelog_files, *message.compact_after, *message.compact_changelog):
+                self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
+
+    # ---- the loop
+
+    def _replace(
+        self, identity: Identity, where: Predicate | None, only: set[bytes], messages: Sequence[CommitMessage]
+    ) -> Snapshot | None:
+        added = append_changes(messages).entries
+
+        def decide(base: Snapshot | None) -> Changes:
+            live = live_entries(self._store, base, partition=where).live if base is not None else []
+            gone = [
+                ManifestEntry(DELETE, e.partition, e.bucket, e.total_buckets, e.file)
+                for e in live
+                if not only or e.partition in only
+            ]
+            return Changes(CommitKind.OVERWRITE, (*gone, *added), derived=True)
+
+        return self._publish(identity, decide, CommitKind.OVERWRITE, None)
+
+    def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot:
+        rounds = _Rounds()
+        try:
+            while True:
+                base = self._store.snapshots.latest()
+                landed = self._landed(identity, kind, base, rounds.first_base)
+                if landed is not None:
+                    return landed
+                if rounds.first_base is None:
+                    rounds.first_base = 0 if base is None else base.id
+                if rounds.over(self._retries):
+                    break
+                changes = decide(base)
+                conflict = self._conflict(changes, base, seen)
+                if conflict is not None:
+                    raise CommitConflictError(
+                        f"commit to {self._store.root} conflicts with another one: {conflict.reason}"
+                    )
+                draft = write_attempt(self._store, base, changes, identity)
+                match self._try(draft):
+                    case Published():
+                        self._hint(draft.snapshot)
+                        return draft.snapshot
+                    case Lost():
+                        draft.discard(self._store)
+                    case Unknown(cause):
+                        rounds.doubt = cause
+                rounds.next(self._retries)
+        except (OSError, PaimonError) as error:
+            if rounds.doubt is None:
+                raise
+            raise self._unknown(identity) from error
+        if rounds.doubt is not None:
+            raise self._unknown(identity) from rounds.doubt
+        raise CommitConflictError(
+            f"commit to {self._store.root} lost against other writers {rounds.attempts} times in "
+            f"{rounds.seconds:.1f} s: raise commit.max-retries or commit.timeout, or write again"
+        )
+
+    def _unknown(self, identity: Identity) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"the storage did not say whether the commit to {self._store.root} landed (user {identity.user}, identifier "
+            f"{identity.identifier}): look for that user in the table's snapshots before writing again; no file was deleted"
+        )
+
+    def _try(self, draft: Draft) -> Published | Lost | Unknown:
+        try:
+            return publish(self._store, draft.snapshot)
+        except Exception as error:  # not knowing is the one thing never to be mistaken for failure
+            return Unknown(error)
+
+    def _landed(self, identity: Identity, kind: str, latest: Snapshot | None, since: int | None) -> Snapshot | None:
+        """The snapshot an earlier attempt made, if it did.
+
+        Within one call only snapshots newer than the first base can be ours. A user that was given to us may have
+        committed in an earlier life: then all snapshots are looked at, once.
+        """
+        if latest is None:
+            return None
+        if since is None:
+            if not self._given_user or kind in self._recovered or identity.identifier == BATCH:
+                return None
+            self._recovered.add(kind)
+            since = 0
+        ids = [i for i in self._store.snapshots.ids() if i > since] if since == 0 else range(since + 1, latest.id + 1)
+        for snapshot in parallel_map(self._snapshot, ids):
+            if snapshot is not None and (snapshot.commit_user, snapshot.commit_identifier, snapshot.commit_kind) == (
+                identity.user, identity.identifier, kind
+            ):
+                return snapshot
+        return None
+
+    def _snapshot(self, snapshot_id: int) -> Snapshot | None:
+        try:
+            return self._store.snapshots.get(snapshot_id)
+        except OutOfRangeError:  # expired since it was listed
+            return None
+
+    def _conflict(self, changes: Changes, base: Snapshot | None, seen: int | None) -> Conflict | None:
+        if base is None:
+            return Conflict("it deletes files of a table that holds none") if any(
+                e.kind == DELETE for e in changes.entries
+            ) else None
+        if seen is not None:
+            conflict = bucket_conflict(changes, self._added_since(seen, base))
+            if conflict is not None:
+                return conflict
+        if not changes.checked:
+            return None
+        touched = changes.partitions
+        live = [e for e in live_entries(self._store, base, with_stats=False).live if e.partition in touched]
+        conflict = file_conflict(changes, live)
+        if conflict is None and self._store.schema.primary_keys and any(
+            e.kind == ADD and e.file.level > 0 for e in changes.entries
+        ):
+            conflict = level_conflict(changes, live, self._store.schema.key_arrow)
+        return conflict
+
+    def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:
+        """Entries that overwrites have added after snapshot ``seen``."""
+        store = self._store
+        entries = []
+        for snapshot in parallel_map(self._snapshot, range(seen + 1, base.id + 1)):
+            if snapshot is not None and snapshot.commit_kind == CommitKind.OVERWRITE:
+                for meta in store.manifests.read_list(snapshot.delta_manifest_list):
+                    entries += store.manifests.read(meta.file_name, with_stats=False)
+        return entries
+
+    def _hint(self, snapshot: Snapshot) -> None:
+        with suppress(Exception):  # a hint only saves others a listing; the commit has happened
+            self._store.snapshots.write_hint("LATEST", snapshot.id)
+
+
+def _fresh_user(store: FileStore) -> str:
+    prefix = store.options.value(COMMIT_USER_PREFIX)
+    return f"{prefix}_{uuid.uuid4()}" if prefix else str(uuid.uuid4())

@@ -1,0 +1,1 @@
+"""One data file: read projected and evolved, written with its statistics."""

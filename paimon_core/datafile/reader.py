@@ -1,0 +1,100 @@
+"""One data file as batches of the columns asked for, in the reader's schema."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format import format_of
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.options.scan import READ_BATCH_SIZE
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import to_file
+from paimon_core.schema.evolution import evolve
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import arrow_field, arrow_schema
+from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+
+BATCH_ROWS = 1 << 17
+BATCH_BYTES = 32 << 20
+_EXPANSION = 4  # decoded bytes per byte on disk, a guess on the safe side for compressed columnar files
+
+
+def batch_rows(store: FileStore, meta: DataFileMeta) -> int:
+    """Rows per batch when decoding this file: about 32 MiB decoded, unless ``read.batch-size`` says otherwise."""
+    if store.options.has(READ_BATCH_SIZE):
+        return max(1, store.options.value(READ_BATCH_SIZE))
+    row_bytes = max(1, _EXPANSION * meta.file_size // max(1, meta.row_count))
+    return min(BATCH_ROWS, max(16, BATCH_BYTES // row_bytes))
+
+
+def read_file(
+    store: FileStore,
+    partition: bytes,
+    bucket: int,
+    meta: DataFileMeta,
+    fields: Sequence[DataField],
+    *,
+    predicate: Predicate | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one data file with exactly ``fields``: read by field id, cast, filled, partition values from metadata.
+
+    ``fields`` may hold the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``. ``predicate`` (bound to the table's
+    schema) may skip parts of the file that cannot match; rows that do not match still come out.
+    Raises CorruptedError when the file is missing, unreadable or does not hold the rows its metadata promise.
+    """
+    if meta.write_cols is not None and len(meta.write_cols) == 0:
+        raise UnsupportedError(f"data file {meta.file_name} names no written columns (data evolution is not supported)")
+    path = store.file_path(partition, bucket, meta)
+    file_schema = store.schemas.get(meta.schema_id)
+    constants = _partition_constants(store, partition, fields)
+    stored = [f for f in fields if f.name not in constants]
+    system = (SEQUENCE_NUMBER, VALUE_KIND)
+    plan = evolve((*file_schema.fields, *system), tuple(stored))
+    pushed = None
+    if predicate is not None:
+        pushed = to_file(predicate, store.schema.fields, file_schema.fields)
+    seen = 0
+    for batch in _decode(store, path, meta, plan.file_columns, pushed):
+        seen += batch.num_rows
+        evolved = plan.apply(batch)
+        yield _with_constants(evolved, fields, constants) if constants else evolved
+    if pushed is None and seen != meta.row_count:
+        raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
+
+
+def _decode(
+    store: FileStore, path: str, meta: DataFileMeta, columns: Sequence[DataField], predicate: Predicate | None
+) -> Iterator[pa.RecordBatch]:
+    if not columns:  # only constants are asked for: their number is all that matters
+        rows = pa.nulls(meta.row_count)
+        yield pa.RecordBatch.from_arrays([rows], names=["_"]).select([])
+        return
+    try:
+        source = store.io.open(path)
+    except FileNotFoundError as missing:
+        raise CorruptedError(
+            f"data file {path} is missing: its snapshot has expired while being read, or the file was deleted"
+        ) from missing
+    with source:
+        yield from format_of(meta.file_name).read(
+            source, columns, batch_rows(store, meta), predicate=predicate, path=path
+        )
+
+
+def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[DataField]) -> dict[str, pa.Scalar]:
+    keys = store.schema.partition_keys
+    if not keys or not any(f.name in keys for f in fields):
+        return {}
+    wanted = {f.name: f for f in fields}
+    values = zip(keys, store.partition_values(partition), strict=True)
+    return {k: pa.array([v], arrow_field(wanted[k]).type)[0] for k, v in values if k in wanted}
+
+
+def _with_constants(
+    batch: pa.RecordBatch, fields: Sequence[DataField], constants: dict[str, pa.Scalar]
+) -> pa.RecordBatch:
+    rows = batch.num_rows
+    columns = [pa.repeat(constants[f.name], rows) if f.name in constants else batch.column(f.name) for f in fields]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(fields))

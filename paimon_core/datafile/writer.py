@@ -1,0 +1,278 @@
+"""Batches into rolling data files, each described by its metadata."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from paimon_core.fileio.fileio import join
+from paimon_core.format import FORMATS
+from paimon_core.format.file_format import FormatWriter
+from paimon_core.format.stats import StatsCollector, StatsMode, parse_mode
+from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
+from paimon_core.options.file import (
+    DATA_FILE_PREFIX,
+    FILE_COMPRESSION,
+    FILE_FORMAT,
+    FILE_SUFFIX_INCLUDE_COMPRESSION,
+    METADATA_STATS_DENSE_STORE,
+    METADATA_STATS_KEEP_FIRST_N_COLUMNS,
+    METADATA_STATS_MODE,
+    TARGET_FILE_SIZE,
+)
+from paimon_core.row.binary_row import EMPTY_ROW, serialize
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import arrow_field, arrow_schema
+from paimon_core.types.datatype import DataField, with_nullable
+from paimon_core.types.row_kind import is_retract
+from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
+
+KEY_STATS = "truncate(128)"  # keys are kept long enough to prune well, whatever the table's mode
+TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
+_MIN_SLICE, _MAX_SLICE = 1_000, 1 << 17
+_COMPRESSION_SUFFIX = {"zstd": "zst", "gzip": "gz", "snappy": "snappy", "lz4": "lz4"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """What the files of one table version hold: their columns, statistics modes, format and roll size."""
+
+    fields: tuple[DataField, ...]  # every column in the file, in order
+    value_fields: tuple[DataField, ...]
+    key_fields: tuple[DataField, ...]  # as columns of the table; empty for an append table
+    modes: tuple[StatsMode, ...]  # one per value field
+    dense: bool
+    format: str
+    compression: str
+    target_size: int
+
+    @staticmethod
+    def of(store: FileStore) -> "FileShape":
+        """The shape new level-0 files of this table take."""
+        schema, options = store.schema, store.options
+        keys = tuple(schema.field(k) for k in schema.trimmed_primary_keys)
+        system = (*(key_field(k) for k in keys), SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
+        default_size = TARGET_SIZE_KEYED if keys else TARGET_SIZE_APPEND
+        return FileShape(
+            fields=(*system, *schema.fields),
+            value_fields=schema.fields,
+            key_fields=keys,
+            modes=_stats_modes(store),
+            dense=options.value(METADATA_STATS_DENSE_STORE),
+            format=options.value(FILE_FORMAT).lower(),
+            compression=options.value(FILE_COMPRESSION).lower(),
+            target_size=options.value(TARGET_FILE_SIZE) or default_size,
+        )
+
+
+def _stats_modes(store: FileStore) -> tuple[StatsMode, ...]:
+    options = store.options
+    default = options.value(METADATA_STATS_MODE)
+    first_n = options.value(METADATA_STATS_KEEP_FIRST_N_COLUMNS)
+    modes = []
+    for i, field in enumerate(store.schema.fields):
+        mode = options.get(f"fields.{field.name}.stats-mode")
+        if mode is None:
+            mode = "none" if 0 <= first_n <= i else default
+        modes.append(parse_mode(mode))
+    return tuple(modes)
+
+
+class DataFileWriter:
+    """Rows of one (partition, bucket) into one or more files of about the target size.
+
+    Rows come in the order they are to be stored: sorted by key, one row per key, for a table with a primary key (then
+    with ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND`` columns); in arrival order for an append table.
+    """
+
+    def __init__(self, store: FileStore, partition: bytes, bucket: int, shape: FileShape, first_sequence: int = 0) -> None:
+        self._store, self._partition, self._bucket, self._shape = store, partition, bucket, shape
+        self._next_sequence = first_sequence  # append tables number their rows by counting
+        self._open: _OpenFile | None = None
+        self._done: list[DataFileMeta] = []
+        self._paths: list[str] = []
+
+    def write(self, rows: pa.Table) -> None:
+        """Append rows; rolls to a new file whenever the current one has reached the target size."""
+        at, step = 0, self._slice_rows(rows)
+        while at < rows.num_rows:
+            if self._open is None:
+                self._open = self._start()
+            piece = rows.slice(at, step)
+            self._open.write(piece)
+            at += piece.num_rows
+            if self._open.size() >= self._shape.target_size:
+                self._finish()
+
+    def close(self) -> list[DataFileMeta]:
+        """Finish the open file; returns the metadata of every file written since the last call."""
+        if self._open is not None:
+            self._finish()
+        done, self._done = self._done, []
+        return done
+
+    def hand_over(self) -> None:
+        """The files finished so far belong to the caller now: an abort leaves them alone."""
+        self._paths = []
+
+    def abort(self) -> None:
+        """Delete every file made since the last hand-over."""
+        if self._open is not None:
+            with suppress(Exception):  # the file is thrown away: how its closing fails does not matter
+                self._open.discard()
+            self._open = None
+        for path in self._paths:
+            self._store.io.delete(path)
+        self._paths, self._done = [], []
+
+    def _slice_rows(self, rows: pa.Table) -> int:
+        row_bytes = max(1, rows.nbytes // max(1, rows.num_rows))
+        return min(_MAX_SLICE, max(_MIN_SLICE, self._shape.target_size // 4 // row_bytes))
+
+    def _start(self) -> "_OpenFile":
+        shape = self._shape
+        name = f"{self._store.options.value(DATA_FILE_PREFIX)}{self._store.new_name()}-0{_extension(self._store, shape)}"
+        path = join(self._store.bucket_path(self._partition, self._bucket), name)
+        self._paths.append(path)
+        return _OpenFile(self._store, path, name, shape)
+
+    def _finish(self) -> None:
+        assert self._open is not None
+        meta = self._open.finish(self._next_sequence)
+        self._open = None
+        self._next_sequence += meta.row_count
+        self._done.append(meta)
+
+
+def _extension(store: FileStore, shape: FileShape) -> str:
+    if store.options.value(FILE_SUFFIX_INCLUDE_COMPRESSION):
+        return f".{_COMPRESSION_SUFFIX.get(shape.compression, shape.compression)}.{shape.format}"
+    return f".{shape.format}"
+
+
+class _OpenFile:
+    """A file being written, and what its metadata will say."""
+
+    def __init__(self, store: FileStore, path: str, name: str, shape: FileShape) -> None:
+        self._store, self._path, self._name, self._shape = store, path, name, shape
+        self._sink = store.io.create(path)
+        self._writer: FormatWriter = FORMATS[shape.format].open_writer(
+            self._sink, shape.fields, store.options, shape.compression
+        )
+        self._arrow = arrow_schema(shape.fields)
+        self._values = StatsCollector(shape.value_fields, shape.modes)
+        self._keys = StatsCollector(shape.key_fields, [parse_mode(KEY_STATS)] * len(shape.key_fields))
+        self._rows = self._retracts = 0
+        self._min_sequence = self._max_sequence = 0
+        self._first: pa.Table | None = None
+        self._last: pa.Table | None = None
+
+    def write(self, rows: pa.Table) -> None:
+        shape = self._shape
+        names = [f.name for f in shape.value_fields]
+        if shape.key_fields:
+            key_names = [f.name for f in shape.key_fields]
+            self._track_keyed(rows, key_names)
+            sources = [*key_names, SEQUENCE_NUMBER.name, VALUE_KIND.name, *names]
+        else:
+            sources = names
+        stored = pa.Table.from_arrays([rows.column(n) for n in sources], schema=self._arrow)
+        self._writer.write(stored)
+        self._values.update(rows.select(names))
+        self._rows += rows.num_rows
+
+    def _track_keyed(self, rows: pa.Table, key_names: Sequence[str]) -> None:
+        sequence = rows.column(SEQUENCE_NUMBER.name).to_numpy()
+        low, high = int(sequence.min()), int(sequence.max())
+        if self._first is None:
+            self._first, self._min_sequence, self._max_sequence = rows.select(key_names).slice(0, 1), low, high
+        self._last = rows.select(key_names).slice(rows.num_rows - 1, 1)
+        self._min_sequence, self._max_sequence = min(low, self._min_sequence), max(high, self._max_sequence)
+        self._retracts += int(is_retract(rows.column(VALUE_KIND.name).to_numpy()).sum())
+        self._keys.update(rows.select(key_names))
+
+    def size(self) -> int:
+        return self._writer.tell()
+
+    def discard(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._sink.close()
+
+    def finish(self, first_sequence: int) -> DataFileMeta:
+        """Close the file; ``first_sequence`` numbers the rows of an append table."""
+        self._writer.close()
+        size = self._sink.tell()
+        self._sink.close()
+        shape = self._shape
+        value_stats, stats_columns = _simple_stats(self._values, shape.value_fields, shape.modes, dense=shape.dense)
+        keyed = bool(shape.key_fields)
+        return DataFileMeta(
+            file_name=self._name,
+            file_size=size,
+            row_count=self._rows,
+            min_key=_key_row(self._first, shape.key_fields),
+            max_key=_key_row(self._last, shape.key_fields),
+            key_stats=_simple_stats(self._keys, shape.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,
+            value_stats=value_stats,
+            min_sequence_number=self._min_sequence if keyed else first_sequence,
+            max_sequence_number=self._max_sequence if keyed else first_sequence + self._rows - 1,
+            schema_id=self._store.schema.id,
+            level=0,
+            extra_files=(),
+            creation_time=_local_millis(self._store.now()),
+            delete_row_count=self._retracts,
+            file_source=FileSource.APPEND,
+            value_stats_cols=stats_columns,
+        )
+
+
+def _local_millis(epoch_millis: int) -> int:
+    """The machine's wall clock at that instant, counted as if it were UTC: how data files keep their creation time."""
+    offset = datetime.fromtimestamp(epoch_millis / 1000, timezone.utc).astimezone().utcoffset()
+    return epoch_millis + int(offset.total_seconds() * 1000) if offset else epoch_millis
+
+
+def _key_row(row: pa.Table | None, fields: Sequence[DataField]) -> bytes:
+    if row is None:
+        return EMPTY_ROW
+    values = [_internal(row.column(f.name)) for f in fields]
+    return serialize(values, arrow_schema(fields))
+
+
+def _internal(one: pa.ChunkedArray) -> object:
+    """The single value of a column as an internal value: times as integers."""
+    kind = one.type
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return one.cast(pa.int32())[0].as_py()
+    return (one.cast(pa.int64()) if pa.types.is_timestamp(kind) else one)[0].as_py()
+
+
+def _simple_stats(
+    collector: StatsCollector, fields: Sequence[DataField], modes: Sequence[StatsMode], *, dense: bool
+) -> tuple[SimpleStats, tuple[str, ...] | None]:
+    bounds = list(zip(fields, collector.result(), strict=True))
+    columns = None
+    if dense:
+        kept = [i for i, mode in enumerate(modes) if mode.kind != "none"]
+        if len(kept) < len(fields):
+            bounds = [bounds[i] for i in kept]
+            columns = tuple(fields[i].name for i in kept)
+            if not kept:
+                return EMPTY_STATS, ()
+    elif modes and all(mode.kind == "none" for mode in modes):
+        return EMPTY_STATS, ()  # a reader would trip over bounds that are promised and not there
+    schema = pa.schema([arrow_field(_nullable(f)) for f, _ in bounds])
+    return SimpleStats(
+        serialize([b.min for _, b in bounds], schema),
+        serialize([b.max for _, b in bounds], schema),
+        tuple(b.null_count for _, b in bounds),
+    ), columns
+
+
+def _nullable(field: DataField) -> DataField:
+    return DataField(field.id, field.name, with_nullable(field.type, True))

@@ -1,0 +1,1 @@
+"""Splits to rows: raw files one after another, or sections of overlapping runs merged."""

@@ -1,0 +1,47 @@
+"""A section of sorted runs as merged rows: the one way rows of a primary-key bucket are put together."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from paimon_core.datafile.reader import read_file
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.merge.fold import Fold
+from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
+from paimon_core.predicate.expr import Predicate
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import DataField
+
+ReadFile = Callable[[DataFileMeta], Iterator[pa.RecordBatch]]
+
+
+def merge_order(store: FileStore) -> MergeOrder:
+    """The order rows of one key are merged in, as the table's options have it."""
+    return MergeOrder(
+        tuple(store.schema.trimmed_primary_keys),
+        tuple(store.options.value(SEQUENCE_FIELD)),
+        store.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
+    )
+
+
+def file_reader(
+    store: FileStore, partition: bytes, bucket: int, fields: Sequence[DataField], predicate: Predicate | None = None
+) -> ReadFile:
+    """How the files of one bucket are opened, with the same columns for all."""
+    return lambda meta: read_file(store, partition, bucket, meta, fields, predicate=predicate)
+
+
+def merge_section(runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
+    """Rows of the section in key order, one per key, deletes included. Memory: one batch per run.
+
+    The oldest run goes first, so that rows nothing else tells apart keep their order of writing.
+    """
+    oldest_first = sorted(runs, key=lambda run: (-run.level, max(f.max_sequence_number for f in run.files)))
+    yield from merge_runs([_run_batches(run, read) for run in oldest_first], order, fold)
+
+
+def _run_batches(run: SortedRun, read: ReadFile) -> Iterator[pa.RecordBatch]:
+    for file in run.files:
+        yield from read(file)

@@ -1,0 +1,98 @@
+"""The way to answer one split: merge where runs overlap, drop retractions, filter, project."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_core.datafile.reader import read_file
+from paimon_core.lsm.intervals import sections
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.merge import merge_fold
+from paimon_core.merge.deduplicate import drop_retracts
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import columns, restrict
+from paimon_core.read.sections import file_reader, merge_order, merge_section
+from paimon_core.scan.split import DataSplit
+from paimon_core.schema.support import check_readable
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """Rows of splits, with ``fields`` in that order, those matching ``predicate`` (bound to the store's schema) only."""
+
+    store: FileStore
+    fields: tuple[DataField, ...]
+    predicate: Predicate | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of every batch."""
+        return arrow_schema(self.fields)
+
+    def to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        """The rows of one split; batches are never empty. Memory is bounded by one batch per overlapping run."""
+        check_readable(self.store.schema)
+        pieces = self._raw(split) if split.raw_convertible else self._merged(split)
+        schema, names = self.schema, [f.name for f in self.fields]
+        for piece in pieces:
+            rows = piece if self.predicate is None else piece.filter(evaluate(self.predicate, piece))
+            if not rows.num_rows:
+                continue
+            for batch in _batches(rows):
+                yield batch if batch.schema.names == names else _project(batch, names, schema)
+
+    def _needed(self) -> tuple[DataField, ...]:
+        """The columns asked for, then those only the predicate looks at."""
+        asked = {f.name for f in self.fields}
+        extra = columns(self.predicate) - asked if self.predicate is not None else set()
+        return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
+
+    def _raw(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        fields = self._needed()
+        for file in split.files:
+            yield from read_file(
+                self.store, split.partition, split.bucket, file, fields, predicate=self.predicate
+            )
+
+    def _merged(self, split: DataSplit) -> Iterator[pa.Table]:
+        store, schema = self.store, self.store.schema
+        needed = self._needed()
+        order = merge_order(store)
+        names = {f.name for f in needed}
+        hidden = [f for f in schema.fields if f.name in {*order.key, *order.sequence_fields} - names]
+        merging = (*needed, *hidden, SEQUENCE_NUMBER, VALUE_KIND)
+        on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
+        several = file_reader(store, split.partition, split.bucket, merging, on_keys)
+        fold = merge_fold(store.options)
+        for runs in sections(split.files, schema.key_arrow):
+            if len(runs) > 1:
+                merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(runs, several, order, fold)
+                deletes = True
+            else:
+                deletes = any(_may_delete(f) for f in runs[0].files)
+                fields = (*needed, VALUE_KIND) if deletes else needed
+                alone = file_reader(store, split.partition, split.bucket, fields, self.predicate)
+                merged = (batch for file in runs[0].files for batch in alone(file))
+            for rows in merged:
+                table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+                yield drop_retracts(table) if deletes else table
+
+
+def _may_delete(file: DataFileMeta) -> bool:
+    return file.delete_row_count is None or file.delete_row_count > 0
+
+
+def _batches(rows: pa.RecordBatch | pa.Table) -> list[pa.RecordBatch]:
+    return [rows] if isinstance(rows, pa.RecordBatch) else [b for b in rows.to_batches() if b.num_rows]
+
+
+def _project(batch: pa.RecordBatch, names: list[str], schema: pa.Schema) -> pa.RecordBatch:
+    if not names:
+        return batch.select([])
+    return pa.RecordBatch.from_arrays([batch.column(n) for n in names], schema=schema)

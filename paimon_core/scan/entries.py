@@ -1,0 +1,82 @@
+"""The live files of a snapshot, pruned by partition and bucket while they are read."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.entry import ManifestEntry, merge_entries
+from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.prune import keep
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import Predicate
+from paimon_core.row.binary_row import decode_rows
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+PartitionTest = Callable[[Sequence[bytes]], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Live entries, and what was passed over to find them."""
+
+    live: list[ManifestEntry]
+    manifests: int
+    manifests_read: int
+
+
+def manifest_metas(store: FileStore, snapshot: Snapshot) -> list[ManifestFileMeta]:
+    """All manifests of a snapshot, oldest first."""
+    lists = ((snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+             (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size))
+    return [meta for name, _ in lists for meta in store.manifests.read_list(name)]
+
+
+def live_entries(
+    store: FileStore,
+    snapshot: Snapshot,
+    *,
+    partition: Predicate | None = None,
+    buckets: Collection[tuple[bytes, int]] | None = None,
+    with_stats: bool = True,
+) -> Entries:
+    """Files of the snapshot that are in partitions matching ``partition`` (bound) and in one of ``buckets``.
+
+    Whole identities are kept or dropped: an entry that adds a file and the one that deletes it share partition and
+    bucket, so filtering by either never brings a deleted file back.
+    """
+    metas = manifest_metas(store, snapshot)
+    fields = store.schema.partition_fields
+    wanted = keep(metas, partition, fields, buckets=None if buckets is None else {b for _, b in buckets})
+    test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
+
+    def read(meta: ManifestFileMeta) -> list[ManifestEntry]:
+        entries = store.manifests.read(meta.file_name, with_stats=with_stats)
+        if test is not None:
+            passed = test.matching({e.partition for e in entries})
+            entries = [e for e in entries if e.partition in passed]
+        if buckets is not None:
+            entries = [e for e in entries if (e.partition, e.bucket) in buckets]
+        return entries
+
+    found = [entry for entries in parallel_map(read, wanted) for entry in entries]
+    return Entries(merge_entries(found), len(metas), len(wanted))
+
+
+class PartitionFilter:
+    """A partition predicate evaluated once per distinct partition."""
+
+    def __init__(self, predicate: Predicate, schema: pa.Schema) -> None:
+        self._predicate, self._schema = predicate, schema
+        self._known: dict[bytes, bool] = {}
+
+    def matching(self, partitions: Collection[bytes]) -> set[bytes]:
+        """Those of the partitions that match."""
+        new = [p for p in partitions if p not in self._known]
+        if new:
+            passed = evaluate(self._predicate, decode_rows(new, self._schema))
+            self._known.update(zip(new, passed.to_numpy(zero_copy_only=False).tolist(), strict=True))
+        return {p for p in partitions if self._known[p]}

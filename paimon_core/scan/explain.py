@@ -1,0 +1,34 @@
+"""A plan in words: what would be read, and what was left out by what."""
+
+from paimon_core.lsm.intervals import sections
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.table_scan import Plan, TableScan
+from paimon_core.store.file_store import FileStore
+
+
+def explain(scan: TableScan, plan: Plan) -> str:
+    """The plan as text, one line per split, runs newest first within a section."""
+    store = scan.store
+    if plan.snapshot is None:
+        return f"{store.root}: no snapshot, nothing to read"
+    lines = [
+        f"{store.root}: snapshot {plan.snapshot.id}, schema {store.schema.id}",
+        f"filter: {scan.predicate if scan.predicate is not None else 'none'}",
+        f"manifests: {plan.manifests_read} of {plan.manifests} read, the others hold no matching partition",
+        f"files: {plan.files} of {plan.files_in_partitions} in matching partitions, "
+        "the others cannot match by bucket or statistics",
+        f"splits: {len(plan.splits)}, {sum(s.size for s in plan.splits)} bytes, "
+        f"{sum(s.row_count for s in plan.splits)} rows stored",
+    ]
+    return "\n".join([*lines, *(f"  {_split(store, s)}" for s in plan.splits)])
+
+
+def _split(store: FileStore, split: DataSplit) -> str:
+    place = f"{store.partition_text(split.partition)} bucket {split.bucket}"
+    if split.raw_convertible:
+        return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}"
+    described = [
+        "+".join(f"L{run.level}x{len(run.files)}" for run in runs)
+        for runs in sections(split.files, store.schema.key_arrow)
+    ]
+    return f"{place}: merge, sections [{'; '.join(described)}]"

@@ -1,0 +1,48 @@
+"""What one reader must read: a value that travels."""
+
+import pickle
+from dataclasses import dataclass
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.data_file import DataFileMeta
+
+_MAGIC = b"PSP1"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSplit:
+    """Files of one (partition, bucket) at one snapshot.
+
+    ``raw_convertible``: the files may be read one after another, with no merge and no row to drop. Otherwise they are
+    whole sections, in key order, to be merged.
+    """
+
+    snapshot_id: int
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: tuple[DataFileMeta, ...]
+    raw_convertible: bool
+
+    @property
+    def row_count(self) -> int:
+        """Rows stored in the files; after a merge there may be fewer."""
+        return sum(f.row_count for f in self.files)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(f.file_size for f in self.files)
+
+    def to_bytes(self) -> bytes:
+        """This split as bytes, for engines that carry nothing else; only :meth:`from_bytes` of this package reads them."""
+        return _MAGIC + pickle.dumps(self, protocol=5)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "DataSplit":
+        """The inverse of :meth:`to_bytes`. Give it bytes you made yourself only: they are unpickled."""
+        if data[:4] != _MAGIC:
+            raise InvalidInputError("these bytes are no DataSplit: expected what DataSplit.to_bytes() gives")
+        split = pickle.loads(data[4:])
+        assert isinstance(split, DataSplit)
+        return split

@@ -1,0 +1,89 @@
+"""Live files to splits: bin packing, and which splits need a merge. Pure functions on metadata (behaviour 8.3, 8.4)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from paimon_core.lsm.intervals import sections
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.stats import EMPTY_STATS
+from paimon_core.scan.split import DataSplit
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Sizes that steer bin packing, in bytes (``source.split.target-size``, ``source.split.open-file-cost``)."""
+
+    target_size: int = 128 << 20
+    open_cost: int = 4 << 20
+
+
+def pack(items: Sequence[T], weight: Callable[[T], int], packing: Packing) -> list[list[T]]:
+    """Items in order into bins: a bin is closed when the next item would take it over the target size."""
+    bins: list[list[T]] = []
+    current: list[T] = []
+    filled = 0
+    for item in items:
+        size = max(weight(item), packing.open_cost)
+        if current and filled + size > packing.target_size:
+            bins.append(current)
+            current, filled = [], 0
+        current.append(item)
+        filled += size
+    return [*bins, current] if current else bins
+
+
+def plan_splits(
+    snapshot_id: int, entries: Iterable[ManifestEntry], packing: Packing, key_schema: pa.Schema | None
+) -> list[DataSplit]:
+    """Splits of live entries, bucket by bucket in the order of the entries; ``key_schema`` is None for append tables."""
+    buckets: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in entries:
+        buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    splits = []
+    for (partition, bucket, total), files in buckets.items():
+        planned = append_bins(files, packing) if key_schema is None else keyed_bins(files, packing, key_schema)
+        splits += [
+            DataSplit(snapshot_id, partition, bucket, total, tuple(map(_slim, group)), raw) for group, raw in planned
+        ]
+    return splits
+
+
+def append_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:
+    """Files of an append bucket in sequence order, packed; always raw."""
+    ordered = sorted(files, key=lambda f: f.min_sequence_number)
+    return [(group, True) for group in pack(ordered, _file_size, packing)]
+
+
+def keyed_bins(
+    files: Sequence[DataFileMeta], packing: Packing, key_schema: pa.Schema
+) -> list[tuple[list[DataFileMeta], bool]]:
+    """Files of a primary-key bucket as (files, raw?) groups.
+
+    Files that cannot overlap and hold no deletes are packed one by one; otherwise whole sections are, and only a
+    group of one file without deletes is raw. A file that does not say how many deletes it holds is taken to hold some.
+    """
+    if len({f.level for f in files}) == 1 and files[0].level > 0 and not any(map(_may_delete, files)):
+        return [(group, True) for group in pack(files, _file_size, packing)]
+    whole = [[f for run in section for f in run.files] for section in sections(files, key_schema)]
+    groups = pack(whole, lambda section: sum(f.file_size for f in section), packing)
+    flat = [[f for section in group for f in section] for group in groups]
+    return [(group, len(group) == 1 and not _may_delete(group[0])) for group in flat]
+
+
+def _may_delete(file: DataFileMeta) -> bool:
+    return file.delete_row_count is None or file.delete_row_count > 0
+
+
+def _file_size(file: DataFileMeta) -> int:
+    return file.file_size
+
+
+def _slim(file: DataFileMeta) -> DataFileMeta:
+    """The file without its statistics, which have done their work when a split is made."""
+    return replace(file, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS, embedded_index=None)

@@ -1,0 +1,69 @@
+"""A question to a table, and its plan: the splits that answer it."""
+
+from dataclasses import dataclass, field
+
+from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import split_by
+from paimon_core.scan.entries import live_entries
+from paimon_core.scan.file_filter import prune_files
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.split_plan import Packing, plan_splits
+from paimon_core.schema.support import check_readable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The splits of one snapshot that can hold matching rows, and how much was left out to get there."""
+
+    snapshot: Snapshot | None
+    splits: list[DataSplit]
+    manifests: int = 0
+    manifests_read: int = 0
+    files_in_partitions: int = 0
+    files: int = field(default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """Which splits of ``snapshot`` (None: an empty table) hold rows for ``predicate`` (bound to the store's schema).
+
+    ``limit`` is a hint: planning stops adding splits once those whose row count is certain hold that many rows.
+    """
+
+    store: FileStore
+    snapshot: Snapshot | None
+    predicate: Predicate | None = None
+    limit: int | None = None
+
+    def plan(self) -> Plan:
+        """Read the metadata and decide. Costs one read per manifest that survives pruning, in parallel."""
+        check_readable(self.store.schema)
+        if self.snapshot is None:
+            return Plan(None, [])
+        schema = self.store.schema
+        partition = None
+        if self.predicate is not None and schema.partition_keys:
+            partition, _ = split_by(self.predicate, set(schema.partition_keys))
+        found = live_entries(self.store, self.snapshot, partition=partition, with_stats=self.predicate is not None)
+        live = [e for e in found.live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
+        files = live if self.predicate is None else prune_files(self.store, live, self.predicate)
+        options = self.store.options
+        packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
+        splits = plan_splits(self.snapshot.id, files, packing, schema.key_arrow if schema.primary_keys else None)
+        if self.limit is not None and self.predicate is None:
+            splits = _enough(splits, self.limit)
+        return Plan(self.snapshot, splits, found.manifests, found.manifests_read, len(live), len(files))
+
+
+def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:
+    chosen, certain = [], 0
+    for split in splits:
+        if certain >= limit:
+            break
+        chosen.append(split)
+        if split.raw_convertible:
+            certain += split.row_count
+    return chosen

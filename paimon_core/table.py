@@ -1,0 +1,350 @@
+"""Table: what a user holds. Every method is one question or one change; the work is done in the packages below."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.errors import AlreadyExistsError, CommitUnknownError, InvalidInputError, NotFoundError
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.explain import explain
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.change import SchemaChange, apply
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.time_travel import resolve
+from paimon_core.store.create import create_table
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import DataField
+from paimon_core.write.table_write import Data, TableWrite
+
+Filter = str | Predicate | None
+READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
+_WHEN = {"snapshot_id", "tag", "timestamp", "version", "watermark"}
+_WHEN_OPTIONS = {
+    "scan.snapshot-id": "snapshot_id",
+    "scan.tag-name": "tag",
+    "scan.timestamp-millis": "timestamp",
+    "scan.timestamp": "timestamp",
+    "scan.version": "version",
+    "scan.watermark": "watermark",
+}
+
+
+class Table:
+    """A table at a place. Cheap to make, immutable: methods read the newest snapshot when they are called.
+
+    ``when`` in the methods below is at most one of ``snapshot_id=7``, ``tag="v1"``, ``timestamp=`` (epoch milliseconds,
+    a datetime, or "2026-01-31 12:00:00" in local time), ``version=`` (tag name, else snapshot id), ``watermark=``.
+    A filter is text such as ``"a > 1 AND b IN ('x')"`` or a predicate made with ``paimon_core.col``.
+    """
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    # ---- opening and making
+
+    @staticmethod
+    def open(
+        path: str,
+        storage_options: Mapping[str, object] | None = None,
+        options: Mapping[str, str] | None = None,
+        branch: str | None = None,
+    ) -> "Table":
+        """The table whose directory is ``path``; ``options`` are dynamic ones for this object only.
+
+        Raises NotFoundError when no table is there, InvalidInputError for an unknown option or one that cannot change.
+        """
+        return Table(FileStore.open(path, storage_options or {}, options or {}, branch or "main"))
+
+    @staticmethod
+    def create(
+        path: str, schema: Schema, storage_options: Mapping[str, object] | None = None, *, ignore_if_exists: bool = False
+    ) -> "Table":
+        """Make a table at ``path``. Raises AlreadyExistsError if one is there, unless that is to be ignored."""
+        try:
+            create_table(FileIO.of(path, storage_options or {}), path, schema)
+        except AlreadyExistsError:
+            if not ignore_if_exists:
+                raise
+        return Table.open(path, storage_options)
+
+    def with_options(self, options: Mapping[str, str | None]) -> "Table":
+        """This table with dynamic options laid over its own; None takes an option away."""
+        return Table(self._store.with_options(options))
+
+    # ---- what it is
+
+    @property
+    def path(self) -> str:
+        """Where the table's directory is."""
+        return self._store.root
+
+    @property
+    def store(self) -> FileStore:
+        """Place, schema, options and I/O as one value, for engines."""
+        return self._store
+
+    @property
+    def schema(self) -> TableSchema:
+        """The newest schema, dynamic options included."""
+        return self._store.schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Column names and Arrow types of a read without projection."""
+        return self._store.schema.arrow
+
+    def snapshots(self) -> list[Snapshot]:
+        """All snapshots kept, oldest first."""
+        return self._store.snapshots.all()
+
+    def snapshot(self, **when: object) -> Snapshot | None:
+        """The snapshot meant by ``when``; the newest without it; None for a table nothing was committed to."""
+        return self._travel(when)[1]
+
+    # ---- reading
+
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
+    ) -> pa.Table:
+        """Rows as one Arrow table, all in memory; for more than fits, see :meth:`to_batches`."""
+        scan, read = self._question(columns, filter, limit, when)
+        splits = scan.plan().splits
+        if limit is not None:
+            return pa.Table.from_batches(_limited(_chained(read, splits), limit), read.schema)
+        pieces = parallel_map(lambda split: list(read.to_batches(split)), splits, threads=READERS)
+        return pa.Table.from_batches([batch for piece in pieces for batch in piece], read.schema)
+
+    def to_batches(
+        self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows as a stream of record batches, in bounded memory."""
+        scan, read = self._question(columns, filter, limit, when)
+        return _limited(_chained(read, scan.plan().splits), limit)
+
+    def explain(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> str:
+        """What a read would touch, and what pruning left out, as text."""
+        scan, _ = self._question(columns, filter, None, when)
+        return explain(scan, scan.plan())
+
+    def scan(
+        self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
+    ) -> TableScan:
+        """A question whose ``plan()`` gives splits to be read anywhere, with a reader of the same columns and filter."""
+        return self._question(columns, filter, limit, when)[0]
+
+    def reader(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> TableRead:
+        """Reads the splits of a scan made with the same arguments: ``reader.to_batches(split)``."""
+        return self._question(columns, filter, None, when)[1]
+
+    # ---- writing
+
+    def write(self, data: Data, row_kinds: Sequence[str] | pa.Array | None = None) -> Snapshot | None:
+        """Add rows (upsert them, with a primary key) in one commit; None when ``data`` holds no row.
+
+        Columns are matched by name; a missing one is filled with its default or NULL. Either all rows become visible
+        or none; after an error no file is left, but for CommitUnknownError.
+        """
+        writer = self.writer()
+        with writer:
+            writer.write(data, row_kinds)
+            messages = writer.prepare_commit()
+        committer = self.committer()
+        return _or_abort(committer, messages, lambda: committer.commit(messages, base_id=writer.base_id))
+
+    def overwrite(self, data: Data, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
+        """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
+
+        ``partition`` is None for the whole table, {column: value} for what lies there (rows outside are refused), or
+        "dynamic". A table that sets ``dynamic-partition-overwrite`` to true itself is dynamic without being asked.
+        """
+        if partition is None and self._store.options.get(DYNAMIC_PARTITION_OVERWRITE.key) == "true":
+            partition = DYNAMIC
+        if isinstance(partition, str) and partition != DYNAMIC:
+            raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")
+        writer = self.writer(overwrite=True)
+        with writer:
+            for batch in _batches(data):
+                writer.write(_completed(batch, partition))
+            messages = writer.prepare_commit()
+        committer = self.committer()
+        return _or_abort(committer, messages, lambda: committer.overwrite(messages, partition))
+
+    def truncate(self) -> Snapshot | None:
+        """Remove every row in one commit; the snapshots before it can still be read."""
+        return self.committer().truncate()
+
+    def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
+        """Remove whole partitions in one commit, each {column: value}, some columns left out if all values are meant."""
+        return self.committer().drop_partitions(partitions)
+
+    def writer(
+        self, commit_user: str | None = None, *, overwrite: bool = False, sequence: tuple[int, int] = (0, 1)
+    ) -> TableWrite:
+        """A writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
+
+        Writers of one distributed job that may meet in a bucket take ``sequence=(own number, number of writers)``.
+        """
+        return TableWrite(self._store, overwrite=overwrite, sequence=sequence)
+
+    def committer(self, commit_user: str | None = None) -> TableCommit:
+        """Publishes the messages of writers, as ``commit_user`` or a fresh one."""
+        return TableCommit(self._store, commit_user)
+
+    # ---- changing
+
+    def alter(self, changes: Sequence[SchemaChange]) -> "Table":
+        """Apply schema changes, all or none; returns the table with its new schema."""
+        store = self._store
+        while True:
+            current = store.schemas.latest()
+            if current is None:
+                raise NotFoundError(f"there is no table at {store.root}")
+            changed = apply(current, changes, has_snapshots=store.snapshots.latest_id() is not None)
+            changed = replace(changed, id=current.id + 1, time_millis=store.now())
+            if store.schemas.commit(changed):
+                return Table.open(store.root, store.io.storage_options, branch=store.branch)
+
+    # ---- inside
+
+    def _question(
+        self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
+    ) -> tuple[TableScan, TableRead]:
+        store, snapshot = self._travel(when)
+        parsed = parse_predicate(filter) if isinstance(filter, str) else filter
+        predicate = None if parsed is None else bind(parsed, store.schema.fields)
+        if limit is not None and limit < 0:
+            raise InvalidInputError(f"limit must not be negative, but is {limit}")
+        fields = project(store.schema, columns)
+        return TableScan(store, snapshot, predicate, limit), TableRead(store, fields, predicate)
+
+    def _travel(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:
+        """The snapshot meant, and the store with the schema to read it by: its own when travelling, else the newest."""
+        unknown = sorted(set(when) - _WHEN)
+        if unknown:
+            raise InvalidInputError(f"unknown argument {unknown[0]!r}: a moment is one of {sorted(_WHEN)}")
+        chosen = {k: v for k, v in when.items() if v is not None} or {
+            name: self._store.options[key] for key, name in _WHEN_OPTIONS.items() if key in self._store.options
+        }
+        store = self._store
+        if not chosen:
+            return store, store.snapshots.latest()
+        if "timestamp" in chosen:
+            chosen["timestamp_millis"] = _millis(chosen.pop("timestamp"))
+        for key in ("snapshot_id", "watermark"):
+            if key in chosen:
+                chosen[key] = _integer(key, chosen[key])
+        for key in ("tag", "version"):
+            if key in chosen:
+                chosen[key] = str(chosen[key])
+        snapshot = resolve(store.snapshots, store.tags, **chosen)  # type: ignore[arg-type]
+        if snapshot is None:
+            return store, None
+        return store.at_schema(snapshot.schema_id), snapshot
+
+    def __repr__(self) -> str:
+        return f"Table({self.path!r}, schema {self.schema.id})"
+
+
+def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataField, ...]:
+    """The fields of ``columns`` in that order; a name may differ in case if only one column is meant.
+
+    Raises InvalidInputError for a column the table lacks, or one named twice.
+    """
+    if columns is None:
+        return schema.fields
+    if isinstance(columns, str):
+        raise InvalidInputError(f"columns must be a list of names, not the text {columns!r}")
+    chosen = []
+    for name in columns:
+        same = [f for f in schema.fields if f.name == name] or [
+            f for f in schema.fields if f.name.lower() == name.lower()
+        ]
+        if len(same) != 1:
+            raise InvalidInputError(f"no column {name!r} in {[f.name for f in schema.fields]}")
+        chosen.append(same[0])
+    if len({f.name for f in chosen}) < len(chosen):
+        raise InvalidInputError(f"a column is asked for twice in {list(columns)}")
+    return tuple(chosen)
+
+
+def _chained(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.RecordBatch]:
+    for split in splits:
+        yield from read.to_batches(split)
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for batch in batches:
+        if left is None:
+            yield batch
+            continue
+        if left > 0:
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+        if left <= 0:
+            return
+
+
+def _batches(data: Data) -> Iterator[pa.RecordBatch]:
+    if isinstance(data, pa.RecordBatch):
+        yield data
+    elif isinstance(data, pa.Table):
+        yield from data.to_batches()
+    else:
+        yield from data
+
+
+def _completed(batch: pa.RecordBatch, partition: Mapping[str, object] | str | None) -> pa.RecordBatch:
+    """Partition columns that the data leaves out take the value the overwrite names."""
+    if partition is None or isinstance(partition, str):
+        return batch
+    for column, value in partition.items():
+        if column not in batch.schema.names:
+            batch = batch.append_column(column, pa.array([value] * batch.num_rows))
+    return batch
+
+
+def _or_abort(committer: TableCommit, messages: list[CommitMessage], commit):  # type: ignore[no-untyped-def]
+    try:
+        return commit()
+    except CommitUnknownError:
+        raise  # the snapshot may refer to the files
+    except Exception:
+        committer.abort(messages)
+        raise
+
+
+def _integer(name: str, value: object) -> int:
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must be a number, not {value!r}") from error
+
+
+def _millis(moment: object) -> int:
+    """Epoch milliseconds of a number, a datetime (naive: local time) or ISO text."""
+    if isinstance(moment, str) and not moment.lstrip("-").isdigit():
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise InvalidInputError(
+                f"timestamp {moment!r} is neither epoch milliseconds nor a date and time such as '2026-01-31 12:00:00'"
+            ) from error
+    if isinstance(moment, datetime):
+        aware = moment.astimezone(timezone.utc)
+        return int(aware.timestamp() * 1000)
+    return _integer("timestamp", moment)

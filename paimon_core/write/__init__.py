@@ -1,0 +1,1 @@
+"""Batches to commit messages: align, route, buffer, sort, fold, write."""

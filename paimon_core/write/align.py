@@ -1,0 +1,94 @@
+"""What the user hands over, turned into exactly the table's columns, or refused.
+
+Columns are matched by name: exactly, else by the one name that differs in case only. A missing column takes its
+default, else NULL. Values must be storable without loss.
+"""
+
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.arrow import arrow_schema, to_arrow
+from paimon_core.types.cast import cast_array, store_array
+from paimon_core.types.datatype import AtomicType, DataField, with_nullable
+
+_TEXT = AtomicType("VARCHAR", True, 2147483647)
+
+
+def align(data: pa.RecordBatch, schema: TableSchema, first_row: int = 0) -> pa.RecordBatch:
+    """``data`` as a batch with exactly ``schema.arrow``; ``first_row`` numbers its rows in messages.
+
+    Raises InvalidInputError for a column the table lacks, two columns that mean the same one, a NULL in a NOT NULL
+    column and a value the column's type cannot hold; column and row are named.
+    """
+    at = column_positions(tuple(data.schema.names), schema)
+    columns = []
+    for field, position in zip(schema.fields, at, strict=True):
+        if position is None:
+            columns.append(_missing(field, data.num_rows))
+            continue
+        array = store_array(data.column(position), field.type, field.name)
+        columns.append(_filled(_not_null(array, field, first_row), field))
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
+
+
+@lru_cache(maxsize=256)
+def column_positions(names: tuple[str, ...], schema: TableSchema) -> tuple[int | None, ...]:
+    """For each table column the position of its data among ``names``, or None."""
+    exact = {n: i for i, n in enumerate(names)}
+    if len(exact) < len(names):
+        repeated = sorted({n for n in names if names.count(n) > 1})
+        raise InvalidInputError(f"the data has column {repeated[0]!r} more than once: give every column one name")
+    folded: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        folded.setdefault(name.lower(), []).append(i)
+    positions = []
+    for field in schema.fields:
+        candidates = [exact[field.name]] if field.name in exact else folded.get(field.name.lower(), [])
+        if len(candidates) > 1:
+            raise InvalidInputError(
+                f"columns {[names[i] for i in candidates]} of the data differ only in case, and either could be the "
+                f"table's {field.name!r}: rename or drop all but one"
+            )
+        positions.append(candidates[0] if candidates else None)
+    taken = {p for p in positions if p is not None}
+    extra = [n for i, n in enumerate(names) if i not in taken]
+    if extra:
+        raise InvalidInputError(
+            f"the data has columns {extra} that the table lacks (it has {[f.name for f in schema.fields]}): "
+            "drop them, or add them to the table first"
+        )
+    missing_keys = [k for k in schema.primary_keys if positions[[f.name for f in schema.fields].index(k)] is None]
+    if missing_keys:
+        raise InvalidInputError(f"the data lacks the primary key columns {missing_keys}; it has {list(names)}")
+    return tuple(positions)
+
+
+def _missing(field: DataField, rows: int) -> pa.Array:
+    if field.default is not None:
+        return pa.repeat(_default(field), rows)
+    if not field.type.nullable:
+        raise InvalidInputError(f"column {field.name!r} is NOT NULL, has no default, and the data lacks it")
+    return pa.nulls(rows, to_arrow(field.type))
+
+
+def _not_null(array: pa.Array, field: DataField, first_row: int) -> pa.Array:
+    if array.null_count and not field.type.nullable:
+        row = first_row + pc.index(pc.is_null(array), True).as_py()
+        raise InvalidInputError(f"cannot write NULL to column {field.name!r}, which is NOT NULL (row {row} of the data)")
+    return array
+
+
+def _filled(array: pa.Array, field: DataField) -> pa.Array:
+    if field.default is None or not array.null_count:
+        return array
+    return pc.if_else(pc.is_null(array), _default(field), array)
+
+
+@lru_cache(maxsize=256)
+def _default(field: DataField) -> pa.Scalar:
+    assert field.default is not None
+    return cast_array(pa.array([field.default], pa.string()), _TEXT, with_nullable(field.type, True))[0]

@@ -1,0 +1,65 @@
+"""What the buckets of a table already hold, read once for the buckets a writer meets."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.entry import ManifestEntry, merge_entries
+from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.options.bucket import BUCKET
+from paimon_core.scan.entries import manifest_metas
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class BucketState:
+    """What a bucket holds before this writer adds to it."""
+
+    max_sequence_number: int = -1
+
+
+class Restore:
+    """Bucket states at one snapshot; partitions are looked up the first time a writer meets them."""
+
+    def __init__(self, store: FileStore, snapshot: Snapshot | None) -> None:
+        self._store, self._snapshot = store, snapshot
+        self._states: dict[tuple[bytes, int], BucketState] = {}
+        self._known: set[bytes] = set()
+        self._entries: list[list[ManifestEntry]] | None = None
+
+    def load(self, partitions: Collection[bytes]) -> None:
+        """Read the state of these partitions, all in one go.
+
+        Raises InvalidInputError when one holds files of another number of buckets than the table has now.
+        """
+        new = set(partitions) - self._known
+        self._known |= new
+        if not new or self._snapshot is None:
+            return
+        if self._entries is None:
+            metas = manifest_metas(self._store, self._snapshot)
+            self._entries = list(parallel_map(self._read, metas))
+        live = merge_entries([e for entries in self._entries for e in entries if e.partition in new])
+        for entry in live:
+            self._check_buckets(entry)
+            at = (entry.partition, entry.bucket)
+            highest = self._states.get(at, BucketState()).max_sequence_number
+            self._states[at] = BucketState(max(highest, entry.file.max_sequence_number))
+
+    def _read(self, meta: ManifestFileMeta) -> list[ManifestEntry]:
+        return self._store.manifests.read(meta.file_name, with_stats=False)
+
+    def state(self, partition: bytes, bucket: int) -> BucketState:
+        """The state of one bucket. REQUIRES: its partition was loaded."""
+        return self._states.get((partition, bucket), BucketState())
+
+    def _check_buckets(self, entry: ManifestEntry) -> None:
+        buckets = self._store.options.value(BUCKET)
+        if entry.total_buckets != buckets and entry.bucket >= 0:
+            raise InvalidInputError(
+                f"cannot write {self._store.root} with {buckets} buckets: {self._store.partition_text(entry.partition)} "
+                f"holds files hashed into {entry.total_buckets}. Overwrite the partition to give it the new number, "
+                f"or set the option bucket back to {entry.total_buckets}"
+            )

@@ -1,0 +1,36 @@
+"""Rows of a batch by partition: a code per row, and the partition each code stands for."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.row.binary_row import EMPTY_ROW
+from paimon_core.row.encode import encode
+
+
+def partition_codes(rows: pa.RecordBatch, keys: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
+    """For every row the index of its partition among the partitions found, each as a serialized row.
+
+    Partitions are told apart by their bytes, as the format does: NULL, an empty text and a blank one are three.
+    """
+    if not keys:
+        return np.zeros(rows.num_rows, np.int64), [EMPTY_ROW]
+    columns = rows.select(list(keys))
+    codes = np.zeros(rows.num_rows, np.int64)
+    for column in columns.columns:
+        own = _codes(column)
+        _, codes = np.unique(codes * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    found = encode(columns.take(pa.array(first))).serialized()
+    return codes.astype(np.int64), [found[i].as_py() for i in range(len(found))]
+
+
+def _codes(column: pa.Array) -> np.ndarray:
+    """A number per distinct value, NULL included; -0.0 and 0.0 differ, as their bytes do."""
+    if pa.types.is_floating(column.type):
+        bits = pa.int32() if column.type == pa.float32() else pa.int64()
+        column = pa.Array.from_buffers(bits, len(column), column.buffers(), column.null_count, column.offset)
+    encoded = pc.dictionary_encode(column)
+    return pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)

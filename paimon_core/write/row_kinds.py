@@ -1,0 +1,46 @@
+"""Which kind every incoming row is, and which kinds the table does not take."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.options.merge import IGNORE_DELETE, IGNORE_UPDATE_BEFORE, ROWKIND_FIELD
+from paimon_core.options.option import Options
+from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE, is_retract, parse_kinds
+
+RowKinds = pa.Array | pa.ChunkedArray | list[str] | str
+
+
+def kinds_of(rows: pa.RecordBatch, given: pa.Array | None, options: Options, *, keyed: bool) -> pa.Array | None:
+    """Row kinds as int8, or None when every row is an insert.
+
+    ``given`` are texts like "+I", one per row. A table with ``rowkind.field`` takes them from that column instead.
+    An append table takes inserts only.
+    """
+    column = options.value(ROWKIND_FIELD)
+    if column is not None:
+        if given is not None:
+            raise InvalidInputError(f"row kinds were given, but the table takes them from its column {column!r}")
+        given = rows.column(column)
+    if given is None:
+        return None
+    if len(given) != rows.num_rows:
+        raise InvalidInputError(f"{len(given)} row kinds were given for {rows.num_rows} rows")
+    kinds = parse_kinds(given)
+    if not keyed and is_retract(kinds.to_numpy()).any():
+        row = int(np.argmax(is_retract(kinds.to_numpy())))
+        raise InvalidInputError(
+            f"row {row} is of kind {given[row].as_py()}: a table without a primary key takes inserts only"
+        )
+    return None if pc.all(pc.equal(kinds, INSERT)).as_py() else kinds
+
+
+def kept_rows(kinds: pa.Array | None, options: Options) -> np.ndarray | None:
+    """Mask of the rows to keep under ``ignore-delete`` and ``ignore-update-before``; None keeps all."""
+    if kinds is None:
+        return None
+    dropped = [DELETE, UPDATE_BEFORE] if options.value(IGNORE_DELETE) else []
+    if options.value(IGNORE_UPDATE_BEFORE):
+        dropped.append(UPDATE_BEFORE)
+    return ~np.isin(kinds.to_numpy(), dropped) if dropped else None

@@ -1,0 +1,191 @@
+"""A writer of rows into a table: routes them to buckets, keeps memory bounded, hands out commit messages."""
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.datafile.writer import FileShape
+from paimon_core.errors import InvalidInputError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.merge import merge_fold
+from paimon_core.options.bucket import BUCKET
+from paimon_core.options.lsm import WRITE_BUFFER_SIZE
+from paimon_core.read.sections import merge_order
+from paimon_core.schema.support import check_writable
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.align import align
+from paimon_core.write.bucket_writer import BucketWriter, SequenceRule
+from paimon_core.write.restore import Restore
+from paimon_core.write.routing import ROUTERS, BucketMode, bucket_mode
+from paimon_core.write.routing.partition import partition_codes
+from paimon_core.write.row_kinds import kept_rows, kinds_of
+
+T = TypeVar("T")
+Data = pa.Table | pa.RecordBatch | pa.RecordBatchReader
+ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
+BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
+ENCODERS = 2  # buckets sorted and encoded at a time
+
+
+class TableWrite:
+    """Writes rows of one job to one table. Nothing is visible until the messages are committed.
+
+    ``overwrite``: what the table holds is about to be replaced, so numbering starts anew. ``sequence`` is
+    ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule).
+    Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
+    """
+
+    def __init__(self, store: FileStore, *, overwrite: bool = False, sequence: tuple[int, int] = (0, 1)) -> None:
+        check_writable(store.schema)
+        store.io.check_can_commit()
+        self._store = store
+        mode = bucket_mode(store.schema)
+        self._route = ROUTERS[mode](store)
+        self._shape = FileShape.of(store)
+        self._keyed = (merge_order(store), merge_fold(store.options)) if store.schema.primary_keys else None
+        self._rule = SequenceRule(*sequence)
+        numbered = mode is not BucketMode.BUCKET_UNAWARE and not overwrite
+        base = store.snapshots.latest() if numbered else None
+        self.base_id = None if base is None else base.id
+        self._restore = Restore(store, base)
+        self._total_buckets = store.options.value(BUCKET)
+        self._limit = store.options.value(WRITE_BUFFER_SIZE)
+        self._writers: dict[tuple[bytes, int], BucketWriter] = {}
+        self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
+        self._gathered_bytes = 0
+        self._seen = 0
+
+    def write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
+        """Add rows. ``row_kinds`` are texts "+I" "-U" "+U" "-D", one per row; None means inserts.
+
+        Raises InvalidInputError naming column and row for data the table cannot hold; rows given before stay written.
+        """
+        if isinstance(data, pa.RecordBatchReader):
+            if row_kinds is not None:
+                raise InvalidInputError("row kinds go with a table or a batch, not with a stream of unknown length")
+            for batch in data:
+                self._take(batch, None)
+            return
+        kinds = _kind_array(row_kinds)
+        if kinds is not None and len(kinds) != data.num_rows:
+            raise InvalidInputError(f"{len(kinds)} row kinds were given for {data.num_rows} rows")
+        at = 0
+        for batch in [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
+            self._take(batch, None if kinds is None else kinds.slice(at, batch.num_rows))
+            at += batch.num_rows
+
+    def _take(self, batch: pa.RecordBatch, given: pa.Array | None) -> None:
+        rows = align(batch, self._store.schema, self._seen)
+        kinds = kinds_of(rows, given, self._store.options, keyed=self._keyed is not None)
+        self._seen += rows.num_rows
+        mask = kept_rows(kinds, self._store.options)
+        if mask is not None and kinds is not None:
+            rows, kinds = rows.filter(pa.array(mask)), kinds.filter(pa.array(mask))
+        if not rows.num_rows:
+            return
+        if rows.nbytes >= ROUTE_BYTES:
+            self._deal_out()  # a batch that large goes alone: together they might outgrow an Arrow column
+        self._gathered.append((rows, kinds))
+        self._gathered_bytes += rows.nbytes
+        if self._gathered_bytes >= min(ROUTE_BYTES, max(1, self._limit // 4)):
+            self._deal_out()
+            self._keep_within_limit()
+
+    def _deal_out(self) -> None:
+        """Give every gathered row to its bucket, in order of arrival."""
+        gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        if not gathered:
+            return
+        rows = _concat([r for r, _ in gathered])
+        kinds = None
+        if any(k is not None for _, k in gathered):
+            kinds = pa.concat_arrays([pa.nulls(r.num_rows, pa.int8()) if k is None else k for r, k in gathered])
+            kinds = pc.fill_null(kinds, 0)
+        del gathered
+        partitions, found = partition_codes(rows, self._store.schema.partition_keys)
+        self._restore.load(found)
+        buckets = self._route(rows)
+        if len(found) == 1 and len(buckets) and (buckets[0] == buckets).all():
+            self._writer(found[0], int(buckets[0])).add(rows, kinds)
+            return
+        span = int(buckets.max(initial=0)) + 1
+        group = partitions * span + buckets
+        order = np.argsort(group, kind="stable")
+        present, starts = np.unique(group[order], return_index=True)
+        for which, at, end in zip(present.tolist(), starts, [*starts[1:], len(order)], strict=True):
+            members = pa.array(order[at:end])
+            partition, bucket = found[which // span], which % span
+            self._writer(partition, bucket).add(rows.take(members), None if kinds is None else kinds.take(members))
+
+    def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
+        at = (partition, bucket)
+        if at not in self._writers:
+            first = self._restore.state(partition, bucket).max_sequence_number + 1
+            self._writers[at] = BucketWriter(
+                self._store, partition, bucket, self._shape, self._keyed, (self._rule, first)
+            )
+        return self._writers[at]
+
+    def _keep_within_limit(self) -> None:
+        """Flush the fattest buckets until what is buffered takes no more than half the limit."""
+        by_size = sorted(self._writers.values(), key=lambda w: -w.buffered)
+        left = sum(w.buffered for w in by_size)
+        target = self._limit if left <= self._limit else self._limit // 2
+        chosen = []
+        for writer in by_size:
+            if left <= target and writer.buffered < BUCKET_BYTES:
+                break
+            chosen.append(writer)
+            left -= writer.buffered
+        _each(BucketWriter.flush, chosen)
+
+    def prepare_commit(self) -> list[CommitMessage]:
+        """Flush everything; returns what was written since the last call, one message per bucket."""
+        self._deal_out()
+        writers = list(self._writers.values())
+        messages = _each(lambda w: w.prepare_commit(self._total_buckets), writers)
+        return [m for m in messages if m is not None]
+
+    def abort(self) -> None:
+        """Delete every file written and not handed out; the table is as it was."""
+        self._gathered, self._gathered_bytes = [], 0
+        for writer in self._writers.values():
+            writer.abort()
+        self._writers = {}
+
+    def close(self) -> None:
+        """Let go of all buffers. Files of messages already handed out stay."""
+        self._gathered, self._writers = [], {}
+
+    def __enter__(self) -> "TableWrite":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.abort()
+        self.close()
+
+
+def _each(do: Callable[[BucketWriter], T], writers: list[BucketWriter]) -> list[T]:
+    return list(parallel_map(do, writers, threads=ENCODERS))
+
+
+def _concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _kind_array(kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> pa.Array | None:
+    if kinds is None or isinstance(kinds, pa.Array):
+        return kinds
+    if isinstance(kinds, pa.ChunkedArray):
+        return kinds.combine_chunks()
+    return pa.array(kinds, pa.string())
