@@ -23,6 +23,7 @@ POSTPONE_BUCKET = -2
 MAIN_BRANCH = "main"
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+_NOT_BLANK = "\x85\xa0\u2007\u202f"  # Python strips these, but they do not count as white space here
 _FIRST_DAY = (date.min - date(1970, 1, 1)).days
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats, also where Python has no dates any more
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -44,8 +45,12 @@ def partition_path(values: Sequence[Any], fields: Sequence[DataField], options: 
     parts = []
     for value, field in zip(values, fields, strict=True):
         text = None if value is None else partition_text(value, field, legacy=legacy)
-        parts.append(f"{escape(field.name)}={escape(default if text is None or not text.strip() else text)}")
+        parts.append(f"{escape(field.name)}={escape(default if text is None or _is_blank(text) else text)}")
     return "/".join(parts)
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip() and not any(char in _NOT_BLANK for char in text)
 
 
 def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
@@ -79,8 +84,8 @@ def java_float(value: np.floating[Any]) -> str:
     if np.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return np.format_float_positional(value, unique=True, trim="0")
-    mantissa, exponent = np.format_float_scientific(value, unique=True, trim="0").split("e")
+        return np.format_float_positional(value, unique=True, min_digits=1)
+    mantissa, exponent = np.format_float_scientific(value, unique=True, min_digits=1).split("e")
     return f"{mantissa}E{int(exponent)}"
 
 
@@ -138,8 +143,8 @@ def _clock(seconds: int) -> tuple[str, str, str]:
 
 def _time_text(millis: int, precision: int) -> str:
     text = ":".join(_clock(millis // 1000))
-    digits = f"{millis % 1000:03d}"[: min(precision, 3)].rstrip("0")
-    return f"{text}.{digits}" if digits else text
+    digits = f"{millis % 1000:03d}"[: min(precision, 3)]
+    return f"{text}.{digits.rstrip('0') or '0'}" if digits else text
 
 
 def _legacy_timestamp(seconds: int, nanos: int) -> str:
@@ -158,4 +163,6 @@ def _legacy_timestamp(seconds: int, nanos: int) -> str:
 def _timestamp_text(seconds: int, nanos: int, precision: int) -> str:
     days, second_of_day = divmod(seconds, 86_400)
     text = f"{_date_text(days)} {':'.join(_clock(second_of_day))}"
-    return f"{text}.{nanos:09d}"[: len(text) + 1 + precision] if precision else text
+    digits = f"{nanos:09d}"
+    digits = digits[:precision] + digits[precision:].rstrip("0")
+    return f"{text}.{digits}" if digits else text

@@ -1,0 +1,169 @@
+"""Reading a file written under one schema as if it had been written under another.
+
+Columns are the same when their *ids* are the same, whatever they are called: so renaming, reordering, dropping and
+adding again come out right, inside rows, arrays and maps too. A column the file does not have is null; one whose type
+has changed is cast. Defaults of columns belong to writing and are not applied here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.types.arrow import arrow_schema, to_arrow
+from paimon_core.types.cast import cast_array
+from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
+from paimon_core.types.datatype import with_nullable
+
+Conversion = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """How batches of ``file_columns`` become batches of the fields asked for."""
+
+    file_columns: tuple[DataField, ...]
+    """What to ask of the file, under the file's own names and types."""
+    columns: tuple[tuple[int, Conversion | None], ...]
+    """For every field asked for: the position among ``file_columns`` (-1: not in the file) and its conversion."""
+    schema: pa.Schema
+    identity: bool
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with exactly the fields asked for; the same object where nothing has changed.
+
+        Raises InvalidInputError where a value cannot be cast (text that is no number).
+        """
+        if self.identity:
+            return batch
+        arrays = []
+        for (position, convert), field in zip(self.columns, self.schema, strict=True):
+            if position < 0:
+                arrays.append(pa.nulls(batch.num_rows, field.type))
+            else:
+                array = batch.column(position)
+                arrays.append(array if convert is None else convert(array))
+        if not arrays:
+            return batch.select([])
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def evolve(file_fields: Sequence[DataField], read_fields: Sequence[DataField]) -> Evolution:
+    """The plan for reading ``read_fields`` from a file of ``file_fields``; remembered per pair.
+
+    Raises UnsupportedError where a type cannot become the other.
+    """
+    return _evolve(tuple(file_fields), tuple(read_fields))
+
+
+@lru_cache(maxsize=256)
+def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ...]) -> Evolution:
+    stored = {field.id: field for field in file_fields}
+    asked: list[DataField] = []
+    columns: list[tuple[int, Conversion | None]] = []
+    for field in read_fields:
+        source = stored.get(field.id)
+        if source is None:
+            # a column that is not there is null even where the schema of today promises values
+            columns.append((-1, None))
+            continue
+        columns.append((len(asked), _conversion(source.type, field.type, field.name)))
+        asked.append(source)
+    identity = len(asked) == len(read_fields) and all(
+        convert is None and file.name == read.name and file.type.nullable == read.type.nullable
+        for file, read, (_, convert) in zip(asked, read_fields, columns, strict=True)
+    )
+    return Evolution(tuple(asked), tuple(columns), arrow_schema(read_fields), identity)
+
+
+def _conversion(source: DataType, target: DataType, name: str) -> Conversion | None:
+    """How an array of one type becomes the other; None where the arrays are the same. Nullability aside."""
+    if with_nullable(source, True) == with_nullable(target, True):
+        return None
+    match source, target:
+        case RowType(), RowType():
+            return _row_conversion(source, target, name)
+        case ArrayType(), ArrayType():
+            return _array_conversion(_or_same(_conversion(source.element, target.element, name)), target)
+        case MapType(), MapType():
+            keys = _or_same(_conversion(source.key, target.key, name))
+            return _map_conversion(keys, _or_same(_conversion(source.value, target.value, name)), target)
+        case MultisetType(), MultisetType():
+            return _map_conversion(_or_same(_conversion(source.element, target.element, name)), _same, target)
+        case _, AtomicType():
+            return lambda array: cast_array(array, source, target)
+    raise UnsupportedError(f"column {name}: data stored as {source} cannot be read as {target}")
+
+
+def _same(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _or_same(conversion: Conversion | None) -> Conversion:
+    return conversion or _same
+
+
+def _row_conversion(source: RowType, target: RowType, name: str) -> Conversion:
+    positions = {field.id: i for i, field in enumerate(source.fields)}
+    plan: list[tuple[int, Conversion]] = []
+    for field in target.fields:
+        at = positions.get(field.id, -1)
+        change = _conversion(source.fields[at].type, field.type, f"{name}.{field.name}") if at >= 0 else None
+        plan.append((at, _or_same(change)))
+    arrow_type = to_arrow(target)
+    fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
+
+    def convert(array: pa.Array) -> pa.Array:
+        children = array.flatten()  # with the nulls of the row itself, so that nothing hidden is cast
+        arrays = [
+            pa.nulls(len(array), field.type) if at < 0 else change(children[at])
+            for (at, change), field in zip(plan, fields, strict=True)
+        ]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+
+    return convert
+
+
+def _array_conversion(element: Conversion, target: ArrayType) -> Conversion:
+    arrow_type = to_arrow(target)
+
+    def convert(array: pa.Array) -> pa.Array:
+        array = _without_hidden_values(array)
+        offsets, start, length = _offsets(array)
+        return pa.ListArray.from_arrays(offsets, element(array.values.slice(start, length)), type=arrow_type)
+
+    return convert
+
+
+def _map_conversion(key: Conversion, value: Conversion, target: MapType | MultisetType) -> Conversion:
+    arrow_type = to_arrow(target)
+
+    def convert(array: pa.Array) -> pa.Array:
+        array = _without_hidden_values(array)
+        offsets, start, length = _offsets(array)
+        keys, items = array.keys.slice(start, length), array.items.slice(start, length)
+        return pa.MapArray.from_arrays(offsets, key(keys), value(items), type=arrow_type)
+
+    return convert
+
+
+def _without_hidden_values(array: pa.Array) -> pa.Array:
+    """The same lists, none of the null ones with a length: a null offset would give it to the list before."""
+    if not array.null_count:
+        return array
+    lengths = np.diff(array.offsets.to_numpy())
+    if not lengths[array.is_null().to_numpy(zero_copy_only=False)].any():
+        return array
+    return array.take(pa.array(np.arange(len(array))))
+
+
+def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
+    """Offsets that start at 0 and are null where the list is; where its values start, and how many there are."""
+    offsets = array.offsets.to_numpy()
+    start, end = int(offsets[0]), int(offsets[-1])
+    mask = np.append(array.is_null().to_numpy(zero_copy_only=False), False) if array.null_count else None
+    return pa.array(offsets - start, pa.int32(), mask=mask), start, end - start
