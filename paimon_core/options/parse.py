@@ -1,0 +1,165 @@
+"""How option texts are understood: sizes, durations, numbers, choices, lists and maps.
+
+Every parser takes the text and returns the value or raises ValueError that says what is accepted.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+MAX_INT: Final = 2**31 - 1
+MAX_LONG: Final = 2**63 - 1
+
+_SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII)
+_DURATION = re.compile(r"(\d+)\s*([a-zµ]*)")  # µ is U+00B5; text with U+03BC is folded to it below
+
+_BYTES_OF_UNIT = {
+    unit: 1024**power
+    for power, units in enumerate(
+        (
+            ("", "b", "bytes"),
+            ("k", "kb", "kibibytes"),
+            ("m", "mb", "mebibytes"),
+            ("g", "gb", "gibibytes"),
+            ("t", "tb", "tebibytes"),
+        )
+    )
+    for unit in units
+}
+
+_NANOS_OF_UNIT = {
+    unit: nanos
+    for units, nanos in (
+        (("d", "day", "days"), 86_400 * 10**9),
+        (("h", "hour", "hours"), 3_600 * 10**9),
+        (("min", "m", "minute", "minutes"), 60 * 10**9),
+        (("s", "sec", "secs", "second", "seconds"), 10**9),
+        (("", "ms", "milli", "millis", "millisecond", "milliseconds"), 10**6),
+        (("µs", "micro", "micros", "microsecond", "microseconds"), 10**3),
+        (("ns", "nano", "nanos", "nanosecond", "nanoseconds"), 1),
+    )
+    for unit in units
+}
+
+
+def text(value: str) -> str:
+    """The text itself."""
+    return value
+
+
+def boolean(value: str) -> bool:
+    """``true`` or ``false``, in any case."""
+    match value.strip().lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise ValueError("must be true or false")
+
+
+def number(least: int = -(2**31), most: int = MAX_INT) -> Callable[[str], int]:
+    """A parser of whole numbers from ``least`` to ``most``, both included."""
+
+    def parse(value: str) -> int:
+        digits = value.strip()
+        if not re.fullmatch(r"[+-]?\d+", digits, re.ASCII) or not least <= int(digits) <= most:
+            raise ValueError(f"must be a whole number from {least} to {most}")
+        return int(digits)
+
+    return parse
+
+
+integer = number()
+long = number(-(2**63), MAX_LONG)
+
+
+def fraction(value: str) -> float:
+    """A decimal number."""
+    try:
+        result = float(value)
+    except ValueError:
+        result = float("nan")
+    if result != result or result in (float("inf"), float("-inf")):
+        raise ValueError("must be a number")
+    return result
+
+
+def memory_size(value: str) -> int:
+    """Bytes of a size such as ``128 mb``; units are powers of 1024, no unit means bytes."""
+    found = _SIZE.fullmatch(value.strip().lower())
+    if found is None or found[2] not in _BYTES_OF_UNIT:
+        raise ValueError("must be a size: a whole number and b, kb, mb, gb or tb, such as '128 mb'")
+    size = int(found[1]) * _BYTES_OF_UNIT[found[2]]
+    if size > MAX_LONG:
+        raise ValueError("is more bytes than 64 bits can count")
+    return size
+
+
+def duration(value: str) -> timedelta:
+    """A duration such as ``10 s`` or ``1 h``; no unit means milliseconds.
+
+    Nanoseconds are rounded down to whole microseconds, the finest a timedelta holds.
+    """
+    found = _DURATION.fullmatch(value.strip().lower().replace("\u03bc", "\u00b5"))
+    if found is None or found[2] not in _NANOS_OF_UNIT:
+        raise ValueError("must be a duration: a whole number and d, h, min, s, ms, µs or ns, such as '10 min'")
+    try:
+        return timedelta(microseconds=int(found[1]) * _NANOS_OF_UNIT[found[2]] // 1000)
+    except OverflowError as error:
+        raise ValueError("is longer than 999999999 days") from error
+
+
+def enum(*choices: str) -> Callable[[str], str]:
+    """A parser of one of ``choices``, in any case, ``_`` counting as ``-``; gives it as spelled in ``choices``."""
+    by_folded = {_folded(choice): choice for choice in choices}
+
+    def parse(value: str) -> str:
+        try:
+            return by_folded[_folded(value.strip())]
+        except KeyError:
+            raise ValueError(f"must be one of {', '.join(choices)}") from None
+
+    return parse
+
+
+def _folded(choice: str) -> str:
+    return choice.lower().replace("_", "-")
+
+
+def comma_list(value: str) -> tuple[str, ...]:
+    """The comma separated parts, blanks around them and empty ones dropped."""
+    return tuple(part for part in map(str.strip, value.split(",")) if part)
+
+
+def text_map(value: str) -> dict[str, str]:
+    """``k1:v1,k2:v2`` as a map; a value may hold colons."""
+    result: dict[str, str] = {}
+    for part in comma_list(value):
+        key, colon, text_value = part.partition(":")
+        if not colon or not key.strip() or not text_value.strip():
+            raise ValueError("must be a map such as 'k1:v1,k2:v2'")
+        if key.strip() in result:
+            raise ValueError(f"names {key.strip()!r} twice")
+        result[key.strip()] = text_value.strip()
+    return result
+
+
+def level_map(value: str) -> dict[int, str]:
+    """``0:avro,3:parquet`` as a map from level to text."""
+    try:
+        return {number(0)(level): chosen for level, chosen in text_map(value).items()}
+    except ValueError as error:
+        raise ValueError("must be a map from level to value such as '0:avro,3:parquet'") from error
+
+
+def weights(value: str) -> tuple[Decimal, ...]:
+    """Comma separated positive numbers."""
+    try:
+        result = tuple(Decimal(part) for part in comma_list(value))
+    except ArithmeticError as error:
+        raise ValueError("must be comma separated positive numbers") from error
+    if not all(weight.is_finite() and weight > 0 for weight in result):
+        raise ValueError("must be comma separated positive numbers")
+    return result

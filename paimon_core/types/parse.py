@@ -1,0 +1,271 @@
+"""Types as text and as JSON.
+
+Schema files hold an atomic type as text (``"DECIMAL(10, 2) NOT NULL"``) and a constructed one as an object whose
+``type`` says its name and nullability. The SQL text of constructed types (``ROW<a INT, b ARRAY<STRING>> NOT NULL``) is
+understood everywhere too. Keywords are case-insensitive, names of row fields are not.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.types.datatype import (
+    MAX_LENGTH,
+    NO_ID,
+    ROOTS,
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    VectorType,
+    with_nullable,
+)
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<name>`(?:[^`]|``)*`)|(?P<text>'(?:[^']|'')*')|(?P<word>[^\s<>(),`']+)|(?P<mark>[<>(),]))",
+)
+
+_ALIASES = {"INTEGER": "INT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}
+_CLOSING = {"<": ">", "(": ")"}
+
+
+def parse_type(text_or_json: str | Mapping[str, Any]) -> DataType:
+    """A type from its JSON form or its text; nested fields keep the ids they have, or get -1.
+
+    Raises InvalidInputError that quotes the text and the place where it stops making sense.
+    """
+    if isinstance(text_or_json, str):
+        return _Text(text_or_json).whole()
+    if not isinstance(text_or_json, Mapping) or not isinstance(text_or_json.get("type"), str):
+        raise InvalidInputError(f"a type is a text or an object with a text 'type', not {text_or_json!r}")
+    return _from_object(text_or_json)
+
+
+def _from_object(given: Mapping[str, Any]) -> DataType:
+    words = given["type"].upper().split()
+    nullable = words[1:] != ["NOT", "NULL"]
+    try:
+        match words[0] if words else "":
+            case "ARRAY":
+                return ArrayType(parse_type(given["element"]), nullable)
+            case "MULTISET":
+                return MultisetType(parse_type(given["element"]), nullable)
+            case "MAP":
+                return MapType(parse_type(given["key"]), parse_type(given["value"]), nullable)
+            case "ROW":
+                return RowType(tuple(field_from_json(field) for field in given["fields"]), nullable)
+            case "VECTOR":
+                return VectorType(parse_type(given["element"]), int(given["length"]), nullable)
+            case _:
+                return parse_type(given["type"])
+    except KeyError as missing:
+        raise InvalidInputError(f"type {given['type']!r} lacks {missing}: {dict(given)!r}") from missing
+
+
+def type_to_json(t: DataType) -> str | dict[str, Any]:
+    """The JSON form schema files hold."""
+    if isinstance(t, AtomicType):
+        return str(t)
+    suffix = "" if t.nullable else " NOT NULL"
+    match t:
+        case ArrayType(element):
+            return {"type": "ARRAY" + suffix, "element": type_to_json(element)}
+        case MultisetType(element):
+            return {"type": "MULTISET" + suffix, "element": type_to_json(element)}
+        case MapType(key, value):
+            return {"type": "MAP" + suffix, "key": type_to_json(key), "value": type_to_json(value)}
+        case RowType(fields):
+            return {"type": "ROW" + suffix, "fields": [field_to_json(field) for field in fields]}
+        case VectorType(element, length):
+            return {"type": "VECTOR" + suffix, "element": type_to_json(element), "length": length}
+
+
+def field_from_json(given: Mapping[str, Any]) -> DataField:
+    """A field object of a schema file; unknown keys are ignored, a null comment or default counts as absent."""
+    try:
+        field_id, name, t = int(given.get("id", NO_ID)), given["name"], given["type"]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInputError(f"not a field object (id, name, type): {given!r}") from error
+    return DataField(field_id, name, parse_type(t), given.get("description"), given.get("defaultValue"))
+
+
+def field_to_json(field: DataField) -> dict[str, Any]:
+    """The field object of a schema file; comment and default only when there are any."""
+    result: dict[str, Any] = {"id": field.id, "name": field.name, "type": type_to_json(field.type)}
+    if field.description is not None:
+        result["description"] = field.description
+    if field.default is not None:
+        result["defaultValue"] = field.default
+    return result
+
+
+class _Text:
+    """A type text being read from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens: list[tuple[str, str, int]] = []
+        self._at = 0
+        position, end = 0, len(text.rstrip())
+        while position < end:
+            token = _TOKEN.match(text, position)
+            if token is None:
+                raise InvalidInputError(f"type {text!r}: cannot read {text[position:]!r}")
+            self._tokens.append((token.lastgroup or "", token[token.lastgroup or 0], token.start(token.lastgroup or 0)))
+            position = token.end()
+
+    def whole(self) -> DataType:
+        """The type that makes up the complete text."""
+        t = self._type()
+        if self._at < len(self._tokens):
+            raise self._error("the end")
+        return t
+
+    def _error(self, wanted: str) -> InvalidInputError:
+        found = "the end" if self._at >= len(self._tokens) else repr(self._text[self._tokens[self._at][2] :])
+        return InvalidInputError(f"type {self._text!r}: expected {wanted}, found {found}")
+
+    def _peek(self) -> str:
+        if self._at >= len(self._tokens):
+            return ""
+        group, text, _ = self._tokens[self._at]
+        return text.upper() if group in ("word", "mark") else ""
+
+    def _accept(self, *words: str) -> bool:
+        """Take these words or marks if they are next."""
+        found = [(group, text.upper()) for group, text, _ in self._tokens[self._at : self._at + len(words)]]
+        if [text for group, text in found if group in ("word", "mark")] != list(words):
+            return False
+        self._at += len(words)
+        return True
+
+    def _expect(self, mark: str) -> None:
+        if not self._accept(mark):
+            raise self._error(repr(mark))
+
+    def _type(self) -> DataType:
+        word = self._peek()
+        if not word or word in "<>(),":
+            raise self._error("a type")
+        self._at += 1
+        t = self._constructed(word) if word in ("ARRAY", "MAP", "MULTISET", "ROW", "VECTOR") else self._atomic(word)
+        if self._accept("NOT", "NULL"):
+            return with_nullable(t, False)
+        self._accept("NULL")
+        return t
+
+    def _constructed(self, word: str) -> DataType:
+        opening = self._peek()
+        if opening not in _CLOSING or (opening == "(" and word != "ROW"):
+            raise self._error("'<'")
+        self._at += 1
+        t: DataType
+        match word:
+            case "ARRAY":
+                t = ArrayType(self._type())
+            case "MULTISET":
+                t = MultisetType(self._type())
+            case "MAP":
+                key = self._type()
+                self._expect(",")
+                t = MapType(key, self._type())
+            case "VECTOR":
+                element = self._type()
+                self._expect(",")
+                t = VectorType(element, self._number())
+            case _:
+                t = RowType(self._fields(_CLOSING[opening]))
+        self._expect(_CLOSING[opening])
+        return t
+
+    def _fields(self, closing: str) -> tuple[DataField, ...]:
+        fields: list[DataField] = []
+        while self._peek() != closing:
+            if fields:
+                self._expect(",")
+            name, t = self._name(), self._type()
+            fields.append(DataField(NO_ID, name, t, self._comment()))
+        return tuple(fields)
+
+    def _name(self) -> str:
+        if self._at >= len(self._tokens) or self._tokens[self._at][0] not in ("name", "word"):
+            raise self._error("a field name")
+        group, text, _ = self._tokens[self._at]
+        self._at += 1
+        return text[1:-1].replace("``", "`") if group == "name" else text
+
+    def _comment(self) -> str | None:
+        self._accept("COMMENT")
+        if self._at >= len(self._tokens) or self._tokens[self._at][0] != "text":
+            return None
+        self._at += 1
+        return self._tokens[self._at - 1][1][1:-1].replace("''", "'")
+
+    def _number(self) -> int:
+        word = self._peek()
+        if not (word.isascii() and word.isdigit()):
+            raise self._error("a number")
+        self._at += 1
+        return int(word)
+
+    def _arguments(self) -> list[str]:
+        """The words between parentheses, if any."""
+        arguments: list[str] = []
+        if self._accept("("):
+            while not arguments or self._accept(","):
+                if self._at >= len(self._tokens) or self._tokens[self._at][0] != "word":
+                    raise self._error("a parameter")
+                arguments.append(self._tokens[self._at][1])
+                self._at += 1
+            self._expect(")")
+        return arguments
+
+    def _numbers(self, root: str, most: int) -> list[int]:
+        start = self._at
+        arguments = self._arguments()
+        if len(arguments) > most or not all(text.isascii() and text.isdigit() for text in arguments):
+            self._at = start
+            raise self._error(f"at most {most} number(s) as parameters of {root}")
+        return [int(text) for text in arguments]
+
+    def _atomic(self, word: str) -> AtomicType:
+        root = _ALIASES.get(word, word)
+        match root:
+            case "STRING":
+                return AtomicType("VARCHAR", length=MAX_LENGTH)
+            case "BYTES":
+                return AtomicType("VARBINARY", length=MAX_LENGTH)
+            case "CHAR" | "VARCHAR" | "BINARY" | "VARBINARY":
+                return AtomicType(root, length=next(iter(self._numbers(root, 1)), None))
+            case "DECIMAL":
+                precision, scale = [*self._numbers(root, 2), None, None][:2]
+                return AtomicType(root, precision=precision, scale=scale)
+            case "TIME" | "TIMESTAMP" | "TIMESTAMP_LTZ":
+                return self._temporal(root)
+            case "GEOMETRY" | "GEOGRAPHY":
+                return self._geo(root)
+            case "DOUBLE":
+                self._accept("PRECISION")
+        if root not in ROOTS:
+            self._at -= 1
+            raise self._error(f"a type ({', '.join(sorted(ROOTS))}, STRING, BYTES, ARRAY, MAP, MULTISET, ROW, VECTOR)")
+        return AtomicType(root)
+
+    def _temporal(self, root: str) -> AtomicType:
+        precision = next(iter(self._numbers(root, 1)), None)
+        if root == "TIMESTAMP" and self._accept("WITH", "LOCAL", "TIME", "ZONE"):
+            root = "TIMESTAMP_LTZ"
+        elif root != "TIMESTAMP_LTZ":
+            self._accept("WITHOUT", "TIME", "ZONE")
+        return AtomicType(root, precision=precision)
+
+    def _geo(self, root: str) -> AtomicType:
+        arguments = self._arguments()
+        if len(arguments) > (2 if root == "GEOGRAPHY" else 1):
+            raise self._error(f"no further parameter of {root}")
+        crs, algorithm = [*arguments, None, None][:2]
+        return AtomicType(root, crs=crs, algorithm=algorithm)

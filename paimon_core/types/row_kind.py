@@ -1,0 +1,51 @@
+"""Row kinds as int8 vectors: 0 ``+I``, 1 ``-U``, 2 ``+U``, 3 ``-D``. The odd ones retract."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+
+INSERT = 0
+UPDATE_BEFORE = 1
+UPDATE_AFTER = 2
+DELETE = 3
+
+SHORT_NAMES = ("+I", "-U", "+U", "-D")
+"""The text of each kind, at the position of its number."""
+
+_NAMES = pa.array(SHORT_NAMES, pa.string())
+
+
+def is_retract(kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    """Mask of the rows that take something back (``-U``, ``-D``)."""
+    return (kinds & 1).astype(np.bool_)
+
+
+def parse_kinds(names: Any) -> Any:
+    """Kinds (Arrow int8, no nulls) of an Arrow text column of ``+I -U +U -D``.
+
+    Raises InvalidInputError naming the first row that holds anything else, null included.
+    """
+    array: Any = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if array.type != pa.string():
+        if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_null(array.type)):
+            raise InvalidInputError(f"row kinds must be text ({', '.join(SHORT_NAMES)}), not {array.type}")
+        array = array.cast(pa.string())
+    kinds = pc.index_in(array, value_set=_NAMES)
+    if kinds.null_count:
+        row = pc.index(kinds.is_null(), True).as_py()
+        raise InvalidInputError(
+            f"row {row}: {array[row].as_py()!r} is not a row kind; known are {', '.join(SHORT_NAMES)}"
+        )
+    return kinds.cast(pa.int8())
+
+
+def kind_names(kinds: Any) -> Any:
+    """Text (Arrow string) of an int8 vector of kinds, given as an Arrow array or as numpy."""
+    return _NAMES.take(kinds if isinstance(kinds, pa.Array | pa.ChunkedArray) else pa.array(kinds, pa.int8()))
