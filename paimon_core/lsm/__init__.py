@@ -1,0 +1,1 @@
+"""The merge tree of one bucket: levels, sorted runs, sections of runs that overlap."""

@@ -1,0 +1,51 @@
+"""What a manifest says of one data file (format 4.4)."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
+
+__all__ = ["DataFileMeta", "FileSource"]
+
+
+class FileSource:
+    """What made a file: a writer's flush, or compaction. Values as stored."""
+
+    APPEND: Final = 0
+    COMPACT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DataFileMeta:
+    """One data file.
+
+    Keys and statistics stay serialised rows: planning decodes them many at a time. ``creation_time`` is the
+    wall clock of the writing machine in milliseconds, as if it were UTC. ``value_stats_cols`` None means that
+    ``value_stats`` covers every column of the schema ``schema_id`` (of ``write_cols``, if given).
+    """
+
+    file_name: str
+    file_size: int
+    row_count: int
+    min_key: bytes
+    max_key: bytes
+    key_stats: SimpleStats
+    value_stats: SimpleStats
+    min_sequence_number: int
+    max_sequence_number: int
+    schema_id: int
+    level: int
+    extra_files: tuple[str, ...] = ()
+    creation_time: int | None = None
+    delete_row_count: int | None = None
+    embedded_index: bytes | None = None
+    file_source: int | None = None
+    value_stats_cols: tuple[str, ...] | None = None
+    external_path: str | None = None
+    first_row_id: int | None = None
+    write_cols: tuple[str, ...] | None = None
+    write_cols_sequences: tuple[int, ...] | None = None
+
+    def without_stats(self) -> "DataFileMeta":
+        """The same file with its statistics left out, and said to be."""
+        return replace(self, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS, value_stats_cols=())
