@@ -1,0 +1,49 @@
+# Two commands on a fresh machine: `make demo` and `make test`. They need Python >= 3.10 and Java 17 or 21.
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-spark check bench clean
+SHELL := /bin/sh
+VENV ?= .venv
+PY := $(VENV)/bin/python
+SPARK ?= 4.1
+SPARK_VENV := .venvs/spark-$(SPARK)
+# Spark starts its workers with this Python, not with whatever python3 is first on PATH.
+RUN = PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(1)/bin/python SPARK_LOCAL_IP=127.0.0.1
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile
+
+$(VENV)/.demo: pyproject.toml .ci/venv
+	@.ci/venv $(VENV) '.[demo]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml .ci/venv
+	@.ci/venv $(VENV) '.[test,demo]'
+	@touch $@ $(VENV)/.demo
+
+$(SPARK_VENV)/.test: pyproject.toml .ci/venv
+	@.ci/venv $(SPARK_VENV) '.[test]' 'pyspark==$(SPARK).*'
+	@touch $@
+
+demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables, corrected, deleted, read merged
+	@.ci/java
+	@$(call RUN,$(VENV)) $(PY) demo/flights.py
+
+test: $(VENV)/.test  ## every test but the slow ones; T='path -k name' picks
+	@.ci/java
+	@$(call RUN,$(VENV)) $(PY) -m pytest $(T)
+
+test-spark: $(SPARK_VENV)/.test  ## the Spark tests on another version: make test-spark SPARK=4.1
+	@.ci/java
+	@$(call RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark $(T)
+
+check: $(VENV)/.test  ## ruff, mypy --strict, layers
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(VENV)/.test  ## every benchmark, with its opponents in the same run
+	@.ci/java
+	@$(call RUN,$(VENV)) $(PY) -m benchmarks
+
+clean:  ## remove the virtual environments and caches
+	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist *.egg-info

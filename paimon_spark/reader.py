@@ -1,0 +1,107 @@
+"""Batch reads: planned once in the process that plans the query, read split by split in Spark's tasks.
+
+Filters reach a reader only when ``spark.sql.python.filterPushdown.enabled`` is on, and a reader that could take them
+makes the query fail when it is off. The setting itself is not visible here; which of Spark's two planning programs is
+running is, and that tells.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import datasource as spark
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from paimon_core.predicate.expr import And
+from paimon_core.predicate.rewrite import bind
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.split import DataSplit
+from paimon_core.table import Table
+from paimon_spark.filters import predicate_of
+from paimon_spark.options import ReadRequest
+from paimon_spark.types import expected_arrow_schema, for_spark, projected
+
+BATCH_BYTES = 16 << 20  # a batch for Spark is not larger, however few rows that leaves
+_PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "PaimonReader":
+    """A reader of the columns of `schema`; one that takes filters exactly when Spark is going to offer some.
+
+    InvalidInputError for columns the table does not have like that.
+    """
+    return (FilteringReader if _filters_come() else PaimonReader)(table, request, schema)
+
+
+def _filters_come() -> bool:
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
+
+
+class SplitPartition(InputPartition):
+    """One split, as one Spark task reads it: a second attempt reads the same files of the same snapshot."""
+
+    def __init__(self, split: DataSplit) -> None:
+        super().__init__(None)
+        self.split = split
+
+
+class PaimonReader(DataSourceReader):
+    """Rows of one snapshot, the columns of `schema` in its order. Pickles: tasks read with a copy of it."""
+
+    def __init__(self, table: Table, request: ReadRequest, schema: StructType) -> None:
+        self._scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
+        self._fields = projected(self._scan.store.schema.fields, schema, table.path)
+        self._arrow = expected_arrow_schema(schema)
+        self._batch_rows = request.batch_rows
+
+    def partitions(self) -> list[InputPartition]:
+        """One Spark partition per split; the manifests are read here and nowhere else."""
+        return [SplitPartition(split) for split in self._scan.plan().splits]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one split, in batches of about the number of rows asked for."""
+        if not isinstance(partition, SplitPartition):
+            return  # Spark's stand-in for "no partitions"
+        rows = TableRead(self._scan.store, self._fields, self._scan.predicate).to_batches(partition.split)
+        for batch in resized(rows, self._batch_rows):
+            yield for_spark(batch, self._arrow)
+
+
+class FilteringReader(PaimonReader):
+    """A reader that uses the filters of the query to leave out files and rows."""
+
+    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802 - Spark's name
+        """Narrow the scan; every filter is handed back, so Spark checks the rows that come all the same."""
+        pushed = predicate_of(filters)
+        if pushed is not None:
+            bound = bind(pushed, self._scan.store.schema.fields)
+            given = self._scan.predicate
+            self._scan = replace(self._scan, predicate=bound if given is None else And((given, bound)))
+        yield from filters
+
+
+def resized(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at most `rows` rows and about BATCH_BYTES bytes; small neighbours are joined."""
+    waiting: list[pa.RecordBatch] = []
+    count = size = 0
+    for batch in batches:
+        if waiting and (count + batch.num_rows > rows or size + batch.nbytes > BATCH_BYTES):
+            yield _joined(waiting)
+            waiting, count, size = [], 0, 0
+        if batch.num_rows > rows or batch.nbytes > BATCH_BYTES:
+            step = max(1, min(rows, batch.num_rows * BATCH_BYTES // max(1, batch.nbytes)))
+            yield from (batch.slice(start, step) for start in range(0, batch.num_rows, step))
+            continue
+        waiting.append(batch)
+        count, size = count + batch.num_rows, size + batch.nbytes
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]

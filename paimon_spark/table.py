@@ -1,0 +1,73 @@
+"""A Paimon table by its place, for Spark sessions of both kinds."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.table import Table
+from paimon_spark.options import Place, read_request
+from paimon_spark.types import expected_arrow_schema
+
+HISTORY = StructType(
+    [
+        StructField("snapshot_id", LongType(), False),
+        StructField("schema_id", LongType(), False),
+        StructField("commit_kind", StringType(), False),
+        StructField("commit_time", TimestampType(), False),
+        StructField("commit_user", StringType(), False),
+        StructField("commit_identifier", LongType(), False),
+        StructField("total_record_count", LongType(), True),
+        StructField("delta_record_count", LongType(), True),
+    ]
+)
+
+
+class PaimonTable:
+    """A table at a place. Everything runs on the cluster, so it works over Spark Connect as well."""
+
+    def __init__(self, spark: SparkSession, place: Place, options: Mapping[str, str]) -> None:
+        self._spark, self._place, self._options = spark, place, dict(options)
+
+    @classmethod
+    def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":  # noqa: N802 - Delta's name
+        """The table in the directory `path`; `options` are those of a read, storage options among them."""
+        given = {**options, "path": path}
+        return cls(spark, read_request(given).place, given)
+
+    def toDF(self, **options: str) -> DataFrame:  # noqa: N802
+        """The rows as a DataFrame; `options` are added for this read."""
+        return self._spark.read.format("paimon").options(**{**self._options, **options}).load()
+
+    def history(self) -> DataFrame:
+        """One row per snapshot kept, oldest first."""
+        place = self._place
+
+        def snapshots(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            table = Table.open(place.path, place.storage_options, branch=place.branch)
+            yield _history(table.snapshots())
+
+        return self._spark.range(1, numPartitions=1).mapInArrow(snapshots, HISTORY)
+
+    def __repr__(self) -> str:
+        return f"PaimonTable({self._place.path!r})"
+
+
+def _history(snapshots: Iterable[Snapshot]) -> pa.RecordBatch:
+    rows = [
+        {
+            "snapshot_id": s.id,
+            "schema_id": s.schema_id,
+            "commit_kind": s.commit_kind,
+            "commit_time": s.time_millis * 1000,
+            "commit_user": s.commit_user,
+            "commit_identifier": s.commit_identifier,
+            "total_record_count": s.total_record_count,
+            "delta_record_count": s.delta_record_count,
+        }
+        for s in snapshots
+    ]
+    schema = expected_arrow_schema(HISTORY)
+    return pa.RecordBatch.from_arrays([pa.array([row[f.name] for row in rows], f.type) for f in schema], schema=schema)

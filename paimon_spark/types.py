@@ -1,0 +1,266 @@
+"""Spark's types and Paimon's, both ways, and the last cast before a batch goes to Spark.
+
+The mapping is the one of Paimon's own Spark connector, so that both see one table alike:
+
+================================  ==========================================================
+Paimon                            Spark
+================================  ==========================================================
+CHAR, VARCHAR, STRING             string
+BINARY, VARBINARY, BYTES, BLOB    binary
+TIMESTAMP(p)                      timestamp_ntz, digits below the microsecond cut off
+TIMESTAMP_LTZ(p)                  timestamp, the same
+TIME(p)                           time(p), at most time(6)
+MULTISET<e>                       map<e, int>
+VECTOR<e, n>                      array<e>
+VARIANT                           variant
+GEOMETRY, GEOGRAPHY               refused
+================================  ==========================================================
+
+From Spark: timestamp is TIMESTAMP_LTZ(6), timestamp_ntz TIMESTAMP(6), time(p) TIME(p); intervals, void and
+user-defined types have no Paimon type and are refused.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.types.datatype import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    VectorType,
+)
+
+STRING_LENGTH = 2147483647
+MICROSECOND_DIGITS = 6  # Spark keeps no finer time
+
+_ATOMIC: dict[str, type[spark.DataType]] = {
+    "BOOLEAN": spark.BooleanType,
+    "TINYINT": spark.ByteType,
+    "SMALLINT": spark.ShortType,
+    "INT": spark.IntegerType,
+    "BIGINT": spark.LongType,
+    "FLOAT": spark.FloatType,
+    "DOUBLE": spark.DoubleType,
+    "CHAR": spark.StringType,
+    "VARCHAR": spark.StringType,
+    "BINARY": spark.BinaryType,
+    "VARBINARY": spark.BinaryType,
+    "BLOB": spark.BinaryType,
+    "DATE": spark.DateType,
+    "TIMESTAMP": spark.TimestampNTZType,
+    "TIMESTAMP_LTZ": spark.TimestampType,
+    "VARIANT": spark.VariantType,
+}
+
+_FROM_SPARK: dict[type[spark.DataType], Callable[[spark.DataType], AtomicType]] = {
+    spark.BooleanType: lambda _: AtomicType("BOOLEAN"),
+    spark.ByteType: lambda _: AtomicType("TINYINT"),
+    spark.ShortType: lambda _: AtomicType("SMALLINT"),
+    spark.IntegerType: lambda _: AtomicType("INT"),
+    spark.LongType: lambda _: AtomicType("BIGINT"),
+    spark.FloatType: lambda _: AtomicType("FLOAT"),
+    spark.DoubleType: lambda _: AtomicType("DOUBLE"),
+    spark.StringType: lambda _: AtomicType("VARCHAR", length=STRING_LENGTH),
+    spark.CharType: lambda t: AtomicType("CHAR", length=t.length),  # type: ignore[attr-defined]
+    spark.VarcharType: lambda t: AtomicType("VARCHAR", length=t.length),  # type: ignore[attr-defined]
+    spark.BinaryType: lambda _: AtomicType("VARBINARY", length=STRING_LENGTH),
+    spark.DateType: lambda _: AtomicType("DATE"),
+    spark.TimestampNTZType: lambda _: AtomicType("TIMESTAMP", precision=MICROSECOND_DIGITS),
+    spark.TimestampType: lambda _: AtomicType("TIMESTAMP_LTZ", precision=MICROSECOND_DIGITS),
+    spark.TimeType: lambda t: AtomicType("TIME", precision=t.precision),  # type: ignore[attr-defined]
+    spark.DecimalType: lambda t: AtomicType("DECIMAL", precision=t.precision, scale=t.scale),  # type: ignore[attr-defined]
+    spark.VariantType: lambda _: AtomicType("VARIANT"),
+}
+
+
+def spark_schema(fields: Iterable[DataField]) -> spark.StructType:
+    """The Spark schema of a Paimon row; comments travel as Spark's column comments.
+
+    UnsupportedError names the column whose type Spark does not have.
+    """
+    return spark.StructType([_spark_field(field, field.name) for field in fields])
+
+
+def _spark_field(field: DataField, path: str) -> spark.StructField:
+    metadata = {"comment": field.description} if field.description else None
+    return spark.StructField(field.name, spark_type(field.type, path), field.type.nullable, metadata)
+
+
+def spark_type(type_: DataType, path: str) -> spark.DataType:
+    """The Spark type of a Paimon type; `path` names the column in the error."""
+    match type_:
+        case ArrayType():
+            return spark.ArrayType(spark_type(type_.element, f"{path}.element"), type_.element.nullable)
+        case VectorType():
+            return spark.ArrayType(spark_type(type_.element, f"{path}.element"), type_.element.nullable)
+        case MapType():
+            key, value = spark_type(type_.key, f"{path}.key"), spark_type(type_.value, f"{path}.value")
+            return spark.MapType(key, value, type_.value.nullable)
+        case MultisetType():
+            return spark.MapType(spark_type(type_.element, f"{path}.element"), spark.IntegerType(), False)
+        case RowType():
+            return spark.StructType([_spark_field(field, f"{path}.{field.name}") for field in type_.fields])
+        case AtomicType(root="DECIMAL", precision=precision, scale=scale):
+            return spark.DecimalType(precision or 10, scale or 0)
+        case AtomicType(root="TIME", precision=precision):
+            return spark.TimeType(min(precision or 0, MICROSECOND_DIGITS))
+        case AtomicType(root=root) if root in _ATOMIC:
+            return _ATOMIC[root]()
+    raise UnsupportedError(
+        f"column {path!r} has type {type_}, for which Spark has none here: "
+        "read the other columns with the option 'columns', or the table through paimon_core.Table"
+    )
+
+
+def paimon_fields(schema: spark.StructType, *, without: Iterable[str] = ()) -> tuple[DataField, ...]:
+    """The columns a table created from a DataFrame gets; ids are still to be given (-1).
+
+    All of them are nullable: that a DataFrame says "not null" is a fact about its rows, not a wish about the table.
+    UnsupportedError names a column that no Paimon type fits.
+    """
+    left_out = set(without)
+    return tuple(_paimon_field(field, field.name) for field in schema.fields if field.name not in left_out)
+
+
+def _paimon_field(field: spark.StructField, path: str) -> DataField:
+    return DataField(-1, field.name, paimon_type(field.dataType, path), field.metadata.get("comment"))
+
+
+def paimon_type(type_: spark.DataType, path: str) -> DataType:
+    """The Paimon type, nullable at every depth but map keys, of a Spark type; `path` names the column in the error."""
+    match type_:
+        case spark.ArrayType():
+            return ArrayType(paimon_type(type_.elementType, f"{path}.element"))
+        case spark.MapType():
+            key = paimon_type(type_.keyType, f"{path}.key")
+            return MapType(key, paimon_type(type_.valueType, f"{path}.value"))
+        case spark.StructType():
+            return RowType(tuple(_paimon_field(field, f"{path}.{field.name}") for field in type_.fields))
+    for spark_class, convert in _FROM_SPARK.items():
+        if isinstance(type_, spark_class) and type(type_).__name__ == spark_class.__name__:
+            return convert(type_)
+    raise UnsupportedError(
+        f"column {path!r} has Spark type {type_.simpleString()}, for which Paimon has none: cast it before writing"
+    )
+
+
+_TIMEZONE = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+
+
+def expected_arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """Exactly the Arrow schema that Spark asks of the batches of a source with this schema."""
+    arrow: pa.Schema = to_arrow_schema(schema, **_TIMEZONE)
+    return arrow
+
+
+def projected(fields: Iterable[DataField], schema: spark.StructType, where: str) -> tuple[DataField, ...]:
+    """The table's columns that a schema given by the user asks for, in its order.
+
+    Names match without case where that is unambiguous. InvalidInputError names a column that does not exist, that has
+    another type (only wider numbers are accepted) or that is asked to be NOT NULL but may hold nulls.
+    """
+    available = list(fields)
+    return tuple(_projected_field(available, wanted, where) for wanted in schema.fields)
+
+
+def _projected_field(fields: list[DataField], wanted: spark.StructField, where: str) -> DataField:
+    field = named(fields, wanted.name, where)
+    actual = spark_type(field.type, field.name)
+    if not _widens(actual, wanted.dataType):
+        raise InvalidInputError(
+            f"column {wanted.name!r} of {where} is {actual.simpleString()}, the schema given asks for "
+            f"{wanted.dataType.simpleString()}: ask for the type of the table and cast afterwards"
+        )
+    if field.type.nullable and not wanted.nullable:
+        raise InvalidInputError(f"column {wanted.name!r} of {where} may be null, the schema given says NOT NULL")
+    return field
+
+
+def named(fields: Iterable[DataField], name: str, where: str) -> DataField:
+    """The column of this name, or the only one equal to it but for case; InvalidInputError when there is none."""
+    available = list(fields)
+    found = [f for f in available if f.name == name] or [f for f in available if f.name.lower() == name.lower()]
+    if len(found) == 1:
+        return found[0]
+    how = "matches several columns" if found else "does not exist"
+    raise InvalidInputError(f"column {name!r} {how} in {where}; it has {', '.join(f.name for f in available)}")
+
+
+_WIDER: dict[type[spark.DataType], tuple[type[spark.DataType], ...]] = {
+    spark.ByteType: (spark.ShortType, spark.IntegerType, spark.LongType),
+    spark.ShortType: (spark.IntegerType, spark.LongType),
+    spark.IntegerType: (spark.LongType, spark.DoubleType),
+    spark.FloatType: (spark.DoubleType,),
+}
+
+
+def _widens(actual: spark.DataType, wanted: spark.DataType) -> bool:
+    if isinstance(actual, spark.DecimalType) and isinstance(wanted, spark.DecimalType):
+        return actual.scale == wanted.scale and actual.precision <= wanted.precision
+    return actual.simpleString() == wanted.simpleString() or type(wanted) in _WIDER.get(type(actual), ())
+
+
+def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same rows in exactly this Arrow schema; columns by position.
+
+    REQUIRES: `schema` comes from `expected_arrow_schema` of columns checked by `projected`. What already has the
+    right type is not copied.
+    """
+    arrays = [shaped(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def shaped(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """One column in Spark's Arrow type: children rebuilt one by one, time cut to microseconds towards the past."""
+    if array.type.equals(wanted):
+        return array
+    if pa.types.is_struct(wanted):
+        children = [shaped(child, wanted.field(i).type) for i, child in enumerate(_children(array))]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_nulls(array))
+    if pa.types.is_map(wanted):
+        pair = [shaped(array.keys, wanted.key_type), shaped(array.items, wanted.item_type)]
+        return _relisted(array, pa.StructArray.from_arrays(pair, fields=[wanted.key_field, wanted.item_field]), wanted)
+    if pa.types.is_list(wanted):
+        lists = array.cast(pa.list_(array.type.value_field)) if pa.types.is_fixed_size_list(array.type) else array
+        return _relisted(lists, shaped(lists.values, wanted.value_type), wanted)
+    if pa.types.is_timestamp(wanted) and array.type.unit == "ns":
+        return _to_microseconds(array, wanted)
+    return array.cast(wanted)
+
+
+def _to_microseconds(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    nanos = array.view(pa.int64())
+    micros = np.floor_divide(nanos.fill_null(0).to_numpy(zero_copy_only=False), 1000)
+    return pa.array(micros, mask=_nulls_numpy(array)).view(wanted)
+
+
+def _nulls(array: pa.Array) -> pa.Array | None:
+    return pc.is_null(array) if array.null_count else None
+
+
+def _nulls_numpy(array: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.bool_]] | None":
+    if not array.null_count:
+        return None
+    nulls: np.ndarray[tuple[int], np.dtype[np.bool_]] = pc.is_null(array).to_numpy(zero_copy_only=False)
+    return nulls
+
+
+def _children(array: pa.StructArray) -> list[pa.Array]:
+    return [array.field(i) for i in range(array.type.num_fields)]
+
+
+def _relisted(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The lists (or maps) of an array around other values; offsets and validity are shared, not copied."""
+    shared = lists.buffers()[:2]
+    return pa.Array.from_buffers(wanted, len(lists), shared, lists.null_count, lists.offset, children=[values])

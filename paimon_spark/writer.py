@@ -1,0 +1,142 @@
+"""Batch writes: every task writes files and says which, the driver commits them all at once.
+
+Spark may run a task twice and may stop a job at any point; files that no committed message names are never seen by a
+reader. After a failed commit Spark calls `abort` with every message, also when the commit may have landed: then
+nothing may be deleted, so what a failed commit leaves is cleaned up by the commit itself, where the outcome is known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.options.bucket import BUCKET, BUCKET_KEY
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_core.write.align import column_positions
+from paimon_spark.options import WriteRequest
+from paimon_spark.types import named, paimon_fields
+
+STRIDE = 1 << 20
+"""Tasks number their rows in steps of this, each from its own partition number on: no two rows of a job share a
+sequence number, whichever tasks meet in a bucket, and a task that runs again gives the same numbers."""
+
+
+def table_to_write(request: WriteRequest, schema: StructType) -> Table:
+    """The table a job writes to, made if there is none; the job's table options lie over the table's own.
+
+    InvalidInputError when options ask for other keys, partitions or buckets than the table has.
+    """
+    place = request.place
+    try:
+        table = Table.open(place.path, place.storage_options, branch=place.branch)
+    except NotFoundError:
+        if place.branch is not None:
+            raise
+        wish = _wished(request, schema)
+        table = Table.create(place.path, wish, place.storage_options, ignore_if_exists=True)
+    _check_same_layout(table, request)
+    stored = table.schema.options
+    return table.with_options({key: value for key, value in request.options.items() if stored.get(key) != value})
+
+
+def _wished(request: WriteRequest, schema: StructType) -> Schema:
+    hidden = () if request.row_kind_column is None else (_row_kind_name(request.row_kind_column, schema),)
+    fields = paimon_fields(schema, without=hidden)
+    for key in (*(request.primary_keys or ()), *(request.partition_keys or ())):
+        named(fields, key, "the DataFrame")
+    return Schema(fields, request.primary_keys or (), request.partition_keys or (), request.options)
+
+
+def _check_same_layout(table: Table, request: WriteRequest) -> None:
+    schema = table.schema
+    _check_same("primary-key", request.primary_keys, schema.primary_keys, table.path)
+    _check_same("partition", request.partition_keys, schema.partition_keys, table.path)
+    for option in (BUCKET, BUCKET_KEY):
+        asked = request.options.get(option.key)
+        has = schema.options.value(option)
+        if asked is not None and option.parse(asked) != has:
+            raise _changed(option.key, asked, str(has), table.path)
+
+
+def _check_same(key: str, asked: tuple[str, ...] | None, has: tuple[str, ...], path: str) -> None:
+    if asked is not None and [name.lower() for name in asked] != [name.lower() for name in has]:
+        raise _changed(key, ",".join(asked), ",".join(has), path)
+
+
+def _changed(key: str, asked: str, has: str, path: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"option {key!r} = {asked!r}, but the table at {path} has {has!r}, and a write cannot change that: "
+        "leave the option out, or write to a new table"
+    )
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """What one task wrote, and the snapshot it had looked at before."""
+
+    messages: tuple[CommitMessage, ...]
+    base_id: int | None
+
+
+class PaimonWriter(DataSourceArrowWriter):
+    """One write job. Pickles: tasks and the commit run with copies of it.
+
+    InvalidInputError when the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    """
+
+    def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
+        kind = request.row_kind_column
+        self._row_kind = None if kind is None else _row_kind_name(kind, schema)
+        column_positions(tuple(name for name in schema.names if name != self._row_kind), table.schema)
+        self._table = table
+        self._user = request.commit_user
+        self._overwrite = overwrite
+        self._dynamic = request.dynamic
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Write the rows of one task. Whatever goes wrong, the files written so far are deleted."""
+        context = TaskContext.get()
+        task = 0 if context is None else context.partitionId()
+        if task >= STRIDE:
+            raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce before it")
+        with self._table.writer(self._user, overwrite=self._overwrite, sequence=(task, STRIDE)) as writer:
+            for batch in iterator:
+                if self._row_kind is None:
+                    writer.write(batch)
+                else:
+                    writer.write(batch.drop_columns([self._row_kind]), batch.column(self._row_kind))
+            return Written(tuple(writer.prepare_commit()), writer.base_id)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
+        written = [message for message in messages if isinstance(message, Written)]
+        changes = [change for message in written for change in message.messages]
+        bases = [message.base_id for message in written if message.base_id is not None]
+        committer = self._table.committer(self._user)
+        try:
+            if self._overwrite:
+                committer.overwrite(changes, DYNAMIC if self._dynamic else None)
+            else:
+                committer.commit(changes, base_id=min(bases, default=None))
+        except CommitConflictError:  # provably lost; any other failure leaves the outcome open
+            committer.abort(changes)
+            raise
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Delete the files of a job whose tasks failed. With all tasks done it was the commit that failed: see there."""
+        if all(message is not None for message in messages):
+            return
+        changes = [change for message in messages if isinstance(message, Written) for change in message.messages]
+        self._table.committer(self._user).abort(changes)
+
+
+def _row_kind_name(column: str, schema: StructType) -> str:
+    """The column of the DataFrame that carries row kinds, as it is spelled there."""
+    return named(paimon_fields(schema), column, "the DataFrame (option 'row-kind-column')").name
