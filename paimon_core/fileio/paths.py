@@ -4,6 +4,7 @@ import os
 import re
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/")
+_ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/+$")
 _USER_INFO = re.compile(r"//[^/@]*@")
 
 
@@ -12,12 +13,9 @@ def join(*parts: str) -> str:
     given = [part for part in parts if part]
     if not given:
         return ""
-    root = "/" if given[0].startswith("/") else ""
-    first = given[0] if given[0].endswith("://") else given[0].rstrip("/")
-    rest = [part.strip("/") for part in given[1:]]
-    if not first:
-        return root + "/".join(rest)
-    return first + "/".join(rest) if first.endswith("://") else "/".join([first, *rest])
+    root = _ROOT.match(given[0])
+    first = given[0] if root else given[0].rstrip("/") + "/"
+    return (first + "/".join(part.strip("/") for part in given[1:])) if given[1:] or root else first[:-1]
 
 
 def scheme_of(path: str) -> str:

@@ -24,6 +24,9 @@ READ_AHEAD = 4 << 20
 """Larger files are read through a window of this size."""
 
 _MODIFIED_KEYS = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
+_FLAT = frozenset({"s3", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "http", "https"})
+"""Stores whose directories are mere prefixes of names."""
+
 _OWN_MISTAKES = (OSError, PaimonError, TypeError, AttributeError, ImportError)
 
 
@@ -124,7 +127,16 @@ class RemoteStorage:
         with storage_errors(source):
             if not self.exists(source):
                 raise FileNotFoundError(errno.ENOENT, "no such directory", source)
-            self._fs.mv(self._key(source), self._key(target), recursive=True)
+            if self._has_directories:
+                self._fs.mv(self._key(source), self._key(target), recursive=True)
+                return
+            old, new = self._key(source).rstrip("/"), self._key(target).rstrip("/")
+            self._fs.invalidate_cache(old)
+            moved = list(self._fs.find(old))
+            for place in moved:  # object by object: fsspec's mv would copy prefixes as if they were objects
+                self._fs.cp_file(place, new + place[len(old) :])
+            for place in moved:
+                self._fs.rm_file(place)
 
     def why_no_commit(self) -> str | None:
         """As given."""
@@ -134,10 +146,14 @@ class RemoteStorage:
         return str(self._fs._strip_protocol(path))
 
     def _make_parents(self, path: str) -> None:
-        """Needed by HDFS and its like; object stores have no directories, and S3 would make a bucket of them."""
-        protocols = (self._fs.protocol,) if isinstance(self._fs.protocol, str) else self._fs.protocol
-        if not {"s3", "gs", "gcs", "abfs", "az", "http", "https"}.intersection(protocols):
+        """For HDFS and its like; on S3 the same call would try to make a bucket."""
+        if self._has_directories:
             self._fs.makedirs(self._fs._parent(self._key(path)), exist_ok=True)
+
+    @property
+    def _has_directories(self) -> bool:
+        protocol = self._fs.protocol
+        return not _FLAT.intersection((protocol,) if isinstance(protocol, str) else protocol)
 
     def _prove(self, path: str) -> None:
         """Create a hidden probe twice beside ``path``; the second time must be refused."""

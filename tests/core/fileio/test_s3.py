@@ -1,0 +1,197 @@
+"""S3: options in every spelling, and the verbs against a server."""
+
+import json
+import logging
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.fileio.s3 import is_proven, s3_arguments
+from tests.support.s3_server import s3_server
+
+
+@pytest.fixture(scope="module")
+def server():
+    with s3_server() as found:
+        yield found
+
+
+def test_eight_racing_creators_have_one_winner(server):
+    root, options = server
+    path = f"{root}/race/snapshot/snapshot-1"
+    racers = [FileIO.of(root, options) for _ in range(8)]  # as eight processes would come
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda n: racers[n].create_exclusive(path, b"%d" % n), range(8)))
+    assert won.count(True) == 1
+    assert racers[0].read(path) == b"%d" % won.index(True)
+    assert [status.name for status in racers[0].list(f"{root}/race/snapshot")] == ["snapshot-1"]
+
+
+def test_verbs_on_s3(server):
+    root, options = server
+    io = pickle.loads(pickle.dumps(FileIO.of(root, options)))
+    path = f"{root}/verbs/bucket-0/f"
+    assert io.can_commit
+    assert io.list(f"{root}/verbs") == []
+    assert not io.exists(path)
+    with pytest.raises(FileNotFoundError):
+        io.read(path)
+    with pytest.raises(FileNotFoundError):
+        io.open(path)
+    io.write(path, b"one")
+    assert io.exists(path)
+    assert io.exists(f"{root}/verbs")
+    other = FileIO.of(root, options)
+    assert [status.name for status in other.list(f"{root}/verbs")] == ["bucket-0"]
+    io.write(f"{root}/verbs/g", b"two")
+    listed = sorted(other.list(f"{root}/verbs"), key=lambda status: status.name)
+    assert [(s.path, s.size, s.is_directory) for s in listed] == [
+        (f"{root}/verbs/bucket-0", 0, True),
+        (f"{root}/verbs/g", 3, False),
+    ]
+    assert 1_600_000_000_000 < listed[1].modified_ms < 2**53
+    assert io.read(path.replace("s3://", "s3a://")) == b"one"
+    io.rename_directory(f"{root}/verbs", f"{root}/moved")
+    assert io.read(f"{root}/moved/bucket-0/f") == b"one"
+    assert io.list(f"{root}/verbs") == []
+    io.delete(f"{root}/moved/g")
+    io.delete(f"{root}/moved/g")
+    io.delete_directory(f"{root}/moved")
+    io.delete_directory(f"{root}/moved")
+    assert io.list(f"{root}/moved") == []
+
+
+def test_parquet_through_s3_small_and_large(server):
+    root, options = server
+    io = FileIO.of(root, options)
+    for rows in (1000, 1_500_000):  # fetched at once; through the window
+        table = pa.table({"a": pa.array(range(rows)), "b": pa.array(range(rows))})
+        with io.create(f"{root}/{rows}.parquet") as sink:
+            pq.write_table(table, sink, compression="none", use_dictionary=False)
+        assert pq.read_table(io.open(f"{root}/{rows}.parquet"), columns=["b"]) == table.select(["b"])
+
+
+def test_a_failed_upload_leaves_nothing(server):
+    root, options = server
+    io = FileIO.of(root, options)
+
+    def fail():
+        with io.create(f"{root}/failed") as sink:
+            sink.write(b"x" * (6 << 20))  # a part has gone out already
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not io.exists(f"{root}/failed")
+
+
+def test_a_store_that_ignores_conditions_is_found_out():
+    with s3_server(ignore_conditions=True) as (root, options):
+        io = FileIO.of(root, options)
+        for _ in range(2):
+            with pytest.raises(UnsupportedError, match="If-None-Match"):
+                io.create_exclusive(f"{root}/t/snapshot/snapshot-1", b"1")
+        assert io.list(f"{root}/t/snapshot") == []
+
+
+def test_an_unreachable_store_is_an_os_error_without_secrets(caplog):
+    options = {"s3.endpoint": "http://127.0.0.1:9", "s3.access-key": "open", "s3.secret-key": "sesame"}
+    options["config_kwargs"] = json.dumps({"connect_timeout": 1, "retries": {"max_attempts": 0}})
+    io = FileIO.of("s3://b/t", options)
+    with caplog.at_level(logging.WARNING), pytest.raises(OSError) as caught:
+        io.exists("s3://b/t/f")
+    shown = repr(caught.value) + str(caught.value.__cause__) + repr(io) + caplog.text
+    assert "sesame" not in shown
+    assert not isinstance(caught.value, FileNotFoundError)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        ("s3.endpoint", "s3.access-key", "s3.secret-key", "s3.path.style.access", "s3.region", "s3.session.token"),
+        (
+            "fs.s3a.endpoint",
+            "fs.s3a.access.key",
+            "fs.s3a.secret.key",
+            "fs.s3a.path.style.access",
+            "fs.s3a.endpoint.region",
+            "fs.s3a.session.token",
+        ),
+        (
+            "s3a.endpoint",
+            "s3a.access-key",
+            "s3a.secret-key",
+            "s3a.path-style-access",
+            "s3a.region",
+            "s3a.session-token",
+        ),
+        (
+            "spark.hadoop.fs.s3a.endpoint",
+            "spark.hadoop.fs.s3a.access.key",
+            "spark.hadoop.fs.s3a.secret.key",
+            "spark.hadoop.fs.s3a.path.style.access",
+            "spark.hadoop.fs.s3a.endpoint.region",
+            "spark.hadoop.fs.s3a.session.token",
+        ),
+    ],
+)
+def test_every_spelling_means_the_same(spelling):
+    options = dict(zip(spelling, ("http://h:1", "k", "s", "true", "eu-west-1", "t"), strict=True))
+    assert s3_arguments(options) == {
+        "endpoint_url": "http://h:1",
+        "key": "k",
+        "secret": "s",
+        "token": "t",
+        "client_kwargs": {"region_name": "eu-west-1"},
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+        "use_listings_cache": False,
+    }
+
+
+def test_own_names_of_s3fs_pass_and_text_becomes_values():
+    got = s3_arguments({"key": "k", "anon": "false", "client_kwargs": '{"region_name": "x"}', "max_concurrency": "3"})
+    wanted = {"key": "k", "anon": False, "client_kwargs": {"region_name": "x"}, "max_concurrency": 3}
+    assert got == {**wanted, "use_listings_cache": False}
+    assert s3_arguments({}) == {"use_listings_cache": False}
+
+
+def test_endpoint_without_scheme_follows_the_ssl_setting():
+    assert s3_arguments({"s3.endpoint": "h:9000"})["endpoint_url"] == "https://h:9000"
+    plain = s3_arguments({"s3.endpoint": "h:9000", "fs.s3a.connection.ssl.enabled": "false"})
+    assert plain["endpoint_url"] == "http://h:9000"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("s3.acess-key", "sesame"),
+        ("fs.s3a.encryption.algorithm", "sesame"),
+        ("s3.path.style.access", "sesame"),
+        ("max_concurrency", "sesame"),
+        ("client_kwargs", "{sesame"),
+        ("s4.access-key", "sesame"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused_by_name_not_by_value(key, value):
+    with pytest.raises(InvalidInputError) as caught:
+        s3_arguments({key: value})
+    assert key.removeprefix("s3.") in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+def test_hadoop_tuning_is_accepted_and_ignored():
+    tuning = {"fs.s3a.impl": "x", "fs.s3a.connection.maximum": "9", "fs.s3a.fast.upload": "true", "s3.threads.max": "1"}
+    assert s3_arguments(tuning) == {"use_listings_cache": False}
+
+
+def test_only_amazons_own_stores_need_no_proof():
+    assert is_proven({})
+    assert is_proven({"endpoint_url": "https://s3.eu-west-1.amazonaws.com"})
+    assert not is_proven({"endpoint_url": "http://minio:9000"})
+    assert not is_proven({"endpoint_url": "http://s3.amazonaws.com.evil.example"})
+    assert not is_proven({"client_kwargs": {"endpoint_url": "http://minio:9000"}})

@@ -1,0 +1,56 @@
+"""An S3 server on this machine, for tests: moto, one request at a time, so that conditional puts are atomic."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import boto3
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+CREDENTIALS = {"s3.access-key": "test-access", "s3.secret-key": "test-secret"}
+
+
+@contextmanager
+def s3_server(ignore_conditions: bool = False) -> Iterator[tuple[str, dict[str, str]]]:
+    """Start a server; yields a fresh bucket's URL (``s3://...``) and the storage options to reach it.
+
+    ``ignore_conditions`` makes it a store that overlooks ``If-None-Match``, as some do.
+    """
+    app = DomainDispatcherApplication(create_backend_app)
+    server = make_server("127.0.0.1", 0, _one_at_a_time(app, ignore_conditions), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    endpoint = f"http://127.0.0.1:{server.server_port}"
+    try:
+        bucket = f"bucket-{uuid4()}"
+        client = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=CREDENTIALS["s3.access-key"],
+            aws_secret_access_key=CREDENTIALS["s3.secret-key"],
+        )
+        client.create_bucket(Bucket=bucket)
+        yield f"s3://{bucket}", {"s3.endpoint": endpoint, "s3.path.style.access": "true", **CREDENTIALS}
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _one_at_a_time(app: Application, ignore_conditions: bool) -> Application:
+    """Moto looks first and writes later; two requests at once could both find nothing."""
+    lock = threading.Lock()
+
+    def locked(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if ignore_conditions:
+            environ.pop("HTTP_IF_NONE_MATCH", None)
+        with lock:
+            return list(app(environ, start_response))
+
+    return locked
