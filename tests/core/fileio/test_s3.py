@@ -2,6 +2,7 @@
 
 import json
 import logging
+import multiprocessing
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -88,6 +89,21 @@ def test_a_failed_upload_leaves_nothing(server):
     with pytest.raises(ZeroDivisionError):
         fail()
     assert not io.exists(f"{root}/failed")
+
+
+def test_a_forked_child_connects_anew(server):
+    root, options = server
+    io = FileIO.of(root, options)
+    io.write(f"{root}/forked", b"seen")
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    child = context.Process(target=lambda: answers.put(io.read(f"{root}/forked")))
+    child.start()
+    child.join(30)
+    if child.is_alive():
+        child.kill()
+    assert child.exitcode == 0
+    assert answers.get() == b"seen"
 
 
 def test_a_store_that_ignores_conditions_is_found_out():

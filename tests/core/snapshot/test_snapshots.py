@@ -1,0 +1,132 @@
+"""The timeline as readers find it: stale hints, expiry and rollback under their feet."""
+
+from dataclasses import replace
+
+import pytest
+
+from paimon_core.errors import CorruptedError, NotFoundError, OutOfRangeError
+from paimon_core.snapshot.branches import branch_root, list_branches
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshots import Snapshots
+from tests.support.faulty_io import FaultyIO, MemoryIO
+
+ROOT = "memory://t"
+
+
+def snapshot(number, millis=None, **changes):
+    base = Snapshot(
+        id=number,
+        schema_id=0,
+        base_manifest_list="b",
+        delta_manifest_list="d",
+        commit_user="u",
+        commit_identifier=number,
+        commit_kind="APPEND",
+        time_millis=number * 1000 if millis is None else millis,
+    )
+    return replace(base, **changes)
+
+
+def timeline(*snapshots, **hints):
+    io = MemoryIO({f"{ROOT}/snapshot/snapshot-{one.id}": one.to_json() for one in snapshots})
+    for name, text in hints.items():
+        io.write(f"{ROOT}/snapshot/{name}", text)
+    return Snapshots(io, ROOT)
+
+
+class Vanishing(MemoryIO):
+    """Loses a file right when it is about to be read."""
+
+    def __init__(self, files, doomed):
+        super().__init__(files)
+        self.doomed = set(doomed)
+
+    def read(self, path):
+        for name in self.doomed if path in self.doomed else ():
+            self.files.pop(name, None)
+        return super().read(path)
+
+
+def test_an_empty_table_has_no_snapshots():
+    empty = timeline()
+    assert (empty.latest(), empty.earliest(), empty.latest_id(), empty.earliest_id()) == (None, None, None, None)
+    assert (empty.ids(), list(empty.all()), empty.at_or_before(5)) == ([], [], None)
+    with pytest.raises(OutOfRangeError, match=r"snapshot 1 of memory://t does not exist; the table has no snapshots"):
+        empty.get(1)
+
+
+@pytest.mark.parametrize("hint", [b"5", b"4", b"3", b"1", b"", b"x", b"7", b"99"])
+def test_latest_whatever_the_hint_says(hint):
+    snapshots = timeline(*map(snapshot, (3, 4, 5)), LATEST=hint)
+    assert snapshots.latest().id == snapshots.latest_id() == 5
+
+
+def test_latest_by_a_good_hint_takes_three_calls():
+    inner = timeline(*map(snapshot, (3, 4, 5)), LATEST=b"5").io
+    io = FaultyIO(inner)
+    assert Snapshots(io, ROOT).latest() == snapshot(5)
+    assert [verb for verb, _ in io.log] == ["read", "exists", "read"]
+
+
+def test_latest_survives_a_rollback_between_listing_and_reading():
+    whole = timeline(*map(snapshot, (1, 2, 3)))
+    io = Vanishing(whole.io.files, {whole.path(3), whole.path(2)})
+    assert Snapshots(io, ROOT).latest().id == 1
+
+
+def test_earliest_and_all_pass_over_snapshots_that_expire_meanwhile():
+    whole = timeline(*map(snapshot, (1, 2, 3, 4)))
+    assert Snapshots(Vanishing(whole.io.files, {whole.path(1), whole.path(2)}), ROOT).earliest().id == 3
+    gone = Snapshots(Vanishing(whole.io.files, {whole.path(1)}), ROOT)
+    assert [one.id for one in gone.all()] == [2, 3, 4]
+
+
+def test_get_names_the_range_there_is():
+    snapshots = timeline(*map(snapshot, (3, 4, 5)))
+    assert snapshots.get(4) == snapshot(4)
+    for number in (2, 6):
+        with pytest.raises(OutOfRangeError, match=f"snapshot {number} of memory://t does not exist; available: 3 to 5"):
+            snapshots.get(number)
+
+
+def test_a_broken_snapshot_is_corrupted_not_missing():
+    snapshots = timeline(snapshot(1), LATEST=b"1")
+    snapshots.io.write(snapshots.path(1), b"{")
+    with pytest.raises(CorruptedError, match="memory://t/snapshot/snapshot-1"):
+        snapshots.latest()
+
+
+def test_at_or_before_agrees_with_a_scan():
+    times = [10, 20, 20, 30, 55]
+    snapshots = timeline(*(snapshot(number, millis) for number, millis in enumerate(times, 4)))
+    for moment in range(70):
+        expected = max((number for number, millis in enumerate(times, 4) if millis <= moment), default=None)
+        found = snapshots.at_or_before(moment)
+        assert (found.id if found else None) == expected
+
+
+def test_at_or_before_looks_again_when_the_old_end_expires():
+    whole = timeline(*map(snapshot, range(1, 9)))
+    io = Vanishing(whole.io.files, {whole.path(number) for number in range(1, 6)})
+    assert Snapshots(io, ROOT).at_or_before(6500).id == 6
+    assert Snapshots(Vanishing(whole.io.files, {whole.path(n) for n in range(1, 6)}), ROOT).at_or_before(3000) is None
+
+
+def test_hints_are_written_as_plain_decimals():
+    snapshots = timeline(snapshot(12))
+    assert snapshots.write_hint("LATEST", 12)
+    assert snapshots.io.files[f"{ROOT}/snapshot/LATEST"] == b"12"
+
+
+def test_branches_have_their_own_timeline():
+    io = MemoryIO()
+    assert branch_root("/t", "main") == "/t"
+    assert branch_root("/t", "b1") == "/t/branch/branch-b1"
+    for name in ("b2", "b1"):
+        io.write(f"{branch_root(ROOT, name)}/snapshot/snapshot-1", snapshot(1).to_json())
+    io.write(f"{ROOT}/branch/branch-file", b"")
+    assert list_branches(io, ROOT) == ["b1", "b2"]
+    assert list_branches(MemoryIO(), ROOT) == []
+    assert Snapshots(io, branch_root(ROOT, "b1")).latest_id() == 1
+    with pytest.raises((NotFoundError, OutOfRangeError)):
+        Snapshots(io, ROOT).get(1)
