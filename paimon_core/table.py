@@ -109,7 +109,7 @@ class Table:
 
     def snapshots(self) -> list[Snapshot]:
         """All snapshots kept, oldest first."""
-        return self._store.snapshots.all()
+        return list(self._store.snapshots.all())
 
     def snapshot(self, **when: object) -> Snapshot | None:
         """The snapshot meant by ``when``; the newest without it; None for a table nothing was committed to."""
@@ -253,7 +253,10 @@ class Table:
         snapshot = resolve(store.snapshots, store.tags, **chosen)  # type: ignore[arg-type]
         if snapshot is None:
             return store, None
-        return store.at_schema(snapshot.schema_id), snapshot
+        if snapshot.schema_id == store.schema.id:
+            return store, snapshot
+        then = replace(store.schemas.get(snapshot.schema_id), options=store.options)
+        return store.with_schema(then), snapshot
 
     def __repr__(self) -> str:
         return f"Table({self.path!r}, schema {self.schema.id})"

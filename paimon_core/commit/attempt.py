@@ -7,7 +7,7 @@ from paimon_core.commit.changes import Changes
 from paimon_core.errors import CommitConflictError
 from paimon_core.manifest.compact import merge_manifests
 from paimon_core.manifest.entry import DELETE
-from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.manifests import ManifestFileMeta, Manifests
 from paimon_core.scan.entries import manifest_metas
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
@@ -42,20 +42,21 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes,
     whatever the size of the table, but for the merging of manifests that has come due.
     """
+    manifests = store.manifests
     base_files: list[str] = []
     delta_files: list[str] = []
     try:
         schema_id = _schema_id(store)
         metas: list[ManifestFileMeta] = []
         if base is not None:
-            metas, base_files = merge_manifests(store.manifests, manifest_metas(store, base))
-        base_list, base_size = _write_list(store, metas, base_files)
-        delta = store.manifests.write(changes.entries) if changes.entries else []
+            metas, base_files = merge_manifests(manifests, manifest_metas(store, base))
+        base_list, base_size = _write_list(manifests, metas, base_files)
+        delta = manifests.write(changes.entries) if changes.entries else []
         delta_files += [m.file_name for m in delta]
-        delta_list, delta_size = _write_list(store, delta, delta_files)
+        delta_list, delta_size = _write_list(manifests, delta, delta_files)
         index = _carried_index(store, base, changes)
     except BaseException:
-        store.manifests.delete([*base_files, *delta_files])
+        manifests.delete([*base_files, *delta_files])
         raise
     total = (base.total_record_count or 0) if base is not None else 0
     snapshot = Snapshot(
@@ -93,8 +94,8 @@ def _schema_id(store: FileStore) -> int:
     return latest.id
 
 
-def _write_list(store: FileStore, metas: Sequence[ManifestFileMeta], written: list[str]) -> tuple[str, int]:
-    name, size = store.manifests.write_list(metas)
+def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written: list[str]) -> tuple[str, int]:
+    name, size = manifests.write_list(metas)
     written.append(name)
     return name, size
 

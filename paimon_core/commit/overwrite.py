@@ -44,7 +44,7 @@ def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Co
         if message.partition not in inside:
             raise InvalidInputError(
                 f"an overwrite of partition {dict(spec)} was given rows of "
-                f"{store.partition_text(message.partition)}: leave them out, or overwrite that partition too"
+                f"{store.partition_path(message.partition)}: leave them out, or overwrite that partition too"
             )
 
 

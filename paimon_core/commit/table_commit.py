@@ -10,7 +10,6 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from paimon_core.commit.attempt import Draft, Identity, write_attempt
@@ -32,10 +31,10 @@ from paimon_core.options.snapshot import (
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import PartitionFilter, live_entries
 from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
-BATCH = (1 << 63) - 1  # the identifier of commits that are not numbered
 Decide = Callable[[Snapshot | None], Changes]
 
 
@@ -298,8 +297,7 @@ class TableCommit:
         return entries
 
     def _hint(self, snapshot: Snapshot) -> None:
-        with suppress(Exception):  # a hint only saves others a listing; the commit has happened
-            self._store.snapshots.write_hint("LATEST", snapshot.id)
+        self._store.snapshots.write_hint("LATEST", snapshot.id)  # best effort: without it others list the directory
 
 
 def _fresh_user(store: FileStore) -> str:

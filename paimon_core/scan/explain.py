@@ -24,7 +24,7 @@ def explain(scan: TableScan, plan: Plan) -> str:
 
 
 def _split(store: FileStore, split: DataSplit) -> str:
-    place = f"{store.partition_text(split.partition)} bucket {split.bucket}"
+    place = f"{store.partition_path(split.partition) or '(no partition)'} bucket {split.bucket}"
     if split.raw_convertible:
         return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}"
     described = [

@@ -4,6 +4,7 @@ Columns are matched by name: exactly, else by the one name that differs in case 
 default, else NULL. Values must be storable without loss.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -18,15 +19,19 @@ from paimon_core.types.datatype import AtomicType, DataField, with_nullable
 _TEXT = AtomicType("VARCHAR", True, 2147483647)
 
 
-def align(data: pa.RecordBatch, schema: TableSchema, first_row: int = 0) -> pa.RecordBatch:
+Positions = tuple[int | None, ...]
+
+
+def align(
+    data: pa.RecordBatch, schema: TableSchema, positions: Positions, first_row: int = 0
+) -> pa.RecordBatch:
     """``data`` as a batch with exactly ``schema.arrow``; ``first_row`` numbers its rows in messages.
 
-    Raises InvalidInputError for a column the table lacks, two columns that mean the same one, a NULL in a NOT NULL
-    column and a value the column's type cannot hold; column and row are named.
+    ``positions`` come from :func:`column_positions` for the names of ``data``. Raises InvalidInputError for a NULL in a
+    NOT NULL column and a value the column's type cannot hold; column and row are named.
     """
-    at = column_positions(tuple(data.schema.names), schema)
     columns = []
-    for field, position in zip(schema.fields, at, strict=True):
+    for field, position in zip(schema.fields, positions, strict=True):
         if position is None:
             columns.append(_missing(field, data.num_rows))
             continue
@@ -35,12 +40,14 @@ def align(data: pa.RecordBatch, schema: TableSchema, first_row: int = 0) -> pa.R
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
 
 
-@lru_cache(maxsize=256)
-def column_positions(names: tuple[str, ...], schema: TableSchema) -> tuple[int | None, ...]:
-    """For each table column the position of its data among ``names``, or None."""
+def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:
+    """For each table column the position of its data among ``names``, or None.
+
+    Raises InvalidInputError for a column the table lacks, two columns that mean the same one, and a missing key.
+    """
     exact = {n: i for i, n in enumerate(names)}
     if len(exact) < len(names):
-        repeated = sorted({n for n in names if names.count(n) > 1})
+        repeated = sorted({n for n in names if list(names).count(n) > 1})
         raise InvalidInputError(f"the data has column {repeated[0]!r} more than once: give every column one name")
     folded: dict[str, list[int]] = {}
     for i, name in enumerate(names):

@@ -16,10 +16,10 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class SequenceRule:
-    """How rows are numbered: row i of a bucket gets ``first + i * stride + offset``.
+    """How rows are numbered: row i of a bucket gets ``first + i * stride + offset``, first rounded up to the stride.
 
-    Writers of one job that may meet in one bucket share a stride and have different offsets, so that no two of them
-    ever give one number to two rows.
+    Writers of one job that may meet in one bucket share a stride and have different offsets. Their numbers differ
+    modulo the stride, so no two of them ever give one number to two rows, even when they saw different snapshots.
     """
 
     offset: int = 0
@@ -27,7 +27,8 @@ class SequenceRule:
 
     def numbers(self, first: int, start: int, count: int) -> np.ndarray:
         """Numbers of rows start..start+count-1 of a bucket whose numbering begins at ``first``."""
-        return first + self.offset + self.stride * np.arange(start, start + count, dtype=np.int64)
+        aligned = -(-first // self.stride) * self.stride
+        return aligned + self.offset + self.stride * np.arange(start, start + count, dtype=np.int64)
 
 
 class BucketWriter:

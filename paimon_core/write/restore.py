@@ -59,7 +59,7 @@ class Restore:
         buckets = self._store.options.value(BUCKET)
         if entry.total_buckets != buckets and entry.bucket >= 0:
             raise InvalidInputError(
-                f"cannot write {self._store.root} with {buckets} buckets: {self._store.partition_text(entry.partition)} "
+                f"cannot write {self._store.root} with {buckets} buckets: {self._store.partition_path(entry.partition) or 'the table'} "
                 f"holds files hashed into {entry.total_buckets}. Overwrite the partition to give it the new number, "
                 f"or set the option bucket back to {entry.total_buckets}"
             )

@@ -18,7 +18,7 @@ from paimon_core.options.lsm import WRITE_BUFFER_SIZE
 from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.align import align
+from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.bucket_writer import BucketWriter, SequenceRule
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing import ROUTERS, BucketMode, bucket_mode
@@ -59,6 +59,7 @@ class TableWrite:
         self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self._gathered_bytes = 0
         self._seen = 0
+        self._positions: tuple[list[str], Positions] | None = None
 
     def write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
         """Add rows. ``row_kinds`` are texts "+I" "-U" "+U" "-D", one per row; None means inserts.
@@ -80,7 +81,7 @@ class TableWrite:
             at += batch.num_rows
 
     def _take(self, batch: pa.RecordBatch, given: pa.Array | None) -> None:
-        rows = align(batch, self._store.schema, self._seen)
+        rows = align(batch, self._store.schema, self._positions_of(batch), self._seen)
         kinds = kinds_of(rows, given, self._store.options, keyed=self._keyed is not None)
         self._seen += rows.num_rows
         mask = kept_rows(kinds, self._store.options)
@@ -95,6 +96,12 @@ class TableWrite:
         if self._gathered_bytes >= min(ROUTE_BYTES, max(1, self._limit // 4)):
             self._deal_out()
             self._keep_within_limit()
+
+    def _positions_of(self, batch: pa.RecordBatch) -> Positions:
+        names = batch.schema.names
+        if self._positions is None or self._positions[0] != names:
+            self._positions = (names, column_positions(names, self._store.schema))
+        return self._positions[1]
 
     def _deal_out(self) -> None:
         """Give every gathered row to its bucket, in order of arrival."""
