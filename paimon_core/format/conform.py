@@ -1,0 +1,158 @@
+"""From what a file holds to the one Arrow type its column has in the engine.
+
+Writers choose among physical variants of one column type (format.md 7.4-7.6): narrow integers in wide ones, strings
+without annotation, decimals in fixed bytes, times as bare integers, lists with differently named elements. Here each
+of them becomes the canonical type without loss, or is refused; a column that is canonical already costs nothing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
+
+_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+_VIEWS = tuple(t for t in (getattr(pa.types, n, None) for n in ("is_string_view", "is_binary_view")) if t)
+
+
+def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str) -> pa.RecordBatch:
+    """The columns of ``fields`` by name, canonical; columns the batch lacks are all null.
+
+    Raises CorruptedError, naming ``path`` and column, for a stored type that is no variant of the column's type.
+    """
+    schema = arrow_schema(fields)
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for field in schema:
+        at = batch.schema.get_field_index(field.name)
+        if at < 0:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+            continue
+        try:
+            columns.append(conform(batch.column(at), field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as cause:
+            found = batch.schema.field(at).type
+            raise CorruptedError(
+                f"column {field.name!r} of {path or 'the file'} is stored as {found} and cannot be read as {field.type}: "
+                f"{cause}"
+            ) from cause
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The array in type ``target``; ArrowInvalid or TypeError where that would change or lose values."""
+    if array.type == target:
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        return conform(array.storage, target)
+    if pa.types.is_dictionary(array.type):
+        return conform(array.dictionary_decode(), target)
+    if pa.types.is_nested(target):
+        return _nested(array, target)
+    if _is_text(target) and not _is_text(array.type) and not pa.types.is_fixed_size_binary(array.type):
+        raise TypeError("it is not text or binary")
+    if pa.types.is_temporal(target):
+        return _temporal(array, target)
+    if pa.types.is_temporal(array.type) or pa.types.is_boolean(array.type) or pa.types.is_boolean(target):
+        raise TypeError("the kinds differ")
+    if pa.types.is_floating(array.type) != pa.types.is_floating(target):
+        raise TypeError("the kinds differ")
+    return array.cast(target)
+
+
+def _is_text(t: pa.DataType) -> bool:
+    return any(test(t) for test in (*_TEXT, *_VIEWS))
+
+
+def _temporal(array: pa.Array, target: pa.DataType) -> pa.Array:
+    found = array.type
+    if pa.types.is_integer(found):  # bare numbers count in the column's own unit
+        width = pa.int32() if target.bit_width == 32 else pa.int64()
+        return array.cast(width).view(target)
+    if pa.types.is_timestamp(target):
+        if not pa.types.is_timestamp(found):
+            raise TypeError("it is no timestamp")
+        return _timestamp(array, target)
+    if pa.types.is_time(target) and pa.types.is_time(found):
+        return array.cast(target)
+    raise TypeError("the kinds differ")
+
+
+def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Wall clocks and instants differ in a flag only; coarser units round down, finer ones must fit."""
+    have, want = _NANOS[array.type.unit], _NANOS[target.unit]
+    if have == want:
+        return array.view(target)
+    if have < want:
+        return _floor(array, want // have).view(target)
+    try:
+        return array.view(pa.timestamp(array.type.unit)).cast(pa.timestamp(target.unit)).view(target)
+    except pa.ArrowInvalid as cause:
+        raise UnsupportedError(
+            f"a timestamp outside the years 1677 to 2262 does not fit {target}, which TIMESTAMP(7) to (9) are read as; "
+            "change the column's precision to 6"
+        ) from cause
+
+
+def _floor(array: pa.Array, factor: int) -> pa.Array:
+    numbers = pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array(np.floor_divide(numbers, factor), pa.int64(), mask=mask)
+
+
+def _nested(array: pa.Array, target: pa.DataType) -> pa.Array:
+    found = array.type
+    if pa.types.is_struct(target):
+        return _struct(array, target)
+    if pa.types.is_fixed_size_list(target):
+        inner = pa.list_(target.value_field)
+        if pa.types.is_fixed_size_list(found):
+            array = array.cast(pa.list_(found.value_field))
+        return _list(array, inner).cast(target)
+    if pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found):
+        array = array.cast(pa.list_(found.value_field))
+    return _map(array, target) if pa.types.is_map(target) else _list(array, target)
+
+
+def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if not pa.types.is_struct(array.type):
+        raise TypeError("it is no row")
+    children = []
+    for field in target:
+        at = array.type.get_field_index(field.name)
+        children.append(pa.nulls(len(array), field.type) if at < 0 else conform(array.field(at), field.type))
+    mask = array.is_null() if array.null_count else None
+    if not children:
+        return pa.array([{}] * len(array), target, mask=mask)
+    return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+
+
+def _list(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if not pa.types.is_list(array.type):
+        raise TypeError("it is no list")
+    return _with_children(array, target, conform(array.values, target.value_type))
+
+
+def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_map(array.type):
+        keys, items = array.keys, array.items
+    elif pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type) and array.type.value_type.num_fields == 2:
+        keys, items = array.values.field(0), array.values.field(1)
+    else:
+        raise TypeError("it is no map")
+    pairs = [conform(keys, target.key_type), conform(items, target.item_type)]
+    entries = pa.StructArray.from_arrays(pairs, fields=[target.key_field, target.item_field])
+    return _with_children(array, target, entries)
+
+
+def _with_children(array: pa.Array, target: pa.DataType, children: pa.Array) -> pa.Array:
+    """The same lists over other values; offsets and validity are shared, so a slice stays a slice."""
+    return pa.Array.from_buffers(
+        target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[children]
+    )

@@ -1,0 +1,30 @@
+"""Telling a damaged file from a failing disk."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Decoder errors inside become CorruptedError naming the file; errors of the storage pass as they are.
+
+    A decoder reports damage as ArrowInvalid, or as an OSError without an error number; the system's own have one.
+    """
+    try:
+        yield
+    except OSError as cause:
+        if cause.errno is not None or type(cause) is not OSError:
+            raise
+        raise _damaged(path, cause) from cause
+    except (pa.ArrowException, UnicodeDecodeError, ValueError, IndexError, KeyError) as cause:
+        if isinstance(cause, CorruptedError):
+            raise
+        raise _damaged(path, cause) from cause
+
+
+def _damaged(path: str, cause: Exception) -> CorruptedError:
+    return CorruptedError(f"{path or 'the data file'} is damaged or incomplete: {cause}")
