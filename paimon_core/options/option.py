@@ -1,7 +1,7 @@
 """Options: typed declarations, and a read-only map that answers them.
 
-A table stores options as text; a declaration says how the text of its key is understood. Parsing happens when a value is
-asked for, so a map may hold keys nobody here knows.
+A table stores options as text; a declaration says how the text of its key is understood. Parsing happens when a value
+is asked for, so a map may hold keys nobody here knows.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from paimon_core.errors import InvalidInputError
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)  # no slots: generic slotted dataclasses with defaults do not subscript before Python 3.11
+@dataclass(frozen=True, slots=True)
 class Option(Generic[T]):
     """One option: its key, how its text becomes a value, the value when it is absent, what it is for.
 

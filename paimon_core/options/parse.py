@@ -4,19 +4,22 @@ Every parser takes the text and returns the value or raises ValueError that says
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
 MAX_INT: Final = 2**31 - 1
 MAX_LONG: Final = 2**63 - 1
+NOTHING: Final[tuple[str, ...]] = ()
+NO_LEVELS: Final[Mapping[int, str]] = {}
+NO_WEIGHTS: Final[tuple[Decimal, ...]] = ()
 
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII)
 _DURATION = re.compile(r"(\d+)\s*([a-zµ]*)")  # µ is U+00B5; text with U+03BC is folded to it below
 
-_BYTES_OF_UNIT = {
-    unit: 1024**power
+_BYTES_OF_UNIT: Final[dict[str, int]] = {
+    unit: 1 << 10 * power
     for power, units in enumerate(
         (
             ("", "b", "bytes"),
@@ -29,7 +32,7 @@ _BYTES_OF_UNIT = {
     for unit in units
 }
 
-_NANOS_OF_UNIT = {
+_NANOS_OF_UNIT: Final[dict[str, int]] = {
     unit: nanos
     for units, nanos in (
         (("d", "day", "days"), 86_400 * 10**9),
@@ -146,7 +149,7 @@ def text_map(value: str) -> dict[str, str]:
     return result
 
 
-def level_map(value: str) -> dict[int, str]:
+def level_map(value: str) -> Mapping[int, str]:
     """``0:avro,3:parquet`` as a map from level to text."""
     try:
         return {number(0)(level): chosen for level, chosen in text_map(value).items()}

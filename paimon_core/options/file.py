@@ -1,0 +1,141 @@
+"""Options about what a table is, where its files lie and how they are written."""
+
+from paimon_core.options.option import Option
+from paimon_core.options.parse import (
+    MAX_LONG,
+    NO_LEVELS,
+    NO_WEIGHTS,
+    NOTHING,
+    boolean,
+    comma_list,
+    enum,
+    level_map,
+    long,
+    memory_size,
+    number,
+    text,
+)
+from paimon_core.options.parse import weights as weight_list
+
+PATH = Option("path", text, None, "directory of the table; set by the catalog, never altered")
+BRANCH = Option("branch", text, "main", "branch the table is opened on")
+TYPE = Option(
+    "type",
+    enum("table", "format-table", "materialized-table", "object-table", "lance-table", "iceberg-table"),
+    "table",
+    "kind of the table; only 'table' is a table of this engine",
+)
+AUTO_CREATE = Option("auto-create", boolean, False, "create the storage on first access; not with a catalog")
+PRIMARY_KEY = Option("primary-key", comma_list, NOTHING, "key columns, unless named when the table is created")
+PARTITION = Option("partition", comma_list, NOTHING, "partition columns, unless named when the table is created")
+PRIMARY_KEY_NULLABLE = Option("primary-key.nullable", boolean, False, "key columns may be null, and null equals null")
+
+DATA_FILE_PATH_DIRECTORY = Option("data-file.path-directory", text, None, "sub-directory of the table for data files")
+DATA_FILE_PREFIX = Option("data-file.prefix", text, "data-", "start of data file names")
+CHANGELOG_FILE_PREFIX = Option("changelog-file.prefix", text, "changelog-", "start of changelog file names")
+DATA_FILE_THIN_MODE = Option("data-file.thin-mode", boolean, False, "do not store key columns a second time")
+DATA_FILE_EXTERNAL_PATHS = Option(
+    "data-file.external-paths", comma_list, NOTHING, "roots outside of the table for new data files"
+)
+DATA_FILE_EXTERNAL_PATHS_STRATEGY = Option(
+    "data-file.external-paths.strategy",
+    enum("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"),
+    "none",
+    "how an external root is chosen",
+)
+DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS = Option(
+    "data-file.external-paths.specific-fs", text, None, "scheme of the external root for strategy specific-fs"
+)
+DATA_FILE_EXTERNAL_PATHS_WEIGHTS = Option(
+    "data-file.external-paths.weights", weight_list, NO_WEIGHTS, "weights of the external roots, for weight-robin"
+)
+INDEX_FILE_IN_DATA_FILE_DIR = Option(
+    "index-file-in-data-file-dir", boolean, False, "index files lie next to the data files"
+)
+
+FILE_FORMAT = Option("file.format", text, "parquet", "format of data files: parquet, orc, avro ...")
+FILE_FORMAT_PER_LEVEL = Option("file.format.per.level", level_map, NO_LEVELS, "format by level: '0:avro,3:parquet'")
+FILE_COMPRESSION = Option("file.compression", text, "zstd", "codec of data files")
+FILE_COMPRESSION_ZSTD_LEVEL = Option("file.compression.zstd-level", number(), 1, "level of zstd, manifests included")
+FILE_COMPRESSION_PER_LEVEL = Option("file.compression.per.level", level_map, NO_LEVELS, "codec by level")
+FILE_SUFFIX_INCLUDE_COMPRESSION = Option(
+    "file.suffix.include.compression", boolean, False, "put the codec into the file name"
+)
+FILE_BLOCK_SIZE = Option(
+    "file.block-size", memory_size, None, "bytes of a parquet row group (128 mb) or an orc stripe (64 mb)"
+)
+CHANGELOG_FILE_FORMAT = Option("changelog-file.format", text, None, "format of changelog files, else file.format")
+CHANGELOG_FILE_COMPRESSION = Option(
+    "changelog-file.compression", text, None, "codec of changelog files, else file.compression"
+)
+CHANGELOG_FILE_STATS_MODE = Option(
+    "changelog-file.stats-mode", text, None, "statistics of changelog files, else metadata.stats-mode"
+)
+
+TARGET_FILE_SIZE = Option(
+    "target-file-size", memory_size, None, "bytes at which a new file begins: 128 mb with a primary key, else 256 mb"
+)
+TARGET_FILE_ROW_NUM = Option("target-file-row-num", long, MAX_LONG, "rows at which a new file begins")
+ASYNC_FILE_WRITE = Option("async-file-write", boolean, True, "write files in the background")
+FILE_OPERATION_THREAD_NUM = Option(
+    "file-operation.thread-num",
+    number(1),
+    None,
+    "threads that list and delete files; the number of processors by default",
+    ("delete-file.thread-num",),
+)
+
+METADATA_STATS_MODE = Option(
+    "metadata.stats-mode", text, "truncate(16)", "statistics of columns: none, counts, truncate(n) or full"
+)
+METADATA_STATS_MODE_PER_LEVEL = Option("metadata.stats-mode.per.level", level_map, NO_LEVELS, "statistics by level")
+METADATA_STATS_KEEP_FIRST_N_COLUMNS = Option(
+    "metadata.stats-keep-first-n-columns", number(-1), -1, "only the first n columns get statistics; -1: all"
+)
+METADATA_STATS_DENSE_STORE = Option(
+    "metadata.stats-dense-store", boolean, True, "leave columns without statistics out of the metadata"
+)
+FILE_INDEX_IN_MANIFEST_THRESHOLD = Option(
+    "file-index.in-manifest-threshold", memory_size, 500, "bytes up to which an index is embedded in the manifest"
+)
+
+ROW_TRACKING_ENABLED = Option("row-tracking.enabled", boolean, False, "rows get ids that stay")
+ROW_TRACKING_PARTITION_GROUP_ON_COMMIT = Option(
+    "row-tracking.partition-group-on-commit", boolean, True, "row ids are contiguous in a partition"
+)
+DATA_EVOLUTION_ENABLED = Option("data-evolution.enabled", boolean, False, "files of some columns, joined by row id")
+
+DISABLE_EXPLICIT_TYPE_CASTING = Option(
+    "disable-explicit-type-casting", boolean, False, "column types change by implicit casts only"
+)
+ALTER_COLUMN_NULL_TO_NOT_NULL_DISABLED = Option(
+    "alter-column-null-to-not-null.disabled", boolean, True, "a nullable column cannot become NOT NULL"
+)
+ADD_COLUMN_BEFORE_PARTITION = Option(
+    "add-column-before-partition", boolean, False, "new columns go before the first partition column"
+)
+BLOB_FIELD = Option("blob-field", comma_list, NOTHING, "columns kept as blobs")
+BLOB_DESCRIPTOR_FIELD = Option(
+    "blob-descriptor-field",
+    comma_list,
+    NOTHING,
+    "blob columns kept as descriptors",
+    ("blob.stored-descriptor-fields",),
+)
+BLOB_AS_DESCRIPTOR = Option("blob-as-descriptor", boolean, False, "blob columns are read as descriptors")
+BLOB_VIEW_FIELD = Option("blob-view-field", comma_list, NOTHING, "blob columns that point into other tables")
+VECTOR_FIELD = Option("vector-field", comma_list, NOTHING, "columns kept as vectors")
+VARIANT_SHREDDINGSCHEMA = Option(
+    "variant.shreddingSchema", text, None, "layout of shredded variants", ("parquet.variant.shreddingSchema",)
+)
+METASTORE_PARTITIONED_TABLE = Option(
+    "metastore.partitioned-table", boolean, False, "partitions are listed in the metastore"
+)
+METASTORE_TAG_TO_PARTITION = Option("metastore.tag-to-partition", text, None, "tags appear as partitions of this name")
+METASTORE_TAG_TO_PARTITION_PREVIEW = Option(
+    "metastore.tag-to-partition.preview",
+    enum("none", "process-time", "watermark", "batch"),
+    "none",
+    "tags appear as partitions before they exist",
+)
+QUERY_AUTH_ENABLED = Option("query-auth.enabled", boolean, False, "the catalog grants rows and columns")

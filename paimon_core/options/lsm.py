@@ -1,0 +1,120 @@
+"""Options about the write buffer and compaction."""
+
+from paimon_core.options.option import Option
+from paimon_core.options.parse import (
+    MAX_LONG,
+    NOTHING,
+    boolean,
+    comma_list,
+    duration,
+    enum,
+    fraction,
+    memory_size,
+    number,
+    text,
+)
+
+WRITE_ONLY = Option(
+    "write-only", boolean, False, "no compaction, expiry or tags by this writer", ("write.compaction-skip",)
+)
+WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "bytes all buffers of one writer may hold")
+WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "a full buffer may go to local disk")
+WRITE_BUFFER_SPILL_MAX_DISK_SIZE = Option(
+    "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "most bytes on local disk"
+)
+WRITE_BUFFER_FOR_APPEND = Option("write-buffer-for-append", boolean, False, "append tables buffer rows too")
+WRITE_MAX_WRITERS_TO_SPILL = Option(
+    "write-max-writers-to-spill", number(), 10, "open files above which append tables buffer"
+)
+WRITE_BATCH_SIZE = Option("write.batch-size", number(1), 1024, "rows of a written batch", ("orc.write.batch-size",))
+WRITE_BATCH_MEMORY = Option("write.batch-memory", memory_size, 128 << 20, "bytes of a written batch")
+WRITE_SEQUENCE_NUMBER_INIT_MODE = Option(
+    "write.sequence-number-init-mode", enum("scan", "snapshot"), "scan", "where the next sequence number comes from"
+)
+PAGE_SIZE = Option("page-size", memory_size, 64 << 10, "bytes of a buffer page")
+CACHE_PAGE_SIZE = Option("cache-page-size", memory_size, 64 << 10, "bytes of a cached page")
+SPILL_COMPRESSION = Option("spill-compression", text, "zstd", "codec on local disk")
+SPILL_COMPRESSION_ZSTD_LEVEL = Option("spill-compression.zstd-level", number(), 1, "level of that codec")
+SORT_SPILL_THRESHOLD = Option(
+    "sort-spill-threshold", number(2), None, "runs merged at once; num-sorted-run.stop-trigger + 1 by default"
+)
+SORT_SPILL_BUFFER_SIZE = Option("sort-spill-buffer-size", memory_size, 64 << 20, "bytes sorted at once")
+LOCAL_SORT_MAX_NUM_FILE_HANDLES = Option(
+    "local-sort.max-num-file-handles", number(1), 128, "spilled runs merged at once"
+)
+SORT_ENGINE = Option("sort-engine", enum("loser-tree", "min-heap"), "loser-tree", "how runs merge; the same result")
+LOCAL_MERGE_BUFFER_SIZE = Option("local-merge-buffer-size", memory_size, None, "bytes merged before the shuffle")
+
+NUM_SORTED_RUN_COMPACTION_TRIGGER = Option(
+    "num-sorted-run.compaction-trigger", number(), 5, "sorted runs at which compaction starts"
+)
+NUM_SORTED_RUN_STOP_TRIGGER = Option(
+    "num-sorted-run.stop-trigger", number(), None, "sorted runs at which writing waits; the trigger + 3 by default"
+)
+NUM_LEVELS = Option("num-levels", number(), None, "levels of a bucket; the trigger + 1 by default")
+COMPACTION_MAX_SIZE_AMPLIFICATION_PERCENT = Option(
+    "compaction.max-size-amplification-percent", number(), 200, "size of newer runs to the oldest that is accepted"
+)
+COMPACTION_SIZE_RATIO = Option("compaction.size-ratio", number(), 1, "percent by which the next run may be larger")
+COMPACTION_OPTIMIZATION_INTERVAL = Option(
+    "compaction.optimization-interval", duration, None, "pause between full compactions"
+)
+COMPACTION_TOTAL_SIZE_THRESHOLD = Option(
+    "compaction.total-size-threshold", memory_size, None, "buckets below are always compacted fully"
+)
+COMPACTION_INCREMENTAL_SIZE_THRESHOLD = Option(
+    "compaction.incremental-size-threshold", memory_size, None, "new bytes at which a bucket is compacted fully"
+)
+COMPACTION_OFFPEAK_START_HOUR = Option("compaction.offpeak.start.hour", number(-1, 23), -1, "quiet hours begin")
+COMPACTION_OFFPEAK_END_HOUR = Option("compaction.offpeak.end.hour", number(-1, 23), -1, "quiet hours end, exclusive")
+COMPACTION_OFFPEAK_RATIO = Option("compaction.offpeak-ratio", number(), 0, "added to the size ratio in quiet hours")
+COMPACTION_FORCE_UP_LEVEL_0 = Option("compaction.force-up-level-0", boolean, False, "always take all of level 0")
+COMPACTION_FORCE_REWRITE_ALL_FILES = Option(
+    "compaction.force-rewrite-all-files", boolean, False, "a full compaction rewrites every file"
+)
+COMPACTION_SKIP_EXPIRED_PARTITIONS = Option(
+    "compaction.skip-expired-partitions", boolean, False, "leave partitions past their time alone"
+)
+COMPACTION_MIN_FILE_NUM = Option(
+    "compaction.min.file-num", number(), 5, "small files at which an append table compacts"
+)
+COMPACTION_SMALL_FILE_RATIO = Option(
+    "compaction.small-file-ratio", fraction, 0.7, "part of the target size below which a file is small"
+)
+COMPACTION_DELETE_RATIO_THRESHOLD = Option(
+    "compaction.delete-ratio-threshold", fraction, 0.2, "part of deleted rows at which a file is rewritten"
+)
+COMPACTION_FILE_NUM_LIMIT = Option("compaction.file-num-limit", number(1), 100_000, "files looked at in one plan")
+FULL_COMPACTION_DELTA_COMMITS = Option(
+    "full-compaction.delta-commits", number(1), None, "a stream compacts fully after so many commits"
+)
+COMMIT_FORCE_COMPACT = Option("commit.force-compact", boolean, False, "wait for compaction before committing")
+LOOKUP_COMPACT = Option("lookup-compact", enum("radical", "gentle"), "radical", "how eagerly level 0 is looked up")
+LOOKUP_COMPACT_MAX_INTERVAL = Option(
+    "lookup-compact.max-interval", number(), None, "commits between gentle compactions; twice the trigger by default"
+)
+LOOKUP_WAIT = Option(
+    "lookup-wait", boolean, True, "commits wait for look-up compaction", ("changelog-producer.lookup-wait",)
+)
+FORCE_LOOKUP = Option("force-lookup", boolean, False, "look-up compaction even where it is not needed")
+
+CLUSTERING_COLUMNS = Option(
+    "clustering.columns", comma_list, NOTHING, "columns rows are clustered by", ("sink.clustering.by-columns",)
+)
+CLUSTERING_STRATEGY = Option(
+    "clustering.strategy",
+    enum("auto", "order", "zorder", "hilbert"),
+    "auto",
+    "curve rows are clustered along",
+    ("sink.clustering.strategy",),
+)
+CLUSTERING_INCREMENTAL = Option("clustering.incremental", boolean, False, "compaction clusters step by step")
+CLUSTERING_INCREMENTAL_MODE = Option(
+    "clustering.incremental.mode", text, "global-sort", "how far a step of clustering sorts"
+)
+CLUSTERING_INCREMENTAL_OPTIMIZE_WRITE = Option(
+    "clustering.incremental.optimize-write", boolean, False, "writing clusters too"
+)
+PK_CLUSTERING_OVERRIDE = Option(
+    "pk-clustering-override", boolean, False, "files are sorted by clustering columns instead of the key"
+)

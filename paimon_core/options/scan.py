@@ -1,0 +1,96 @@
+"""Options about reading, time travel and streaming."""
+
+from paimon_core.options.option import Option
+from paimon_core.options.parse import boolean, duration, enum, long, memory_size, number, text
+
+SCAN_MODE = Option(
+    "scan.mode",
+    enum(
+        "default",
+        "latest-full",
+        "full",
+        "latest",
+        "compacted-full",
+        "latest-delta",
+        "from-timestamp",
+        "from-creation-timestamp",
+        "from-file-creation-time",
+        "from-snapshot",
+        "from-snapshot-full",
+        "incremental",
+    ),
+    "default",
+    "where reading starts",
+    ("log.scan",),
+)
+SCAN_SNAPSHOT_ID = Option("scan.snapshot-id", long, None, "snapshot to read or to start from")
+SCAN_TAG_NAME = Option("scan.tag-name", text, None, "tag to read")
+SCAN_WATERMARK = Option("scan.watermark", long, None, "read the first snapshot of at least this watermark")
+SCAN_TIMESTAMP_MILLIS = Option(
+    "scan.timestamp-millis", long, None, "milliseconds since 1970 to read as of", ("log.scan.timestamp-millis",)
+)
+SCAN_TIMESTAMP = Option("scan.timestamp", text, None, "local time to read as of, such as '2023-12-01 12:00:00'")
+SCAN_VERSION = Option("scan.version", text, None, "tag, else snapshot id, to read")
+SCAN_FILE_CREATION_TIME_MILLIS = Option(
+    "scan.file-creation-time-millis", long, None, "only files created after this time"
+)
+SCAN_CREATION_TIME_MILLIS = Option("scan.creation-time-millis", long, None, "start at files created at this time")
+SCAN_BOUNDED_WATERMARK = Option("scan.bounded.watermark", long, None, "watermark at which a stream ends")
+INCREMENTAL_BETWEEN = Option("incremental-between", text, None, "two snapshots or tags: changes after the first")
+INCREMENTAL_BETWEEN_TIMESTAMP = Option(
+    "incremental-between-timestamp", text, None, "two times in milliseconds: changes after the first"
+)
+INCREMENTAL_TO_AUTO_TAG = Option(
+    "incremental-to-auto-tag", text, None, "changes from the previous automatic tag to this one"
+)
+INCREMENTAL_BETWEEN_SCAN_MODE = Option(
+    "incremental-between-scan-mode", enum("auto", "delta", "changelog", "diff"), "auto", "where changes come from"
+)
+INCREMENTAL_BETWEEN_TAG_TO_SNAPSHOT = Option(
+    "incremental-between-tag-to-snapshot", boolean, False, "tags stand for their snapshot ids"
+)
+SCAN_FALLBACK_BRANCH = Option("scan.fallback-branch", text, None, "branch for partitions this one lacks")
+SCAN_PRIMARY_BRANCH = Option("scan.primary-branch", text, None, "branch whose partitions come first")
+SCAN_BUCKET = Option("scan.bucket", number(0), None, "read this bucket only")
+SCAN_PLAN_SORT_PARTITION = Option("scan.plan-sort-partition", boolean, False, "splits come in order of partition")
+SCAN_MANIFEST_PARALLELISM = Option(
+    "scan.manifest.parallelism", number(1), None, "manifests read at once; the number of processors by default"
+)
+SCAN_MAX_SPLITS_PER_TASK = Option("scan.max-splits-per-task", number(1), 10, "splits a task holds at once")
+SCAN_IGNORE_CORRUPT_FILES = Option("scan.ignore-corrupt-files", boolean, False, "skip data files that cannot be read")
+SCAN_IGNORE_LOST_FILES = Option("scan.ignore-lost-files", boolean, False, "skip data files that are gone")
+SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED = Option(
+    "scan.plan-auto-tag-for-read.time-retained", duration, None, "a tag protects a planned read for this long"
+)
+BATCH_SCAN_MODE = Option("batch-scan-mode", text, "none", "internal to batch jobs")
+STREAM_SCAN_MODE = Option(
+    "stream-scan-mode", enum("none", "compact-bucket-table", "file-monitor"), "none", "internal to streaming jobs"
+)
+SOURCE_SPLIT_TARGET_SIZE = Option("source.split.target-size", memory_size, 128 << 20, "bytes of a split")
+SOURCE_SPLIT_OPEN_FILE_COST = Option(
+    "source.split.open-file-cost", memory_size, 4 << 20, "bytes a file counts as, at least"
+)
+READ_BATCH_SIZE = Option("read.batch-size", number(1), 1024, "rows of a read batch")
+FILE_READER_ASYNC_THRESHOLD = Option(
+    "file-reader-async-threshold", memory_size, 10 << 20, "files larger are read ahead"
+)
+FILE_INDEX_READ_ENABLED = Option("file-index.read.enabled", boolean, True, "file indexes are used")
+STREAMING_READ_OVERWRITE = Option("streaming-read-overwrite", boolean, False, "streams show overwrites")
+STREAMING_READ_APPEND_OVERWRITE = Option(
+    "streaming-read-append-overwrite", boolean, False, "streams of append tables show overwrites"
+)
+STREAMING_READ_SNAPSHOT_DELAY = Option(
+    "streaming.read.snapshot.delay", duration, None, "streams do not read younger snapshots"
+)
+CONTINUOUS_DISCOVERY_INTERVAL = Option(
+    "continuous.discovery-interval", duration, duration("10 s"), "pause between looks for new snapshots"
+)
+CONSUMER_ID = Option("consumer-id", text, None, "name under which progress is kept")
+CONSUMER_EXPIRATION_TIME = Option("consumer.expiration-time", duration, None, "age at which a consumer is dropped")
+CONSUMER_IGNORE_PROGRESS = Option("consumer.ignore-progress", boolean, False, "start from scan.mode nevertheless")
+CONSUMER_MODE = Option(
+    "consumer.mode", enum("exactly-once", "at-least-once"), "exactly-once", "how exact the kept progress is"
+)
+CONSUMER_CHANGELOG_ONLY = Option(
+    "consumer.changelog-only", boolean, False, "a consumer protects changelogs only, not snapshots"
+)
