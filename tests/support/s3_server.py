@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-import boto3
+import fsspec
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
+
+from paimon_core.fileio.s3 import s3_arguments
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -27,16 +29,11 @@ def s3_server(ignore_conditions: bool = False) -> Iterator[tuple[str, dict[str, 
     thread.start()
     endpoint = f"http://127.0.0.1:{server.server_port}"
     try:
+        options = {"s3.endpoint": endpoint, "s3.path.style.access": "true", "s3.region": "us-east-1", **CREDENTIALS}
         bucket = f"bucket-{uuid4()}"
-        client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id=CREDENTIALS["s3.access-key"],
-            aws_secret_access_key=CREDENTIALS["s3.secret-key"],
-        )
-        client.create_bucket(Bucket=bucket)
-        yield f"s3://{bucket}", {"s3.endpoint": endpoint, "s3.path.style.access": "true", **CREDENTIALS}
+        client = fsspec.filesystem("s3", **s3_arguments(options))
+        client.call_s3("create_bucket", Bucket=bucket)  # mkdir would name the region, which this one must not have
+        yield f"s3://{bucket}", options
     finally:
         server.shutdown()
         thread.join()
