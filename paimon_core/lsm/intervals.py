@@ -1,0 +1,67 @@
+"""Files of a bucket -> sections of overlapping runs (behaviour 3.2)."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.row.binary_row import decode_rows
+
+__all__ = ["key_ranks", "sections"]
+
+
+def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[SortedRun]]:
+    """Sections in key order: no key is in two of them, so each can be read alone; a section is a list of runs.
+
+    Ranges that touch are kept together. Within a section files are packed into as few runs as possible.
+    Cost: O(n log n), every key decoded once.
+    """
+    if not files:
+        return []
+    low, high = key_ranks(files, key_schema)
+    order = np.lexsort((high, low))
+    reach = np.maximum.accumulate(high[order])
+    starts = np.flatnonzero(low[order][1:] > reach[:-1]) + 1
+    return [list(_runs(part.tolist(), files, low, high)) for part in np.split(order, starts)]
+
+
+def key_ranks(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers (int64) that compare as the files' smallest keys and largest keys do."""
+    rows = decode_rows([f.min_key for f in files] + [f.max_key for f in files], key_schema)
+    ranks = np.zeros(rows.num_rows, np.int64)
+    for column in rows.columns:  # the rank so far breaks no tie of an earlier column
+        ranks = _dense(ranks * (rows.num_rows + 1) + _column_ranks(column))
+    return ranks[: len(files)], ranks[len(files) :]
+
+
+def _column_ranks(column: pa.Array) -> np.ndarray:
+    result: np.ndarray = pc.rank(column, sort_keys="ascending", null_placement="at_start", tiebreaker="min").to_numpy()
+    return result.astype(np.int64)
+
+
+def _dense(ranks: np.ndarray) -> np.ndarray:
+    inverse: np.ndarray = np.unique(ranks, return_inverse=True)[1]
+    return inverse.reshape(-1).astype(np.int64)
+
+
+def _runs(
+    members: Sequence[int], files: Sequence[DataFileMeta], low: np.ndarray, high: np.ndarray
+) -> Iterator[SortedRun]:
+    """First fit into the run that ends earliest."""
+    runs: list[list[int]] = []
+    ends: list[tuple[int, int]] = []  # (rank of the last key, run)
+    for i in members:
+        first, last = int(low[i]), int(high[i])
+        if ends and first > ends[0][0]:
+            run = ends[0][1]
+            heapq.heapreplace(ends, (last, run))
+            runs[run].append(i)
+        else:
+            heapq.heappush(ends, (last, len(runs)))
+            runs.append([i])
+    for run_members in runs:
+        yield SortedRun(max(files[i].level for i in run_members), tuple(files[i] for i in run_members))

@@ -1,0 +1,84 @@
+"""The files of one bucket by level (behaviour 3.1)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError
+from paimon_core.lsm.intervals import key_ranks
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.manifest.data_file import DataFileMeta
+
+__all__ = ["Levels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """``files[n]`` are the files of level n: level 0 newest first, the others in key order without overlap."""
+
+    files: tuple[tuple[DataFileMeta, ...], ...]
+
+    @staticmethod
+    def of(files: Iterable[DataFileMeta], key_schema: pa.Schema, num_levels: int) -> "Levels":
+        """Order the files of a bucket; at least ``num_levels`` levels, at least two, more if files need them.
+
+        Raises CorruptedError when files of a level above 0 overlap.
+        """
+        given = tuple(files)
+        count = max(num_levels, 2, max((f.level for f in given), default=0) + 1)
+        levels: list[list[DataFileMeta]] = [[] for _ in range(count)]
+        for file in given:
+            levels[file.level].append(file)
+        newest_first = sorted(levels[0], key=_newest_first)
+        return Levels((tuple(newest_first), *(_in_key_order(level, key_schema) for level in levels[1:])))
+
+    @property
+    def max_level(self) -> int:
+        """The deepest level, with files or without."""
+        return len(self.files) - 1
+
+    @property
+    def all_files(self) -> tuple[DataFileMeta, ...]:
+        """Every file, from level 0 down."""
+        return tuple(file for level in self.files for file in level)
+
+    @property
+    def max_sequence_number(self) -> int:
+        """The newest row's; -1 in an empty bucket."""
+        return max((file.max_sequence_number for file in self.all_files), default=-1)
+
+    @property
+    def runs(self) -> tuple[SortedRun, ...]:
+        """Newest first: each file of level 0, then each level that has files."""
+        return (
+            *(SortedRun(0, (file,)) for file in self.files[0]),
+            *(SortedRun(n, level) for n, level in enumerate(self.files) if n and level),
+        )
+
+    def apply(self, removed: Iterable[DataFileMeta], added: Iterable[DataFileMeta], key_schema: pa.Schema) -> "Levels":
+        """The levels after a compaction took ``removed`` away and put ``added`` there."""
+        gone = {(file.level, file.file_name) for file in removed}
+        left = [file for file in self.all_files if (file.level, file.file_name) not in gone]
+        return Levels.of([*left, *added], key_schema, len(self.files))
+
+
+def _newest_first(file: DataFileMeta) -> tuple[int, int, int, str]:
+    return -file.max_sequence_number, file.min_sequence_number, file.creation_time or 0, file.file_name
+
+
+def _in_key_order(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple[DataFileMeta, ...]:
+    if len(files) < 2:
+        return tuple(files)
+    low, high = key_ranks(files, key_schema)
+    order = np.argsort(low, kind="stable")
+    clash = np.flatnonzero(high[order][:-1] >= low[order][1:])
+    ordered = tuple(files[i] for i in order.tolist())
+    if clash.size:
+        one, other = ordered[clash[0]], ordered[clash[0] + 1]
+        raise CorruptedError(
+            f"the files {one.file_name} and {other.file_name} of level {one.level} overlap in their keys, "
+            f"though files of a level above 0 must not: two compactions of the bucket were both committed"
+        )
+    return ordered

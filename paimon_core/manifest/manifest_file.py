@@ -1,0 +1,29 @@
+"""What a manifest list says of one manifest (format 4.2)."""
+
+from dataclasses import dataclass
+
+from paimon_core.manifest.stats import SimpleStats
+
+__all__ = ["ManifestFileMeta"]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFileMeta:
+    """One manifest, with what readers need to pass it over.
+
+    ``partition_stats`` covers the partition columns of all entries, deleting ones too. Ranges of buckets, levels and
+    row ids include both ends and are None where the writer did not say.
+    """
+
+    file_name: str
+    file_size: int
+    num_added_files: int
+    num_deleted_files: int
+    partition_stats: SimpleStats
+    schema_id: int
+    min_bucket: int | None = None
+    max_bucket: int | None = None
+    min_level: int | None = None
+    max_level: int | None = None
+    min_row_id: int | None = None
+    max_row_id: int | None = None

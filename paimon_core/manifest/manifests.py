@@ -1,0 +1,193 @@
+"""The manifest directory: manifest lists, manifests and index manifests, read and written."""
+
+import io
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError
+from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.format.codec import avro_codec
+from paimon_core.format.container import ContainerWriter
+from paimon_core.manifest.decode import decode_entries, decode_records
+from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.manifest.manifest_file import ManifestFileMeta
+from paimon_core.manifest.partition_stats import partition_stats
+from paimon_core.manifest.records import (
+    INDEX_MANIFEST_SCHEMA,
+    INDEX_MANIFEST_VERSION,
+    MANIFEST_LIST_SCHEMA,
+    MANIFEST_SCHEMA,
+    MANIFEST_VERSION,
+    index_entry_of,
+    manifest_file_of,
+    record_of_entry,
+    record_of_index_entry,
+    record_of_manifest_file,
+)
+from paimon_core.options.snapshot import MANIFEST_COMPRESSION, MANIFEST_TARGET_FILE_SIZE
+from paimon_core.options.option import Options
+
+__all__ = ["ManifestFileMeta", "Manifests"]
+
+_BLOCK_RECORDS: Final = 128
+_COMPRESSION_LEVEL: Final = 1
+
+
+class Manifests:
+    """Manifest files of one table, each written once under a name nobody else has.
+
+    Names are ``<kind>-<uuid>-<n>``; one object asks ``new_name`` for its uuid once, when it first writes.
+    ``partition_schema`` has the partition columns only. A file that is gone is a FileNotFoundError, one that is
+    damaged a CorruptedError.
+    """
+
+    def __init__(
+        self, io: FileIO, directory: str, options: Options, partition_schema: pa.Schema, new_name: Callable[[], str]
+    ) -> None:
+        self.io, self.directory, self.options, self.partition_schema = io, directory, options, partition_schema
+        self._new_name = new_name
+        self._uuid: str | None = None
+        self._written: Counter[str] = Counter()
+
+    def path(self, name: str) -> str:
+        """Where the file ``name`` is."""
+        return join(self.directory, name)
+
+    def read_list(self, name: str) -> list[ManifestFileMeta]:
+        """The manifests a list names, oldest first."""
+        path = self.path(name)
+        return decode_records(self.io.read(path), path, MANIFEST_VERSION, manifest_file_of)
+
+    def read(
+        self, name: str, size: int | None = None, *, with_stats: bool = True, lossless: bool = False
+    ) -> list[ManifestEntry]:
+        """The entries of a manifest, in order; a ``size`` the list promised is checked.
+
+        ``with_stats=False`` leaves key and value statistics out, which is faster and smaller. ``lossless`` raises
+        `decode.UnknownFieldsError` when writing the entries anew would lose something.
+        """
+        path = self.path(name)
+        data = self.io.read(path)
+        if size is not None and len(data) != size:
+            raise CorruptedError(f"{path} has {len(data)} bytes, the manifest list says {size}: it was cut or replaced")
+        return decode_entries(data, path, with_stats=with_stats, lossless=lossless)
+
+    def read_index(self, name: str) -> list[IndexManifestEntry]:
+        """All index files a snapshot has."""
+        path = self.path(name)
+        return decode_records(self.io.read(path), path, INDEX_MANIFEST_VERSION, index_entry_of)
+
+    def write(self, entries: Iterable[ManifestEntry]) -> list[ManifestFileMeta]:
+        """Write entries, in order, to one or more manifests of about the target size; none for no entries.
+
+        Memory: one manifest's bytes. On failure what was written is deleted again.
+        """
+        target = self.options.value(MANIFEST_TARGET_FILE_SIZE)
+        written: list[ManifestFileMeta] = []
+        source = iter(entries)
+        try:
+            while block := list(itertools.islice(source, _BLOCK_RECORDS)):
+                written.append(self._write_one(block, source, target))
+        except BaseException:
+            self.delete(meta.file_name for meta in written)
+            raise
+        return written
+
+    def write_list(self, metas: Sequence[ManifestFileMeta]) -> tuple[str, int]:
+        """Write a manifest list; its name and size in bytes."""
+        data = self._encode(MANIFEST_LIST_SCHEMA, map(record_of_manifest_file, metas))
+        return self._store("manifest-list", data), len(data)
+
+    def write_index(self, entries: Sequence[IndexManifestEntry]) -> str:
+        """Write an index manifest (all index files of a snapshot); its name."""
+        return self._store("index-manifest", self._encode(INDEX_MANIFEST_SCHEMA, map(record_of_index_entry, entries)))
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete files of this directory; missing ones are fine."""
+        for name in names:
+            self.io.delete(self.path(name))
+
+    def _write_one(
+        self, block: list[ManifestEntry], source: Iterator[ManifestEntry], target: int
+    ) -> ManifestFileMeta:
+        sink = io.BytesIO()
+        writer = self._writer(sink, MANIFEST_SCHEMA)
+        summary = _Summary()
+        while block:
+            writer.write([record_of_entry(entry) for entry in block])
+            summary.add(block)
+            if writer.written >= target:
+                break
+            block = list(itertools.islice(source, _BLOCK_RECORDS))
+        data = sink.getvalue()
+        return summary.meta(self._store("manifest", data), len(data), self.partition_schema)
+
+    def _encode(self, schema: Any, rows: Iterable[Mapping[str, Any]]) -> bytes:
+        sink = io.BytesIO()
+        writer = self._writer(sink, schema)
+        source = iter(rows)
+        while block := list(itertools.islice(source, _BLOCK_RECORDS)):
+            writer.write(block)
+        return sink.getvalue()
+
+    def _writer(self, sink: io.BytesIO, schema: Any) -> ContainerWriter:
+        return ContainerWriter(sink, schema, avro_codec(self.options.value(MANIFEST_COMPRESSION)), _COMPRESSION_LEVEL)
+
+    def _store(self, kind: str, data: bytes) -> str:
+        if self._uuid is None:
+            self._uuid = self._new_name()
+        name = f"{kind}-{self._uuid}-{self._written[kind]}"
+        self._written[kind] += 1
+        self.io.write(self.path(name), data)
+        return name
+
+
+class _Summary:
+    """What the list will say of a manifest, gathered while it is written."""
+
+    def __init__(self) -> None:
+        self.added = self.deleted = 0
+        self.schema_id = 0
+        self.partitions: Counter[bytes] = Counter()
+        self.buckets: set[int] = set()
+        self.levels: set[int] = set()
+        self.row_ids: tuple[int, int] | None = None
+        self.every_row_has_id = True
+
+    def add(self, block: Sequence[ManifestEntry]) -> None:
+        added = sum(entry.kind == ADD for entry in block)
+        self.added += added
+        self.deleted += len(block) - added
+        self.schema_id = max(self.schema_id, max(entry.file.schema_id for entry in block))
+        self.partitions.update([entry.partition for entry in block])
+        self.buckets.update([entry.bucket for entry in block])
+        self.levels.update([entry.file.level for entry in block])
+        for entry in block:
+            first = entry.file.first_row_id
+            if first is None:
+                self.every_row_has_id = False
+            else:
+                low, high = self.row_ids or (first, first)
+                self.row_ids = min(low, first), max(high, first + entry.file.row_count - 1)
+
+    def meta(self, name: str, size: int, partition_schema: pa.Schema) -> ManifestFileMeta:
+        low, high = self.row_ids if self.row_ids and self.every_row_has_id else (None, None)
+        return ManifestFileMeta(
+            name,
+            size,
+            self.added,
+            self.deleted,
+            partition_stats(self.partitions, partition_schema),
+            self.schema_id,
+            min(self.buckets),
+            max(self.buckets),
+            min(self.levels),
+            max(self.levels),
+            low,
+            high,
+        )

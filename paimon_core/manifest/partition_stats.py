@@ -1,0 +1,43 @@
+"""Statistics of the partitions that the entries of one manifest are in."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
+from paimon_core.row.binary_row import decode_rows, serialize
+
+__all__ = ["partition_stats"]
+
+
+def partition_stats(partitions: Mapping[bytes, int], schema: pa.Schema) -> SimpleStats:
+    """Bounds and null counts over serialised partitions, each with its number of entries.
+
+    Bounds are exact, never truncated; a column with NaN has none, for arrow leaves NaN out of them.
+    """
+    if not len(schema):
+        return EMPTY_STATS
+    rows = decode_rows(list(partitions), schema)
+    entries = np.fromiter(partitions.values(), np.int64, len(partitions))
+    bounds = [_bounds(column) for column in rows.columns]
+    nulls = tuple(int(entries[column.is_null().to_numpy(zero_copy_only=False)].sum()) for column in rows.columns)
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    return SimpleStats(serialize([b[0] for b in bounds], nullable), serialize([b[1] for b in bounds], nullable), nulls)
+
+
+def _bounds(column: pa.Array) -> tuple[object, object]:
+    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        return None, None
+    ends = pc.min_max(column)
+    return _internal(ends["min"]), _internal(ends["max"])
+
+
+def _internal(value: pa.Scalar) -> object:
+    """Times as numbers in the unit of their type."""
+    if pa.types.is_date32(value.type) or pa.types.is_time32(value.type):
+        return value.cast(pa.int32()).as_py()
+    if pa.types.is_timestamp(value.type):
+        return value.cast(pa.int64()).as_py()
+    return value.as_py()
