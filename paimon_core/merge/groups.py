@@ -1,0 +1,43 @@
+"""A window: rows whose keys are complete, grouped by key, not yet moved into order."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.merge.words import Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Rows to fold. Group i is rows ``starts[i]:ends[i]`` of the sorted order, oldest first.
+
+    ``rows`` lie as they came, one chunk a column; ``order`` is the permutation that sorts them by key and merge order,
+    None where they lie sorted. A fold moves only the rows it keeps: ``take`` is the one copy.
+    """
+
+    rows: pa.Table
+    order: Positions | None
+    starts: Positions
+    _sorted: dict[str, pa.Array] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def num_groups(self) -> int:
+        """How many distinct keys the window holds."""
+        return len(self.starts)
+
+    @property
+    def ends(self) -> Positions:
+        """Position behind the last row of every group."""
+        return np.append(self.starts[1:], self.rows.num_rows)
+
+    def take(self, positions: Positions) -> pa.Table:
+        """The rows at these positions of the sorted order."""
+        return self.rows.take(pa.array(positions if self.order is None else self.order[positions]))
+
+    def column(self, name: str) -> pa.Array:
+        """A column in sorted order, moved when first asked for."""
+        if name not in self._sorted:
+            chunk = self.rows.column(name).chunk(0)
+            self._sorted[name] = chunk if self.order is None else chunk.take(pa.array(self.order))
+        return self._sorted[name]

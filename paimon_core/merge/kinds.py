@@ -1,0 +1,22 @@
+"""Rows that retract (-U, -D) among rows that add (+I, +U)."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.types import system_fields
+from paimon_core.types.row_kind import is_retract
+
+SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
+VALUE_KIND = system_fields.VALUE_KIND.name
+
+
+def retracts(kinds: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Mask of the kinds (int8, no nulls) that take a row back."""
+    return is_retract(kinds.to_numpy())
+
+
+def drop_retracts(table: pa.Table) -> pa.Table:
+    """The rows that add; the table itself, uncopied, where no row retracts. Needs the column ``_VALUE_KIND``."""
+    retracting = retracts(table.column(VALUE_KIND))
+    return table.filter(pa.array(~retracting)) if retracting.any() else table

@@ -1,0 +1,220 @@
+"""Merging sorted runs: cut every run at one key, lay the pieces behind each other, sort, mark groups, fold.
+
+Each run keeps a few buffered batches. The smallest of the buffered last keys is the bound: no run can still deliver a
+key at or below it, because what follows in a run lies above its own last key. So the rows at or below the bound are
+complete; cut off, they make a window. Every window empties a buffer, so there are at most as many windows as batches,
+and memory is one batch a run (and the batch's worth of small ones laid together). Python compares keys at the edges
+of windows only.
+"""
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.merge.fold import Fold
+from paimon_core.merge.groups import Window
+from paimon_core.merge.kinds import SEQUENCE_NUMBER
+from paimon_core.merge.order import MergeOrder, age_words, key_columns, key_words, sequence_words
+from paimon_core.merge.sorting import sort_groups
+from paimon_core.merge.words import nullable_words
+
+__all__ = ["MergeOrder", "merge_runs", "sort_rows"]
+
+Key: TypeAlias = tuple[Any, ...]
+
+_BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows
+_ALONE_ROWS = 4_096  # a stretch this long in one run only is passed on as it is
+_WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
+
+
+def merge_runs(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
+    """Merge runs, the oldest first, into tables in key order, folded; tables without rows are left out.
+
+    REQUIRES: each run is sorted by key and holds a key once; all runs have the same columns. Batches may be of any
+    size. Holds one batch a run, more only of batches under 16 384 rows. CorruptedError where a batch does not start
+    above the key that its run ended with before; InvalidInputError for a null or NaN in a key.
+    """
+    for window in _windows(runs, order):
+        result = fold(window)
+        if result.num_rows:
+            yield result
+
+
+def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
+    """Rows of a write buffer, in order of arrival, as a window sorted by key, sequence fields and sequence number.
+
+    Sequence fields sort ascending here whatever the order says: that is what Paimon's write buffer does
+    (descending takes effect where runs are merged). InvalidInputError for a null or NaN in a key, or for a column
+    of over 2 GiB of text.
+    """
+    rows = _one_chunk(table)
+    if not rows.num_rows:
+        return Window(rows, None, np.zeros(0, np.int64))
+    key_columns(rows, order)
+    then = sequence_words(rows, replace(order, descending=False))
+    if SEQUENCE_NUMBER in rows.column_names and not _ascends(rows.column(SEQUENCE_NUMBER).to_numpy()):
+        then += nullable_words(rows.column(SEQUENCE_NUMBER).chunk(0), SEQUENCE_NUMBER)
+    return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=False))
+
+
+def _windows(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Window]:
+    heads = [_Head(run, order, number) for number, run in enumerate(runs)]
+    while heads := [head for head in heads if head.fill()]:
+        if alone := _alone(heads):
+            yield from map(_lone_window, alone)
+            continue
+        bound = min(head.last_key for head in heads)
+        pieces = [piece for head in heads if (piece := head.take_through(bound))]
+        if len(pieces) == 1:
+            yield from map(_lone_window, pieces[0])
+        else:
+            yield _window(pieces, order)
+
+
+def _alone(heads: Sequence["_Head"]) -> list[pa.RecordBatch]:
+    """Cut off the rows below all other runs, where these are many (or nothing else is left)."""
+    if len(heads) == 1:
+        return heads[0].take_all()
+    lowest, second = sorted(heads, key=lambda head: head.first_key)[:2]
+    return lowest.take_below(second.first_key, at_least=_ALONE_ROWS)
+
+
+def _lone_window(rows: pa.RecordBatch) -> Window:
+    return Window(pa.Table.from_batches([rows]), None, np.arange(rows.num_rows))
+
+
+def _window(pieces: Sequence[list[pa.RecordBatch]], order: MergeOrder) -> Window:
+    """The complete rows of several runs. Runs written one after the other are laid in that order: no more to sort."""
+    in_age = None if order.sequence_fields else _by_age(pieces)
+    rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(in_age or pieces)))
+    ends = np.cumsum([sum(batch.num_rows for batch in piece) for piece in in_age or pieces])
+    extremes = np.concatenate([[0], ends[:-1], ends - 1])
+    then = [] if in_age else sequence_words(rows, order) + age_words(rows)
+    return Window(rows, *sort_groups(key_words(rows, order, extremes), then, rows.num_rows, runs=True))
+
+
+def _by_age(pieces: Sequence[list[pa.RecordBatch]]) -> list[list[pa.RecordBatch]] | None:
+    """The pieces from older to newer, where each has only larger sequence numbers than the one before; else None."""
+    if SEQUENCE_NUMBER not in pieces[0][0].schema.names:
+        return None
+    spans = []
+    for number, piece in enumerate(pieces):
+        values = [batch.column(SEQUENCE_NUMBER).to_numpy() for batch in piece]
+        spans.append((min(int(v.min()) for v in values), max(int(v.max()) for v in values), number))
+    spans.sort()
+    if any(later[0] <= earlier[1] for earlier, later in itertools.pairwise(spans)):
+        return None
+    return [pieces[number] for _, _, number in spans]
+
+
+def _one_chunk(table: pa.Table) -> pa.Table:
+    combined = table.combine_chunks()
+    if any(column.num_chunks > 1 for column in combined.columns):
+        raise InvalidInputError(
+            f"{table.num_rows} rows to sort hold a column of over 2 GiB; use a smaller write-buffer-size or read.batch-size."
+        )
+    return combined
+
+
+def _ascends(values: Any) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A batch with its key columns in comparable form; never empty."""
+
+    batch: pa.RecordBatch
+    keys: list[pa.Array]
+
+    def key(self, row: int) -> Key:
+        return tuple(column[row].as_py() for column in self.keys)
+
+    def search(self, key: Key, side: Callable[..., int]) -> int:
+        """``bisect_left`` or ``bisect_right`` of the key among the rows."""
+        low, high = 0, self.batch.num_rows
+        first = self.keys[0].type
+        if pa.types.is_integer(first) or pa.types.is_floating(first):
+            values = self.keys[0].to_numpy()
+            low, high = int(values.searchsorted(key[0], "left")), int(values.searchsorted(key[0], "right"))
+        return side(range(self.batch.num_rows), key, low, high, key=self.key)
+
+    def slice(self, start: int, stop: int) -> "_Chunk":
+        count = stop - start
+        return _Chunk(self.batch.slice(start, count), [column.slice(start, count) for column in self.keys])
+
+
+class _Head:
+    """The buffered front of a run."""
+
+    def __init__(self, run: Iterable[pa.RecordBatch], order: MergeOrder, number: int) -> None:
+        self._run, self._order, self._number = iter(run), order, number
+        self._chunks: deque[_Chunk] = deque()
+        self._rows = 0
+        self.last_key: Key = ()
+
+    @property
+    def first_key(self) -> Key:
+        return self._chunks[0].key(0)
+
+    def fill(self) -> bool:
+        """Buffer batches up to a fair number of rows; False when the run is over and the buffer empty."""
+        while self._rows < _BUFFERED_ROWS and (batch := next(self._run, None)) is not None:
+            if batch.num_rows:
+                self._append(_Chunk(batch, key_columns(batch, self._order)))
+        return bool(self._chunks)
+
+    def _append(self, chunk: _Chunk) -> None:
+        first, last = chunk.key(0), chunk.key(chunk.batch.num_rows - 1)
+        if last < first or (self.last_key and first <= self.last_key):
+            raise CorruptedError(
+                f"Run {self._number} is not sorted by its key {self._order.key}: a batch from {first} to {last} "
+                f"follows the key {self.last_key or None}. Every file of a run must be sorted and hold a key once."
+            )
+        self._chunks.append(chunk)
+        self._rows += chunk.batch.num_rows
+        self.last_key = last
+
+    def take_all(self) -> list[pa.RecordBatch]:
+        """Everything buffered."""
+        taken = [chunk.batch for chunk in self._chunks]
+        self._chunks.clear()
+        self._rows = 0
+        return taken
+
+    def take_through(self, bound: Key) -> list[pa.RecordBatch]:
+        """Cut off the rows at or below the bound."""
+        return self._take(self._count(bound, bisect_right))
+
+    def take_below(self, bound: Key, at_least: int) -> list[pa.RecordBatch]:
+        """Cut off the rows below the bound if there are so many; else nothing."""
+        count = self._count(bound, bisect_left)
+        return self._take(count) if count >= at_least else []
+
+    def _count(self, bound: Key, side: Callable[..., int]) -> int:
+        count = 0
+        for chunk in self._chunks:
+            within = chunk.search(bound, side)
+            count += within
+            if within < chunk.batch.num_rows:
+                break
+        return count
+
+    def _take(self, count: int) -> list[pa.RecordBatch]:
+        self._rows -= count
+        taken = []
+        while count:
+            chunk = self._chunks.popleft()
+            if (size := chunk.batch.num_rows) > count:
+                self._chunks.appendleft(chunk.slice(count, size))
+                chunk = chunk.slice(0, count)
+            count -= chunk.batch.num_rows
+            taken.append(chunk.batch)
+        return taken

@@ -1,0 +1,69 @@
+"""The order in which rows are merged: by key, and within a key from the oldest row to the newest."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, retracts
+from paimon_core.merge.words import Positions, Word, comparable, nullable_words, words
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOrder:
+    """Names of the columns to merge by.
+
+    Rows are grouped by ``key``. Within a key they are ordered by ``sequence_fields`` (nulls smallest, also where
+    ``descending`` inverts the comparison of values), then ``_SEQUENCE_NUMBER``, then rows that retract before rows
+    that add, then the run they come from, older runs first.
+    """
+
+    key: tuple[str, ...]
+    sequence_fields: tuple[str, ...] = ()
+    descending: bool = False
+
+
+def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[pa.Array]:
+    """The key columns in comparable form, checked: InvalidInputError for a null or NaN in a key."""
+    columns = []
+    for name in order.key:
+        column = rows.column(name)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0)
+        if column.null_count:
+            raise InvalidInputError(f"Key column {name!r} holds {column.null_count} nulls; keys cannot be null.")
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            raise InvalidInputError(f"Key column {name!r} holds NaN, which has no place in the order of keys.")
+        columns.append(comparable(column, name))
+    return columns
+
+
+def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = None) -> list[Word]:
+    """Words of the key; ``extremes`` are rows that include the smallest and the largest value of its first column."""
+    return [
+        word
+        for i, name in enumerate(order.key)
+        for word in words(rows.column(name).chunk(0), name, None if i else extremes)
+    ]
+
+
+def sequence_words(rows: pa.Table, order: MergeOrder) -> list[Word]:
+    """Words of the user's sequence fields."""
+    return [
+        word
+        for name in order.sequence_fields
+        for word in nullable_words(rows.column(name).chunk(0), name, descending=order.descending)
+    ]
+
+
+def age_words(rows: pa.Table) -> list[Word]:
+    """Words of the sequence number and of the kind, as far as the rows have these columns."""
+    found: list[Word] = []
+    if SEQUENCE_NUMBER in rows.column_names:
+        found += words(rows.column(SEQUENCE_NUMBER).chunk(0), SEQUENCE_NUMBER)
+    if VALUE_KIND in rows.column_names:
+        adds = ~retracts(rows.column(VALUE_KIND))
+        found.append(lambda at: (adds if at is None else adds[at]).astype(np.uint64))
+    return found
