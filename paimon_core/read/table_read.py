@@ -9,7 +9,7 @@ from paimon_core.datafile.reader import read_file
 from paimon_core.lsm.intervals import sections
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import merge_fold
-from paimon_core.merge.deduplicate import drop_retracts
+from paimon_core.merge.kinds import drop_retracts
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
