@@ -37,6 +37,8 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     placing = Placing.of(table.schema, tasks, path)
 
     def shuffle(frame: DataFrame) -> DataFrame:
+        if not placing.fields:
+            return frame.repartition(1)
         columns = [F.col(f"`{_column(frame, field)}`") for field in placing.fields]
         task = F.arrow_udf(placing.task_of, IntegerType())(*columns)
         return frame.withColumn(TASK_COLUMN, task).repartitionById(placing.tasks, TASK_COLUMN).drop(TASK_COLUMN)
@@ -72,8 +74,6 @@ class Placing:
 
     def task_of(self, *columns: pa.Array) -> pa.Array:
         """Task numbers of rows given as the columns of `fields`, in their order."""
-        if not self.fields:
-            return pa.repeat(pa.scalar(0, pa.int32()), len(columns[0]))
         stored = {
             field.name: store_array(column, field.type, field.name)
             for field, column in zip(self.fields, columns, strict=True)

@@ -28,8 +28,7 @@ class PaimonDataSource(DataSource):
     def schema(self) -> StructType:
         """Columns of the table at the moment the options choose, narrowed to the option ``columns``."""
         request, table = self._table()
-        fields = table.scan(**request.when).store.schema.fields if request.when else table.schema.fields
-        return spark_schema(project(fields, request.columns))
+        return spark_schema(project(table.scan(**request.when).store.schema, request.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of exactly the columns of ``schema``, which is the user's own if one was given."""
@@ -41,19 +40,15 @@ class PaimonDataSource(DataSource):
         request = write_request(_mapping(self.options), schema.names)
         return PaimonWriter(table_to_write(request, schema), request, schema, overwrite)
 
-    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802 - Spark's name
+    def streamReader(self, schema: StructType) -> NoReturn:
         """Refused: batch reads only."""
         raise UnsupportedError("readStream is not supported yet by the format 'paimon' here: use spark.read")
 
-    simpleStreamReader = streamReader  # noqa: N815 - Spark asks for this one when the other is missing
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
         """Refused: batch writes only."""
         raise UnsupportedError(
             "writeStream is not supported yet by the format 'paimon' here: use foreachBatch with a batch write in it"
         )
-
-    streamArrowWriter = streamWriter  # noqa: N815
 
     def _table(self) -> tuple[ReadRequest, Table]:
         request = read_request(_mapping(self.options))

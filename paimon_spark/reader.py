@@ -73,7 +73,7 @@ class PaimonReader(DataSourceReader):
 class FilteringReader(PaimonReader):
     """A reader that uses the filters of the query to leave out files and rows."""
 
-    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802 - Spark's name
+    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
         """Narrow the scan; every filter is handed back, so Spark checks the rows that come all the same."""
         pushed = predicate_of(filters)
         if pushed is not None:

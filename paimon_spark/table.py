@@ -32,12 +32,12 @@ class PaimonTable:
         self._spark, self._place, self._options = spark, place, dict(options)
 
     @classmethod
-    def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":  # noqa: N802 - Delta's name
+    def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
         """The table in the directory `path`; `options` are those of a read, storage options among them."""
         given = {**options, "path": path}
         return cls(spark, read_request(given).place, given)
 
-    def toDF(self, **options: str) -> DataFrame:  # noqa: N802
+    def toDF(self, **options: str) -> DataFrame:
         """The rows as a DataFrame; `options` are added for this read."""
         return self._spark.read.format("paimon").options(**{**self._options, **options}).load()
 

@@ -1,0 +1,37 @@
+"""What every test may use: a warehouse directory, hypothesis profiles, and slow tests left out unless asked for."""
+
+import os
+import sys
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers: this Python, not the first on PATH
+os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", settings.get_profile("default"), max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "everywhere: a Spark test that runs over Connect and on clusters as well")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests marked slow run only when a marker expression is given, such as ``-m slow``."""
+    if config.getoption("markexpr"):
+        return
+    slow = [item for item in items if "slow" in item.keywords]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if "slow" not in item.keywords]
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    """An empty directory for tables, as text."""
+    path = tmp_path / "warehouse"
+    path.mkdir()
+    return str(path)

@@ -1,0 +1,94 @@
+"""One Spark session for the whole run, of the kind the environment variable PAIMON_SPARK_MODE names.
+
+classic: local[2]; connect: a Connect server and its client; cluster: local-cluster, two executor processes; standalone:
+a master and two workers started from pyspark's own distribution.
+"""
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent.parent.parent
+MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "OFF",
+    "spark.executorEnv.PYTHONPATH": str(ROOT),
+    "spark.sql.warehouse.dir": "/tmp/paimon-spark-tests",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def standalone(tmp_path_factory):
+    """The address of a standalone cluster of two one-core workers."""
+    home = Path(pyspark.__file__).parent
+    port = free_port()
+    url = f"spark://127.0.0.1:{port}"
+    work = tmp_path_factory.mktemp("standalone")
+    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
+    master = ["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+    worker = ["worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+    commands = [master, [*worker, "--work-dir", str(work / "1"), url], [*worker, "--work-dir", str(work / "2"), url]]
+    processes = []
+    with (work / "log").open("wb") as log:
+        for name, *arguments in commands:
+            command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *arguments]
+            processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+            if name.startswith("master"):
+                wait_for(port)
+    yield url
+    for process in reversed(processes):
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def wait_for(port, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise TimeoutError(f"nothing listens on port {port} after {seconds} s")
+
+
+@pytest.fixture(scope="session")
+def spark(request):
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    builder = SparkSession.builder
+    if MODE == "connect":
+        builder = builder.remote("local[2]")
+    elif MODE == "cluster":
+        builder = builder.master("local-cluster[2,1,1024]")
+    elif MODE == "standalone":
+        builder = builder.master(request.getfixturevalue("standalone")).config("spark.executor.memory", "700m")
+    else:
+        builder = builder.master("local[2,3]")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def pushdown(spark):
+    """Filter push-down switched on for one test."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    yield
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")

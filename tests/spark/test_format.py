@@ -1,0 +1,500 @@
+"""``format("paimon")`` through a Spark session of any kind: write, read back, change, travel, prune."""
+
+import datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+import paimon_spark
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+
+pytestmark = pytest.mark.spark
+everywhere = pytest.mark.everywhere
+ORDERS = "id long, dt string, amount decimal(10,2), note string"
+
+
+@pytest.fixture
+def path(warehouse):
+    return f"{warehouse}/db.db/orders"
+
+
+def orders(spark, *rows):
+    return spark.createDataFrame(list(rows), ORDERS)
+
+
+def save(frame, path, mode="append", **options):
+    frame.write.format("paimon").mode(mode).options(**{k.replace("_", "-"): v for k, v in options.items()}).save(path)
+
+
+def load(spark, path, **options):
+    return spark.read.format("paimon").options(**options).load(path)
+
+
+def rows(frame):
+    return sorted(tuple(row) for row in frame.collect())
+
+
+A, B, C = (1, "d1", Decimal("1.50"), "a"), (2, "d1", Decimal("2.50"), "b"), (3, "d2", None, None)
+KEYED = {"primary_key": "dt,id", "partition": "dt", "bucket": "2"}
+
+
+# ---- append, upsert, delete
+
+
+@everywhere
+def test_append_creates_the_table_and_adds_to_it(spark, path):
+    save(orders(spark, A, B), path)
+    save(orders(spark, C), path)
+    assert rows(load(spark, path)) == [A, B, C]
+    table = Table.open(path)
+    assert not table.schema.primary_keys
+    assert len(table.snapshots()) == 2
+
+
+@everywhere
+def test_append_to_a_keyed_table_upserts(spark, path):
+    save(orders(spark, A, B, C).repartition(3), path, **KEYED)
+    newer = (2, "d1", None, "newer")
+    save(orders(spark, newer).select("note", "amount", "dt", "id"), path)
+    assert rows(load(spark, path)) == [A, newer, C]
+    table = Table.open(path)
+    assert (table.schema.primary_keys, table.schema.partition_keys) == (("dt", "id"), ("dt",))
+    assert [field.type.nullable for field in table.schema.fields] == [False, False, True, True]
+
+
+@everywhere
+def test_row_kind_column_deletes_and_is_not_stored(spark, path):
+    save(orders(spark, A, B, C), path, **KEYED)
+    changes = orders(spark, A, (2, "d1", Decimal("9.00"), "u")).withColumn("op", F.when(F.col("id") == 1, "-D").otherwise("+U"))
+    save(changes, path, row_kind_column="op")
+    assert rows(load(spark, path)) == [(2, "d1", Decimal("9.00"), "u"), C]
+    assert load(spark, path).columns == ["id", "dt", "amount", "note"]
+
+
+def test_row_kind_column_of_the_first_write_is_not_stored(spark, path):
+    save(orders(spark, A, B).withColumn("op", F.lit("+I")), path, row_kind_column="OP", **KEYED)
+    assert load(spark, path).columns == ["id", "dt", "amount", "note"]
+
+
+@everywhere
+def test_many_tasks_upserting_one_bucket_keep_one_row_per_key(spark, path):
+    keys = spark.range(0, 4000, numPartitions=8).selectExpr("id % 500 AS k", "id AS v", "'x' AS dt")
+    save(keys, path, primary_key="k", bucket="1")
+    got = load(spark, path).agg(F.count("*"), F.countDistinct("k")).first()
+    assert tuple(got) == (500, 500)
+
+
+# ---- overwrite
+
+
+@everywhere
+def test_overwrite_replaces_the_whole_table_or_the_partitions_in_the_data(spark, path):
+    save(orders(spark, A, B, C), path, **KEYED)
+    only = (7, "d1", None, "only")
+    save(orders(spark, only), path, mode="overwrite", partitionOverwriteMode="dynamic")
+    assert rows(load(spark, path)) == [C, only]
+    save(orders(spark, A), path, mode="overwrite")
+    assert rows(load(spark, path)) == [A]
+
+
+def test_dynamic_overwrite_without_rows_changes_nothing(spark, path):
+    save(orders(spark, A, C), path, **KEYED)
+    save(orders(spark).where("false"), path, mode="overwrite", dynamic_partition_overwrite="true")
+    assert rows(load(spark, path)) == [A, C]
+
+
+def test_static_overwrite_without_rows_empties_the_table(spark, path):
+    save(orders(spark, A, C), path)
+    save(orders(spark).where("false"), path, mode="overwrite")
+    assert rows(load(spark, path)) == []
+
+
+def test_overwrite_creates_the_table_too(spark, path):
+    save(orders(spark, A), path, mode="overwrite")
+    assert rows(load(spark, path)) == [A]
+
+
+# ---- reading
+
+
+@everywhere
+def test_time_travel_by_every_name(spark, path):
+    save(orders(spark, A), path)
+    save(orders(spark, B), path)
+    first = Table.open(path).snapshots()[0]
+    moments = [
+        {"scan.snapshot-id": "1"},
+        {"snapshot-id": "1"},
+        {"versionAsOf": "1"},
+        {"scan.version": "1"},
+        {"scan.timestamp-millis": str(first.time_millis)},
+        {"as-of-timestamp": str(first.time_millis)},
+        {"timestampAsOf": datetime.datetime.fromtimestamp(first.time_millis / 1000 + 0.0005).isoformat(" ")},
+    ]
+    for moment in moments:
+        assert rows(load(spark, path, **moment)) == [A], moment
+    assert rows(load(spark, path)) == [A, B]
+
+
+@everywhere
+def test_columns_and_schema_narrow_the_read(spark, path):
+    save(orders(spark, A, B, C), path, **KEYED)
+    assert load(spark, path, columns="note, id").columns == ["note", "id"]
+    assert rows(load(spark, path, columns="note,id").where("note is not null")) == [("a", 1), ("b", 2)]
+    narrow = spark.read.format("paimon").schema("amount decimal(10,2), ID long").load(path)
+    assert narrow.columns == ["amount", "ID"]
+    assert sorted(row.ID for row in narrow.collect()) == [1, 2, 3]
+
+
+def test_schema_may_ask_for_wider_numbers(spark, path):
+    save(spark.createDataFrame([(1, 2.5)], "i int, f float"), path)
+    wide = spark.read.format("paimon").schema("f double, i long").load(path)
+    assert wide.collect() == [Row(f=2.5, i=1)]
+
+
+@everywhere
+def test_filter_option_keeps_matching_rows_only(spark, path):
+    save(orders(spark, A, B, C), path, **KEYED)
+    assert rows(load(spark, path, filter="id = 1 OR note IS NULL")) == [A, C]
+    assert rows(load(spark, path, filter="dt = 'd1' AND amount > 2", columns="id")) == [(2,)]
+
+
+CONDITIONS = [
+    "id = 2",
+    "id >= 2 AND dt = 'd1'",
+    "id IN (1, 3, 99)",
+    "id NOT IN (1, 3)",
+    "note IS NULL",
+    "note IS NOT NULL AND NOT note LIKE 'a%'",
+    "note <=> NULL",
+    "NOT (note <=> 'a')",
+    "amount > 1.75",
+    "amount IN (1.50, 2.50) OR id = 3",
+    "note LIKE '%b'",
+    "note LIKE '%a%'",
+    "id > 2.5",
+    "dt < 'd2' AND id <> 1",
+    "id = 99",
+]
+
+
+def test_pushed_filters_change_no_result(spark, path, pushdown):
+    save(orders(spark, A, B, C), path, **KEYED)
+    expected = orders(spark, A, B, C)
+    for condition in CONDITIONS:
+        assert rows(load(spark, path).where(condition)) == rows(expected.where(condition)), condition
+
+
+@everywhere
+def test_filters_work_with_pushdown_on_and_off(spark, path):
+    save(orders(spark, A, B, C), path, **KEYED)
+    for setting in ("true", "false"):
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", setting)
+        try:
+            assert rows(load(spark, path).where("id = 2 AND dt = 'd1'")) == [B]
+            assert load(spark, path).count() == 3
+        finally:
+            spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+
+
+def test_pushed_filters_leave_out_files(spark, path, pushdown):
+    save(orders(spark, A, B, C), path, **KEYED)
+    read = load(spark, path, **{"source.split.target-size": "1 b"})
+    partitions = read.where("dt = 'd2'").select(F.spark_partition_id()).distinct().count()
+    assert partitions == 1
+    for file in Table.open(path).scan(filter="dt = 'd1'").plan().splits[0].files:
+        assert file.file_name
+    # nothing of partition d1 is opened: its files may be gone
+    (folder,) = [p for p in __import__("pathlib").Path(path).iterdir() if p.name == "dt=d1"]
+    folder.rename(folder.with_name("moved"))
+    assert rows(read.where("dt = 'd2'")) == [C]
+    folder.with_name("moved").rename(folder)
+
+
+def test_small_batches_and_many_splits_give_the_same_rows(spark, path):
+    save(spark.range(1000).repartition(3), path)
+    read = load(spark, path, **{"read.arrow-batch-rows": "7", "source.split.target-size": "1 b"})
+    assert rows(read) == [(i,) for i in range(1000)]
+
+
+def test_temporary_view_and_sql_options(spark, path):
+    save(orders(spark, A), path)
+    save(orders(spark, B), path)
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW v USING paimon OPTIONS (path '{path}', `scan.snapshot-id` '1')")
+    assert spark.sql("SELECT id, note FROM v").collect() == [Row(id=1, note="a")]
+
+
+def test_warehouse_and_table_name_a_place(spark, warehouse):
+    orders(spark, A).write.format("paimon").mode("append").options(warehouse=warehouse, table="db.t").save()
+    assert rows(load(spark, f"{warehouse}/db.db/t")) == [A]
+    assert rows(spark.read.format("paimon").options(warehouse=warehouse, table="db.t").load()) == [A]
+
+
+def test_empty_table_and_empty_partitions(spark, path):
+    save(orders(spark).where("false"), path)
+    assert rows(load(spark, path)) == []
+    save(orders(spark, A).repartition(5), path)
+    assert rows(load(spark, path)) == [A]
+
+
+def test_join_of_two_tables_and_self_join(spark, path):
+    save(orders(spark, A, B), path)
+    table = load(spark, path)
+    assert table.alias("l").join(table.alias("r"), "id").count() == 2
+
+
+# ---- types
+
+ALL_TYPES = """
+    b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, dec decimal(38,10), s string,
+    bin binary, day date, ts timestamp, ntz timestamp_ntz, arr array<int>, m map<string, bigint>,
+    st struct<a: int, b: array<struct<c: string>>>, `odd name.x` int
+"""
+
+
+def typed_rows():
+    utc = datetime.timezone.utc
+    return [
+        (
+            True, -128, 32767, -(2**31), 2**63 - 1, 1.5, float("nan"), Decimal("1234567890.0123456789"), "ä€😀",
+            bytearray(b"\x00\xff"), datetime.date(1582, 10, 15), datetime.datetime(2024, 2, 29, 1, 2, 3, 456789, utc),
+            datetime.datetime(1900, 1, 1, 0, 0, 0, 1), [1, None, 3], {"k": None, "l": 1}, Row(a=1, b=[Row(c="x"), None]), 5,
+        ),
+        tuple([None] * 17),
+        (
+            False, 0, 0, 0, 0, float("-inf"), -0.0, Decimal("-0.0000000001"), "", bytearray(), datetime.date(9999, 12, 31),
+            datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, utc), datetime.datetime(9999, 12, 31), [], {}, Row(a=None, b=[]), 0,
+        ),
+    ]  # fmt: skip
+
+
+@everywhere
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_every_type_survives(spark, path, file_format):
+    frame = spark.createDataFrame(typed_rows(), ALL_TYPES)
+    save(frame, path, file_format=file_format)
+    back = load(spark, path)
+    assert back.schema == frame.schema
+    assert sorted(map(repr, back.collect())) == sorted(map(repr, frame.collect()))
+
+
+def test_types_spark_names_otherwise(spark, path):
+    schema = pa.schema([pa.field("n9", pa.timestamp("ns")), pa.field("t", pa.time32("ms")), pa.field("id", pa.int32())])
+    table = Table.create(path, Schema(schema))
+    table.write(pa.table({"n9": [-1, 1_000_000_999], "t": [3_600_001, None], "id": [1, 2]}, schema))
+    back = load(spark, path)
+    assert [f.dataType.simpleString() for f in back.schema] == ["timestamp_ntz", "time(0)", "int"]
+    got = back.selectExpr("cast(n9 as string)", "id").orderBy("id").collect()
+    assert [row[0] for row in got] == ["1969-12-31 23:59:59.999999", "1970-01-01 00:00:01"]
+
+
+# ---- failures
+
+
+@everywhere
+def test_failed_job_leaves_the_table_as_it_was(spark, path):
+    save(orders(spark, A), path, **KEYED)
+    bad = spark.range(0, 100, numPartitions=2).selectExpr(
+        "id", "'d1' AS dt", "cast(null as decimal(10,2)) AS amount",
+        "cast(if(id = 99, raise_error('boom'), 'x') AS string) AS note",
+    )  # fmt: skip
+    with pytest.raises(Exception, match="boom"):
+        save(bad, path)
+    assert rows(load(spark, path)) == [A]
+    assert len(Table.open(path).snapshots()) == 1
+
+
+@everywhere
+def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_path):
+    if spark.conf.get("spark.master", "").startswith("local[") or "local[2]" in spark.conf.get("spark.master", "local[2]"):
+        attempts = spark.conf.get("spark.master", "local[2]")
+        if attempts == "local[2]":
+            pytest.skip("local[2] gives a task one attempt")
+    flag = str(tmp_path / "failed-once")
+
+    def fail_once(batches):
+        import os
+
+        for batch in batches:
+            yield batch
+        if batch.num_rows and 7 in batch.column(0).to_pylist() and not os.path.exists(flag):
+            open(flag, "w").close()
+            raise RuntimeError("first attempt")
+
+    frame = spark.range(0, 20, numPartitions=2).mapInArrow(fail_once, "id long")
+    save(frame, path)
+    assert rows(load(spark, path)) == [(i,) for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"primary-kye": "id"}, "unknown option 'primary-kye'.*did you mean 'primary-key'"),
+        ({"primary-key": "nope"}, "'nope' does not exist in the DataFrame"),
+        ({"primary-key": "id,id"}, "names a column twice"),
+        ({"partitionOverwriteMode": "some"}, "static or dynamic"),
+        ({"mergeSchema": "true"}, "changing the schema while writing is not supported yet"),
+        ({"scan.snapshot-id": "1"}, "is about reading"),
+        ({"row-kind-column": "nope"}, "'nope' does not exist"),
+        ({"merge-engine": "aggregation", "primary-key": "id", "bucket": "1"}, "aggregation"),
+    ],
+)
+def test_bad_write_options_are_named(spark, path, options, message):
+    with pytest.raises(Exception, match=f"(?s){message}"):
+        orders(spark, A).write.format("paimon").mode("append").options(**options).save(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"primary-key": "id"}, "option 'primary-key' = 'id'.*cannot change"),
+        ({"partition": "note"}, "option 'partition' = 'note'"),
+        ({"bucket": "5"}, "option 'bucket' = '5'"),
+    ],
+)
+def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, options, message):
+    save(orders(spark, A), path, **KEYED)
+    save(orders(spark, B), path, **KEYED)  # the same options again are fine
+    with pytest.raises(Exception, match=f"(?s){message}"):
+        orders(spark, A).write.format("paimon").mode("append").options(**options).save(path)
+    assert rows(load(spark, path)) == [A, B]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fitler": "id = 1"}, "unknown option 'fitler'.*did you mean 'filter'"),
+        ({"columns": "id,nope"}, "nope"),
+        ({"filter": "nope = 1"}, "nope"),
+        ({"scan.snapshot-id": "77"}, "77"),
+        ({"scan.tag-name": "none"}, "none"),
+        ({"scan.snapshot-id": "1", "scan.tag-name": "x"}, "each choose a moment"),
+        ({"incremental-between": "1,2"}, "incremental reads is not supported yet"),
+        ({"limit": "x"}, "'limit'"),
+    ],
+)
+def test_bad_read_options_are_named(spark, path, options, message):
+    save(orders(spark, A), path)
+    with pytest.raises(Exception, match=f"(?s){message}"):
+        load(spark, path, **options).collect()
+
+
+def test_missing_table_system_table_and_missing_path_are_named(spark, path):
+    with pytest.raises(Exception, match="no table at .*orders"):
+        load(spark, path)
+    save(orders(spark, A), path)
+    with pytest.raises(Exception, match="system tables are not readable yet: 'snapshots'"):
+        load(spark, path + "$snapshots")
+    with pytest.raises(Exception, match="where is the table"):
+        spark.read.format("paimon").load()
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("CAST(NULL AS bigint) AS id, 'd1' AS dt", "(?i)id.*not null|null.*id"),
+        ("1L AS id", "dt"),
+        ("1L AS id, 'd1' AS dt, 'x' AS extra", "extra"),
+        ("1L AS id, 'd1' AS dt, 12345678901.5BD AS amount", "amount"),
+        ("1.5D AS id, 'd1' AS dt", "id"),
+        ("1L AS id, 'd1' AS dt, 5 AS note", "note"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(spark, path, columns, message):
+    save(orders(spark, A), path, **KEYED)
+    with pytest.raises(Exception, match=f"(?s){message}"):
+        save(spark.sql(f"SELECT {columns}"), path)
+    assert rows(load(spark, path)) == [A]
+
+
+def test_schema_that_does_not_fit_is_refused(spark, path):
+    save(orders(spark, A), path)
+    for schema in ("id int", "nope long", "id string"):
+        with pytest.raises(Exception, match="(?s)column '(id|nope)'"):
+            spark.read.format("paimon").schema(schema).load(path).collect()
+
+
+def test_unsupported_spark_types_are_named(spark, path):
+    with pytest.raises(Exception, match="(?s)column 'i' has Spark type interval"):
+        save(spark.sql("SELECT INTERVAL '1' DAY AS i"), path)
+    with pytest.raises(Exception, match="(?s)column 'v' has Spark type void"):
+        save(spark.sql("SELECT NULL AS v"), path)
+
+
+def test_streams_are_refused_by_name(spark, path, tmp_path):
+    save(orders(spark, A), path)
+    with pytest.raises(Exception, match="(?s)readStream is not supported yet"):
+        spark.readStream.format("paimon").load(path).writeStream.format("noop").option(
+            "checkpointLocation", str(tmp_path / "c")
+        ).trigger(availableNow=True).start().awaitTermination()
+
+
+def test_odd_partition_values_survive(spark, path):
+    values = ["a/b", "x=y", "50%", "two words", "ünï", "", None, "__DEFAULT_PARTITION__x"]
+    frame = spark.createDataFrame([(i, v) for i, v in enumerate(values)], "id long, dt string")
+    save(frame, path, partition="dt")
+    assert [tuple(r) for r in load(spark, path).orderBy("id").collect()] == [
+        (i, v or None) for i, v in enumerate(values)
+    ]
+
+
+def test_thousand_columns_and_long_strings(spark, path):
+    wide = spark.range(3).select("id", *[F.lit(i).alias(f"c{i}") for i in range(999)])
+    save(wide, path)
+    assert load(spark, path).agg(F.sum("c998")).first()[0] == 3 * 998
+    save(spark.range(3).selectExpr("id", "repeat('x', 1048576) AS s"), path + "_long")
+    assert load(spark, path + "_long").agg(F.sum(F.length("s"))).first()[0] == 3 << 20
+
+
+# ---- clustered, PaimonTable, register
+
+
+@everywhere
+def test_clustered_gives_each_bucket_to_one_task(spark, path):
+    def frame():
+        return spark.range(0, 1000, numPartitions=4).selectExpr("id", "cast(id % 3 as string) AS dt", "id AS v")
+
+    save(frame(), path, primary_key="dt,id", partition="dt", bucket="2")
+    save(frame().transform(paimon_spark.clustered(path)), path)
+    table = Table.open(path)
+    assert load(spark, path).count() == 1000
+    files = {}
+    for split in table.scan().plan().splits:
+        for file in split.files:
+            files.setdefault((split.partition, split.bucket), []).append(file.file_name)
+    assert len(files) == 6
+    assert {len(names) for names in files.values()} == {4 + 1}
+
+
+def test_clustered_without_partitions(spark, path):
+    frame = spark.range(0, 100, numPartitions=3).selectExpr("cast(id as int) AS id", "current_timestamp() AS t")
+    save(frame, path, primary_key="id", bucket="3")
+    save(frame.transform(paimon_spark.clustered(path)), path)
+    assert load(spark, path).count() == 100
+
+
+def test_clustered_refuses_a_table_without_buckets(spark, path):
+    save(orders(spark, A), path)
+    with pytest.raises(Exception, match="neither buckets nor partitions"):
+        paimon_spark.clustered(path)
+
+
+@everywhere
+def test_paimon_table_shows_rows_and_history(spark, path):
+    save(orders(spark, A), path, **KEYED)
+    save(orders(spark, B), path, mode="overwrite")
+    table = paimon_spark.PaimonTable.forPath(spark, path)
+    assert rows(table.toDF()) == [B]
+    assert rows(table.toDF(versionAsOf="1")) == [A]
+    history = table.history().select("snapshot_id", "commit_kind", "total_record_count").collect()
+    assert [tuple(row) for row in history] == [(1, "APPEND", 1), (2, "OVERWRITE", 1)]
+
+
+def test_register_is_harmless_where_the_format_was_found_already(spark, path):
+    paimon_spark.register(spark)
+    save(orders(spark, A), path)
+    assert rows(load(spark, path)) == [A]

@@ -1,0 +1,27 @@
+"""The same tests again where Spark runs otherwise: over Connect, and on clusters of two executor processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.spark
+@pytest.mark.skipif("PAIMON_SPARK_MODE" in os.environ, reason="this is already such a run")
+@pytest.mark.parametrize("mode", ["connect", "cluster", "standalone"])
+def test_format_paimon_works_in_mode(mode, tmp_path):
+    """A process of its own: one process cannot hold two kinds of session."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "everywhere", "-p", "no:cacheprovider", str(HERE)]
+    environment = {**os.environ, "PAIMON_SPARK_MODE": mode}
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        result = subprocess.run(
+            [*command, f"--basetemp={tmp_path / 'run'}"], cwd=HERE.parent.parent, env=environment, stdout=out, stderr=out
+        )
+    text = log.read_text(errors="replace")
+    assert result.returncode == 0, text[-10000:]
+    print(text.splitlines()[-1])

@@ -1,0 +1,84 @@
+"""The files around the code say things that exist: compose file, Spark settings, README, Makefile."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_compose_file_describes_the_cluster_the_readme_promises():
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = compose["services"]
+    assert set(services) == {"master", "worker-1", "worker-2", "connect", "minio", "bucket", "notebook"}
+    for name, service in services.items():
+        assert "image" in service, name
+        assert set(service.get("depends_on", [])) <= set(services), name
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            assert not source.startswith("./spark-conf") or (ROOT / source).exists(), volume
+    assert services["connect"]["environment"]["AWS_ENDPOINT_URL"] == "http://minio:9000"
+    for name in ("worker-1", "worker-2", "connect", "notebook"):
+        assert "/dist/" in services[name]["command"], f"{name} does not install the wheel"
+
+
+def spark_settings():
+    lines = (ROOT / "spark-conf" / "spark-defaults.conf").read_text().splitlines()
+    settings = {}
+    reason = ""
+    for line in lines:
+        if line.startswith("#"):
+            reason = line
+        elif not line.strip():
+            reason = ""
+        else:
+            key, value = line.split()
+            settings[key] = (value, reason)
+    return settings
+
+
+def test_every_spark_setting_has_a_reason():
+    settings = spark_settings()
+    assert "spark.sql.python.filterPushdown.enabled" in settings
+    assert not [key for key, (_, reason) in settings.items() if not reason]
+
+
+def test_compose_and_readme_name_no_missing_make_target():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    used = set(re.findall(r"`make ([a-z-]+)", (ROOT / "README.md").read_text()))
+    assert {"demo", "test"} <= used <= targets
+
+
+def test_readme_points_at_files_that_exist():
+    text = (ROOT / "README.md").read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert links
+    assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_readme_example_compiles():
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+        compile(block, "README.md", "exec")
+
+
+@pytest.mark.parametrize(
+    ("java", "message"),
+    [(None, "Java 17 or 21 is missing"), ('echo \'openjdk version "11.0.2"\' >&2', "Java 11 is too old")],
+    ids=["missing", "old"],
+)
+def test_java_is_asked_for_in_one_line(tmp_path, java, message):
+    (tmp_path / "bin").mkdir()
+    if java:
+        fake = tmp_path / "bin" / "java"
+        fake.write_text(f"#!/bin/sh\n{java}\n")
+        fake.chmod(0o755)
+    result = subprocess.run(
+        [ROOT / ".ci" / "java"], env={"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "apt-get install" in result.stderr
