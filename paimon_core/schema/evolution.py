@@ -15,8 +15,16 @@ import pyarrow as pa
 from paimon_core.errors import UnsupportedError
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.cast import cast_array
-from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
-from paimon_core.types.datatype import with_nullable
+from paimon_core.types.datatype import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    with_nullable,
+)
 
 Conversion = Callable[[pa.Array], pa.Array]
 

@@ -17,6 +17,7 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import field_from_json, field_to_json
 
 CURRENT_VERSION = 3
+NO_OPTIONS = Options()
 _KNOWN_KEYS = {
     "version", "id", "fields", "highestFieldId", "partitionKeys", "primaryKeys", "options", "comment", "timeMillis",
 }  # fmt: skip
@@ -34,12 +35,15 @@ class TableSchema:
     highest_field_id: int
     partition_keys: tuple[str, ...] = ()
     primary_keys: tuple[str, ...] = ()
-    options: Options = Options({})
+    options: Options = NO_OPTIONS
     comment: str | None = None
     time_millis: int = 0
     version: int = CURRENT_VERSION
     extra: tuple[tuple[str, str], ...] = ()
     """Keys of the file this engine does not know, each with its JSON text; written back unchanged."""
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
         """Only what is stored travels, not what was computed from it."""
@@ -78,7 +82,7 @@ class TableSchema:
         try:
             return self._by_name[name]
         except KeyError:
-            raise NotFoundError(f"no column {name!r} in the table; its columns are {', '.join(self._by_name)}") from None
+            raise NotFoundError(f"no column {name!r}; the table has {', '.join(self._by_name)}") from None
 
     def has_field(self, name: str) -> bool:
         """Whether there is a column of exactly that name."""
@@ -87,6 +91,10 @@ class TableSchema:
     def copy(self, options: Mapping[str, str | None]) -> "TableSchema":
         """The same schema under dynamic options; None takes an option away."""
         return replace(self, options=self.options.merged(options)) if options else self
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.id, self.fields, self.options, self.primary_keys, self.partition_keys))
 
     @cached_property
     def _by_name(self) -> dict[str, DataField]:

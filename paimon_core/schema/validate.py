@@ -1,19 +1,390 @@
 """What a schema must keep to, when it is made and when it changes."""
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+import pyarrow as pa
+
+from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.options import ALL_OPTIONS, check_known
+from paimon_core.options.option import Options
+from paimon_core.schema.mutability import check_change
+from paimon_core.schema.references import columns_in, split_field_option, split_list
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.arrow import assign_ids
+from paimon_core.types.cast import cast_array
+from paimon_core.types.datatype import STRING, AtomicType, DataField, DataType, is_nested, with_nullable
+from paimon_core.types.system_fields import check_names
+
+_KEYLESS_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
+_POSITIONS = {
+    "from-timestamp": ("scan.timestamp-millis", "scan.timestamp"),
+    "from-snapshot": ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version"),
+    "from-snapshot-full": ("scan.snapshot-id",),
+    "from-file-creation-time": ("scan.file-creation-time-millis",),
+    "from-creation-timestamp": ("scan.creation-time-millis",),
+    "incremental": ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
+}
+_OPENING_ONLY = {"path", "branch"}
 
 
 def create(schema: Schema, now_millis: int) -> TableSchema:
-    """The first version of a table's schema."""
-    raise NotImplementedError
+    """The first version (id 0) of the schema a user asks for.
+
+    Numbers the columns, moves the options ``primary-key`` and ``partition`` to where they belong and makes key columns
+    NOT NULL. Raises InvalidInputError naming what breaks a rule.
+    """
+    options = dict(schema.options)
+    check_known(options, "the options of the new table")
+    primary_keys = _keys(schema.primary_keys, options, "primary-key")
+    partition_keys = _keys(schema.partition_keys, options, "partition")
+    if _flag(options, "auto-create"):
+        raise InvalidInputError("option 'auto-create' must not be true for a table that is being created")
+    fields = schema.data_fields
+    if not fields:
+        raise InvalidInputError("a table needs at least one column")
+    check_case(field.name for field in fields)
+    if not _flag(options, "primary-key.nullable"):
+        fields = tuple(_not_null(field) if field.name in primary_keys else field for field in fields)
+    numbered, highest = assign_ids(fields, 0)
+    made = TableSchema(0, numbered, highest, partition_keys, primary_keys, Options(options), schema.comment, now_millis)
+    validate(made)
+    return made
 
 
 def validate(schema: TableSchema) -> None:
-    """Refuse a schema that breaks a rule."""
+    """Refuse a schema that breaks a rule, whether new or changed. Raises InvalidInputError."""
+    for rule in _RULES:
+        rule(schema)
 
 
 def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> None:
-    """Refuse dynamic options that do not fit the table."""
+    """Refuse dynamic options that are unknown, cannot be understood, or would reinterpret the table's files.
+
+    ``primary-key`` and ``partition`` may repeat what the table has.
+    """
+    given = {key: value for key, value in options.items() if key not in _OPENING_ONLY}
+    check_known({key: value or "" for key, value in given.items()}, "the options given")
+    for key, keys in (("primary-key", schema.primary_keys), ("partition", schema.partition_keys)):
+        text = given.pop(key, None)
+        if text is not None and tuple(split_list(text)) != keys:
+            raise InvalidInputError(f"option {key!r} is {text!r}, but the table has {', '.join(keys) or 'none'}")
+    for key, value in given.items():
+        if value == schema.options.get(key):
+            continue
+        check_change(schema.options, key, value)
+        if key == "bucket":
+            raise InvalidInputError(
+                f"option 'bucket' cannot be {value!r} for one read or write, the table has "
+                f"{schema.options.get(key, '-1')}: alter the table, then overwrite it"
+            )
+        if value is not None and key in ALL_OPTIONS:
+            Options({key: value}).value(ALL_OPTIONS[key])
+    _check_scan(schema.copy(given))
+
+
+def check_case(names: Iterable[str]) -> None:
+    """Refuse names equal but for case: SQL engines could not tell the columns apart."""
+    names = list(names)
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise InvalidInputError(f"columns {other!r} and {name!r} differ only in case: rename one of them")
+
+
+def _keys(keys: Sequence[str], options: dict[str, str], key: str) -> tuple[str, ...]:
+    if isinstance(keys, str):
+        raise InvalidInputError(f"the {key} columns must be a list of names, not the text {keys!r}")
+    text = options.pop(key, None)
+    if text is None:
+        return tuple(keys)
+    if keys:
+        raise InvalidInputError(f"the {key} columns are given twice, as a list and as option {key!r}: leave one out")
+    return tuple(split_list(text))
+
+
+def _not_null(field: DataField) -> DataField:
+    return replace(field, type=with_nullable(field.type, False))
+
+
+def _value(options: Options, key: str) -> Any:
+    return options.value(ALL_OPTIONS[key])
+
+
+def _flag(options: Mapping[str, str], key: str) -> bool:
+    return bool(_value(Options(options), key))
+
+
+def _repeated(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name, count in Counter(names).items() if count > 1)
+
+
+def _no_key(t: DataType) -> bool:
+    return is_nested(t) or (isinstance(t, AtomicType) and t.root in _KEYLESS_ROOTS)
+
+
+# ---- the rules
+
+
+def _check_columns(schema: TableSchema) -> None:
+    if any(not field.name.strip() for field in schema.fields):
+        raise InvalidInputError("a column name must not be blank")
+    if repeated := _repeated(field.name for field in schema.fields):
+        raise InvalidInputError(f"column names {repeated} appear more than once")
+    check_names(field.name for field in schema.fields)
+
+
+def _check_keys(schema: TableSchema) -> None:
+    for what, keys in (("primary key", schema.primary_keys), ("partition", schema.partition_keys)):
+        if repeated := _repeated(keys):
+            raise InvalidInputError(f"{what} column {repeated} is named more than once")
+        for key in keys:
+            if not schema.has_field(key):
+                raise InvalidInputError(f"{what} column {key!r} is not among the columns {', '.join(schema.names)}")
+            if _no_key(schema.field(key).type):
+                raise InvalidInputError(
+                    f"{what} column {key!r} has type {schema.field(key).type}, which cannot be a key"
+                )
+    if schema.primary_keys and not schema.trimmed_primary_keys:
+        raise InvalidInputError(
+            f"the primary key {', '.join(schema.primary_keys)} consists of partition columns only, so a partition "
+            "could hold a single row: add a column to it"
+        )
+
+
+def _check_options_parse(schema: TableSchema) -> None:
+    for key in schema.options:
+        if key in ALL_OPTIONS:
+            schema.options.value(ALL_OPTIONS[key])
+
+
+def _check_named_columns(schema: TableSchema) -> None:
+    for key, text in schema.options.items():
+        for column in columns_in(key, text):
+            if not schema.has_field(column):
+                raise InvalidInputError(
+                    f"option {key!r} names column {column!r}, which is not among {', '.join(schema.names)}"
+                )
+
+
+def _check_bucket(schema: TableSchema) -> None:
+    bucket, keys = schema.bucket, split_list(schema.options.get("bucket-key", ""))
+    if bucket == 0 or bucket < -2:
+        raise InvalidInputError(f"option 'bucket' is {bucket}: it must be at least 1, or -1, or -2 (postpone)")
+    if bucket == -1:
+        if keys:
+            raise InvalidInputError("option 'bucket-key' needs a number of buckets: set 'bucket', or drop 'bucket-key'")
+        if not schema.primary_keys and "full-compaction.delta-commits" in schema.options:
+            raise InvalidInputError(
+                "option 'full-compaction.delta-commits' does not fit an append table without buckets"
+            )
+    if not schema.primary_keys:
+        if bucket == -2:
+            raise InvalidInputError("option 'bucket' is -2 (postpone), which needs a primary key")
+        if bucket > 0 and not keys:
+            raise InvalidInputError(f"an append table with 'bucket' = {bucket} needs option 'bucket-key'")
+    _check_bucket_keys(schema, keys)
+
+
+def _check_bucket_keys(schema: TableSchema, keys: list[str]) -> None:
+    if repeated := _repeated(keys):
+        raise InvalidInputError(f"option 'bucket-key' names {repeated} more than once")
+    for key in keys:
+        if key in schema.partition_keys:
+            raise InvalidInputError(f"option 'bucket-key' names {key!r}, which is a partition column")
+        if schema.primary_keys and key not in schema.primary_keys:
+            raise InvalidInputError(f"option 'bucket-key' names {key!r}, which is not in the primary key")
+        if _no_key(schema.field(key).type):
+            raise InvalidInputError(f"option 'bucket-key' names {key!r} of type {schema.field(key).type}")
+    if schema.bucket <= 0:
+        return
+    function = str(_value(schema.options, "bucket-function.type")).lower()
+    roots = [field.type.root if isinstance(field.type, AtomicType) else "" for field in schema.bucket_fields]
+    if function == "mod" and (len(roots) != 1 or roots[0] not in ("INT", "BIGINT")):
+        raise InvalidInputError(
+            "option 'bucket-function.type' is mod, which needs exactly one bucket key of type INT or BIGINT, "
+            f"but the bucket key is {', '.join(schema.bucket_keys)}"
+        )
+    if function == "hive" and any(root.startswith("TIMESTAMP") for root in roots):
+        raise InvalidInputError("option 'bucket-function.type' is hive, which has no hash for TIMESTAMP bucket keys")
+
+
+def _check_scan(schema: TableSchema) -> None:
+    options = schema.options
+    given = [key for key in dict.fromkeys(key for keys in _POSITIONS.values() for key in keys) if key in options]
+    if len(given) > 1:
+        raise InvalidInputError(f"options {' and '.join(map(repr, given))} both say where to start: leave one")
+    mode = options.get("scan.mode", "default").strip().lower().replace("_", "-")
+    needed = _POSITIONS.get(mode)
+    if needed is not None and (not given or given[0] not in needed):
+        raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which needs one of {', '.join(needed)}")
+    if needed is None and mode != "default" and given:
+        raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which does not go with {given[0]!r}: leave one")
+    if "scan.bucket" in options and not (schema.primary_keys and schema.bucket > 0):
+        raise InvalidInputError("option 'scan.bucket' needs a primary key and a fixed number of buckets")
+    if "scan.fallback-branch" in options and "scan.primary-branch" in options:
+        raise InvalidInputError("options 'scan.fallback-branch' and 'scan.primary-branch' exclude each other")
+
+
+def _check_retention(schema: TableSchema) -> None:
+    low, high = 10, math.inf
+    for what in ("snapshot", "changelog"):
+        least, most = f"{what}.num-retained.min", f"{what}.num-retained.max"
+        low = _value(schema.options, least) if least in schema.options else low
+        high = _value(schema.options, most) if most in schema.options else high
+        if low < 1:
+            raise InvalidInputError(f"option {least!r} is {low}: it must be at least 1")
+        if low > high:
+            raise InvalidInputError(f"option {least!r} is {low}, more than {most!r} = {high}")
+
+
+def _check_sequence(schema: TableSchema) -> None:
+    columns = split_list(schema.options.get("sequence.field", ""))
+    if repeated := _repeated(columns):
+        raise InvalidInputError(f"option 'sequence.field' names {repeated} more than once")
+    for column in columns:
+        if f"fields.{column}.aggregate-function" in schema.options:
+            raise InvalidInputError(f"column {column!r} is in 'sequence.field' and has an aggregate function: drop one")
+    if columns and schema.is_cross_partition:
+        raise InvalidInputError("option 'sequence.field' needs a primary key that contains all partition columns")
+    if _flag(schema.options, "sequence.snapshot-ordering") and (
+        not schema.primary_keys or columns or not _flag(schema.options, "write-only")
+    ):
+        raise InvalidInputError(
+            "option 'sequence.snapshot-ordering' needs a primary key, 'write-only' = 'true' and no 'sequence.field'"
+        )
+
+
+def _check_merge(schema: TableSchema) -> None:
+    options, engine, producer = schema.options, _engine(schema), _producer(schema)
+    if engine == "first-row":
+        if "sequence.field" in options:
+            raise InvalidInputError("merge engine first-row keeps the first row and takes no 'sequence.field'")
+        if producer not in ("none", "lookup"):
+            raise InvalidInputError(f"merge engine first-row does not go with 'changelog-producer' = {producer!r}")
+    row_kind = options.get("rowkind.field")
+    if row_kind is not None:
+        t = schema.field(row_kind.strip()).type
+        if not isinstance(t, AtomicType) or t.root not in ("CHAR", "VARCHAR"):
+            raise InvalidInputError(
+                f"option 'rowkind.field' names {row_kind!r} of type {t}: it must hold text such as +I"
+            )
+    if "record-level.expire-time" in options and "record-level.time-field" not in options:
+        raise InvalidInputError("option 'record-level.expire-time' needs 'record-level.time-field'")
+    _check_sequence_groups(schema)
+
+
+def _check_sequence_groups(schema: TableSchema) -> None:
+    group_of: dict[str, str] = {}
+    for key, text in schema.options.items():
+        found = split_field_option(key)
+        if found is None or found[1] != "sequence-group":
+            continue
+        for column in (*found[0], *split_list(text)):
+            if column in schema.primary_keys:
+                raise InvalidInputError(f"option {key!r} names {column!r}, which is a primary key column")
+        for column in split_list(text):
+            if group_of.setdefault(column, key) != key:
+                raise InvalidInputError(
+                    f"column {column!r} is in two sequence groups: {group_of[column]!r} and {key!r}"
+                )
+
+
+def _check_changelog(schema: TableSchema) -> None:
+    options, producer = schema.options, _producer(schema)
+    if producer != "none" and not schema.primary_keys:
+        raise InvalidInputError(f"option 'changelog-producer' is {producer!r}, which needs a primary key")
+    if producer == "lookup" and "full-compaction.delta-commits" in options:
+        raise InvalidInputError(
+            "option 'full-compaction.delta-commits' does not go with 'changelog-producer' = 'lookup'"
+        )
+    if _flag(options, "streaming-read-overwrite") and (
+        not schema.primary_keys or producer in ("full-compaction", "lookup")
+    ):
+        raise InvalidInputError(
+            "option 'streaming-read-overwrite' needs a primary key and a changelog producer of none or input"
+        )
+    if _flag(options, "deletion-vectors.enabled") and (
+        producer == "full-compaction" or (schema.primary_keys and _engine(schema) == "first-row")
+    ):
+        raise InvalidInputError(
+            "option 'deletion-vectors.enabled' goes neither with 'changelog-producer' = 'full-compaction' "
+            "nor with merge engine first-row"
+        )
+    if _flag(options, "table-read.sequence-number.enabled") and not schema.primary_keys:
+        raise InvalidInputError("option 'table-read.sequence-number.enabled' needs a primary key")
+
+
+def _check_features(schema: TableSchema) -> None:
+    options = schema.options
+    tracking = _flag(options, "row-tracking.enabled")
+    if tracking and (schema.primary_keys or schema.bucket != -1):
+        raise InvalidInputError("option 'row-tracking.enabled' needs an append table with 'bucket' = -1")
+    if _flag(options, "data-evolution.enabled") and not tracking:
+        raise InvalidInputError("option 'data-evolution.enabled' needs 'row-tracking.enabled'")
+    if _flag(options, "clustering.incremental"):
+        if schema.primary_keys:
+            raise InvalidInputError("option 'clustering.incremental' needs a table without a primary key")
+        ordered = _flag(options, "bucket-append-ordered") or _flag(options, "deletion-vectors.enabled")
+        if schema.bucket != -1 and ordered:
+            raise InvalidInputError(
+                "option 'clustering.incremental' needs 'bucket' = -1, or 'bucket-append-ordered' = 'false' "
+                "without deletion vectors"
+            )
+    if "target-file-row-num" in options and _value(options, "target-file-row-num") < 1:
+        raise InvalidInputError("option 'target-file-row-num' must be at least 1")
+    if _flag(options, "manifest-sort.enabled") and not schema.partition_keys:
+        raise InvalidInputError("option 'manifest-sort.enabled' needs a partitioned table")
+
+
+def _check_formats(schema: TableSchema) -> None:
+    levels = split_list(schema.options.get("file.format.per.level", ""))
+    formats = {_value(schema.options, "file.format"), *(item.partition(":")[2].strip() for item in levels)}
+    if "avro" not in {str(name).lower() for name in formats}:
+        return
+    for field in schema.fields:
+        t = field.type
+        if isinstance(t, AtomicType) and t.root.startswith("TIMESTAMP") and (t.precision or 0) > 6:
+            raise InvalidInputError(f"column {field.name!r} is {t}, but avro files keep at most TIMESTAMP(6)")
+
+
+def _check_defaults(schema: TableSchema) -> None:
+    for field in schema.fields:
+        if field.default is None:
+            continue
+        try:
+            cast_array(pa.array([field.default], pa.string()), STRING, with_nullable(field.type, True))
+        except (PaimonError, pa.ArrowException) as error:
+            raise InvalidInputError(
+                f"the default {field.default!r} of column {field.name!r} is no {field.type}: {error}"
+            ) from error
+
+
+def _engine(schema: TableSchema) -> str:
+    return str(_value(schema.options, "merge-engine")).lower()
+
+
+def _producer(schema: TableSchema) -> str:
+    return str(_value(schema.options, "changelog-producer")).lower()
+
+
+_RULES: tuple[Callable[[TableSchema], None], ...] = (
+    _check_columns,
+    _check_keys,
+    _check_options_parse,
+    _check_named_columns,
+    _check_bucket,
+    _check_scan,
+    _check_retention,
+    _check_sequence,
+    _check_merge,
+    _check_changelog,
+    _check_features,
+    _check_formats,
+    _check_defaults,
+)

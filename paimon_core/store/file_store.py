@@ -13,6 +13,7 @@ from paimon_core.manifest.manifests import Manifests
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
 from paimon_core.options.option import Options
 from paimon_core.row.binary_row import deserialize
+from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic
@@ -29,6 +30,9 @@ def now_millis() -> int:
 def fresh_name() -> str:
     """A name nobody else has: a random UUID as text."""
     return str(uuid4())
+
+
+_PLACE_AND_KEYS = {"path", "branch", "primary-key", "partition"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +71,7 @@ class FileStore:
         schema = Schemas(io, branch_directory(root, branch)).latest()
         if schema is None:
             raise _missing(io, root, branch)
-        dynamic = {key: value for key, value in (options or {}).items() if key not in ("path", "branch")}
-        if dynamic:
-            check_dynamic(schema, dynamic)
-        return FileStore(io, root, schema.copy(dynamic), branch)
+        return FileStore(io, root, schema, branch).with_options(options or {})
 
     @property
     def options(self) -> Options:
@@ -105,12 +106,23 @@ class FileStore:
 
     def with_options(self, options: Mapping[str, str | None]) -> "FileStore":
         """The same table under more dynamic options. Raises InvalidInputError for those that do not fit."""
+        if not options:
+            return self
         check_dynamic(self.schema, options)
-        return self.with_schema(self.schema.copy(options))
+        return self.with_schema(
+            self.schema.copy({key: value for key, value in options.items() if key not in _PLACE_AND_KEYS})
+        )
 
     def with_schema(self, schema: TableSchema) -> "FileStore":
         """The same table seen through another version of its schema."""
         return replace(self, schema=schema)
+
+    def at_schema(self, schema_id: int) -> "FileStore":
+        """The table as of an older version of its schema, under the options of now; they name columns as of then."""
+        if schema_id == self.schema.id:
+            return self
+        then = self.schemas.get(schema_id)
+        return self.with_schema(replace(then, options=Options(options_at(self.schema, then))))
 
     def partition_values(self, partition: bytes) -> tuple[Any, ...]:
         """The internal values of a serialised partition, in partition order."""
@@ -132,4 +144,6 @@ class FileStore:
 def _missing(io: FileIO, root: str, branch: str) -> NotFoundError:
     if branch != MAIN_BRANCH and Schemas(io, root).ids():
         return NotFoundError(f"no branch {branch!r} in the table at {root}")
-    return NotFoundError(f"no table at {root}: there is no schema file in {join(branch_directory(root, branch), 'schema')}")
+    return NotFoundError(
+        f"no table at {root}: there is no schema file in {join(branch_directory(root, branch), 'schema')}"
+    )

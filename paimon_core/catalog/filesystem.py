@@ -1,0 +1,181 @@
+"""A catalog that is nothing but directories: ``<warehouse>/<database>.db/<table>``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, check_name
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.fileio.fileio import FileIO, absolute, join
+from paimon_core.options import check_known
+from paimon_core.schema.change import SchemaChange
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
+from paimon_core.table import Table
+
+_SUFFIX = ".db"
+_MARKER = ".database"
+_TABLE_DEFAULT = "table-default."
+_KEYS = ("primary-key", "partition")
+
+
+class FileSystemCatalog:
+    """Databases and tables below a warehouse directory, local or on any store `FileIO` knows.
+
+    ``options`` may hold ``table-default.<option>``: what tables made here get unless they say otherwise.
+    Names are case sensitive; a table is a text ``"db.table"`` or an `Identifier`.
+    """
+
+    def __init__(
+        self,
+        warehouse: str,
+        storage_options: Mapping[str, object] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.warehouse = absolute(warehouse)
+        self.storage_options = dict(storage_options or {})
+        self.options = dict(options or {})
+        self._io = FileIO.of(self.warehouse, self.storage_options)
+        check_known(self._table_defaults(), "the catalog's table defaults")
+
+    def __repr__(self) -> str:
+        return f"FileSystemCatalog({self.warehouse!r})"
+
+    # ---- databases
+
+    def create_database(self, name: str, ignore_if_exists: bool = False) -> None:
+        """Make a database. Raises AlreadyExistsError, unless that is to be ignored."""
+        path = self._database_path(name)
+        if self._io.exists(path):
+            if not ignore_if_exists:
+                raise AlreadyExistsError(f"database {name!r} exists already in {self.warehouse}")
+            return
+        marker = join(path, _MARKER)
+        self._io.write(marker, b"")
+        self._io.delete(marker)
+        if not self._io.exists(path):  # a store without directories: something must stay to show the name is taken
+            self._io.write(marker, b"")
+
+    def list_databases(self) -> list[str]:
+        """Names of all databases, sorted."""
+        found = self._io.list(self.warehouse)
+        return sorted(
+            one.name.removesuffix(_SUFFIX)
+            for one in found
+            if one.is_directory and one.name.endswith(_SUFFIX) and one.name != _SUFFIX
+        )
+
+    def drop_database(self, name: str, ignore_if_not_exists: bool = False, cascade: bool = False) -> None:
+        """Remove a database, with all its tables if ``cascade``; else it must be empty."""
+        path = self._database_path(name)
+        if not self._io.exists(path):
+            if not ignore_if_not_exists:
+                raise self._no_database(name)
+            return
+        tables = self.list_tables(name)
+        if tables and not cascade:
+            raise InvalidInputError(
+                f"database {name!r} is not empty, it holds {', '.join(tables[:10])}: drop them, or pass cascade=True"
+            )
+        self._io.delete_directory(path)
+
+    # ---- tables
+
+    def list_tables(self, database: str) -> list[str]:
+        """Names of the tables of a database, sorted. Costs one listing per table."""
+        path = self._existing_database(database)
+        found = (one.name for one in self._io.list(path) if one.is_directory)
+        return sorted(name for name in found if Schemas(self._io, join(path, name)).ids())
+
+    def create_table(self, identifier: str | Identifier, schema: Schema, ignore_if_exists: bool = False) -> Table:
+        """Make a table and open it; AlreadyExistsError if it is there, unless that is to be ignored."""
+        name = _plain(identifier, "created")
+        self._existing_database(name.database)
+        options = {**self._defaults_for(schema), **schema.options}
+        wanted = replace(schema, options=options)
+        return Table.create(self.location(name), wanted, self.storage_options, ignore_if_exists=ignore_if_exists)
+
+    def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
+        """Open a table, or a branch of one (``db.t$branch_b``), under dynamic ``options``."""
+        name = _identifier(identifier)
+        if name.system_table is not None:
+            raise UnsupportedError(f"system table {str(name)!r} is not supported yet: only tables and branches are")
+        if name.database == SYSTEM_DATABASE:
+            raise UnsupportedError(f"global system table {str(name)!r} is not supported yet")
+        path = self.location(name)
+        if not Schemas(self._io, path).ids():
+            self._existing_database(name.database)
+            raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
+        return Table.open(path, self.storage_options, options, name.branch)
+
+    def table_exists(self, identifier: str | Identifier) -> bool:
+        """Whether there is such a table."""
+        return bool(Schemas(self._io, self.location(_plain(identifier, "looked for"))).ids())
+
+    def drop_table(self, identifier: str | Identifier, ignore_if_not_exists: bool = False) -> None:
+        """Remove a table with all its data, snapshots and branches."""
+        name = _plain(identifier, "dropped")
+        if self.table_exists(name):
+            self._io.delete_directory(self.location(name))
+        elif not ignore_if_not_exists:
+            raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
+
+    def rename_table(self, source: str | Identifier, target: str | Identifier) -> None:
+        """Move a table to another name or database. Atomic only where renaming a directory is."""
+        old, new = _plain(source, "renamed"), _plain(target, "a new name")
+        if not self.table_exists(old):
+            raise NotFoundError(f"no table {str(old)!r} in {self.warehouse}; {self._known_tables(old.database)}")
+        self._existing_database(new.database)
+        if self._io.exists(self.location(new)):
+            raise AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
+        self._io.rename_directory(self.location(old), self.location(new))
+
+    def alter_table(self, identifier: str | Identifier, changes: Sequence[SchemaChange]) -> Table:
+        """Change a table's schema or options, all changes or none; returns the table as it is now."""
+        return self.table(identifier).alter(changes)
+
+    def location(self, identifier: str | Identifier) -> str:
+        """The directory of a table, whether it exists or not."""
+        name = _identifier(identifier)
+        return join(self._database_path(name.database), name.table)
+
+    # ---- inside
+
+    def _database_path(self, name: str) -> str:
+        check_name(name, name)
+        if not name or name == SYSTEM_DATABASE:
+            raise InvalidInputError(f"{name!r} cannot name a database" + (": it is reserved" if name else ""))
+        return join(self.warehouse, name + _SUFFIX)
+
+    def _existing_database(self, name: str) -> str:
+        path = self._database_path(name)
+        if not self._io.exists(path):
+            raise self._no_database(name)
+        return path
+
+    def _no_database(self, name: str) -> NotFoundError:
+        known = ", ".join(self.list_databases()[:20]) or "none"
+        return NotFoundError(f"no database {name!r} in {self.warehouse}; there are: {known}")
+
+    def _known_tables(self, database: str) -> str:
+        found = [one.name for one in self._io.list(self._database_path(database)) if one.is_directory]
+        return f"database {database!r} holds: {', '.join(sorted(found)[:20]) or 'none'}"
+
+    def _table_defaults(self) -> dict[str, str]:
+        prefix = len(_TABLE_DEFAULT)
+        return {key[prefix:]: value for key, value in self.options.items() if key.startswith(_TABLE_DEFAULT)}
+
+    def _defaults_for(self, schema: Schema) -> dict[str, str]:
+        """Defaults, but no keys where the schema names them."""
+        given = dict(zip(_KEYS, (schema.primary_keys, schema.partition_keys), strict=True))
+        return {key: value for key, value in self._table_defaults().items() if not given.get(key)}
+
+
+def _identifier(identifier: str | Identifier) -> Identifier:
+    return Identifier.parse(identifier) if isinstance(identifier, str) else identifier
+
+
+def _plain(identifier: str | Identifier, use: str) -> Identifier:
+    name = _identifier(identifier)
+    if name.branch is not None or name.system_table is not None:
+        raise InvalidInputError(f"{str(name)!r} is a branch or system table, which cannot be {use}")
+    return name

@@ -1,0 +1,68 @@
+"""Names of tables: ``db.table``, a branch of one, a system table about one."""
+
+from dataclasses import dataclass
+
+from paimon_core.errors import InvalidInputError
+
+SEPARATOR = "$"
+_BRANCH = "branch_"
+SYSTEM_DATABASE = "sys"
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """``database.table``, with ``$branch_<branch>`` and ``$<system table>`` where given."""
+
+    database: str
+    table: str
+    branch: str | None = None
+    system_table: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> "Identifier":
+        """Read a name; parts may be quoted with backticks. Raises InvalidInputError saying what a name looks like."""
+        parts = _split(text)
+        if len(parts) != 2 or not all(parts):
+            raise InvalidInputError(f"{text!r} is no table name: it must be 'database.table'")
+        database, rest = parts
+        table, *extra = rest.split(SEPARATOR)
+        branch = system = None
+        if extra and extra[0].lower().startswith(_BRANCH):
+            branch = extra.pop(0)[len(_BRANCH) :]
+        if extra:
+            system = extra.pop(0).lower()
+        if extra or not table or branch == "" or system == "":
+            raise InvalidInputError(
+                f"{text!r} is no table name: after the table may follow '$branch_<branch>', then '$<system table>'"
+            )
+        for part in (database, table, branch or ""):
+            check_name(part, text)
+        return Identifier(database, table, branch, system)
+
+    def __str__(self) -> str:
+        branch = f"{SEPARATOR}{_BRANCH}{self.branch}" if self.branch else ""
+        system = f"{SEPARATOR}{self.system_table}" if self.system_table else ""
+        return f"{self.database}.{self.table}{branch}{system}"
+
+
+def check_name(name: str, shown: str) -> None:
+    """Refuse what cannot be the name of a directory: slashes, ``.`` and ``..``, blanks only."""
+    if "/" in name or "\\" in name or name in (".", "..") or (name and not name.strip()):
+        raise InvalidInputError(
+            f"{shown!r} cannot name a database, table or branch: {name!r} would leave its directory"
+        )
+
+
+def _split(text: str) -> list[str]:
+    """Split at dots outside backticks."""
+    parts, quoted = [""], False
+    for char in text:
+        if char == "`":
+            quoted = not quoted
+        elif char == "." and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += char
+    if quoted:
+        raise InvalidInputError(f"{text!r} is no table name: a backtick is not closed")
+    return parts

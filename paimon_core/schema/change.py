@@ -1,0 +1,453 @@
+"""Changes to a schema, and the schema that follows from them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from paimon_core.options import ALL_OPTIONS, check_known
+from paimon_core.options.option import Options
+from paimon_core.schema.mutability import NEVER, check_change
+from paimon_core.schema.references import rename, rename_inner
+from paimon_core.schema.table_schema import CURRENT_VERSION, TableSchema
+from paimon_core.schema.validate import validate
+from paimon_core.types.arrow import assign_ids
+from paimon_core.types.cast import can_cast
+from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, is_nested, with_nullable
+from paimon_core.types.parse import parse_type
+from paimon_core.types.system_fields import check_names
+
+Name: TypeAlias = str | Sequence[str]
+"""A column, or the path to a nested field: field names of rows, ``element`` of an array, ``value`` of a map."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a column goes among its siblings; ``reference`` is a sibling's name."""
+
+    where: Literal["first", "last", "after", "before"]
+    reference: str | None = None
+
+
+FIRST = Position("first")
+LAST = Position("last")
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """A new column, nullable; old rows have NULL in it."""
+
+    name: Name
+    type: DataType | str
+    comment: str | None = None
+    default: str | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """A column less; its values stay in old files, unreachable."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """Another name (the last part of a path) for the same column; options that name it follow."""
+
+    name: Name
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateType:
+    """Another type; values in old files are cast when read."""
+
+    name: Name
+    type: DataType | str
+    keep_nullability: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNullability:
+    """Accept NULL, or no longer."""
+
+    name: Name
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateComment:
+    """Another comment, or none."""
+
+    name: Name
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateDefault:
+    """Another default for rows written from now on, or none."""
+
+    name: Name
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MoveColumn:
+    """Another place among the siblings."""
+
+    name: Name
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """A table option."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveOption:
+    """A table option back to its default."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTableComment:
+    """Another comment on the table, or none."""
+
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropPrimaryKey:
+    """No primary key any more; only while the table is empty."""
+
+
+ColumnChange: TypeAlias = (
+    AddColumn | DropColumn | RenameColumn | UpdateType | UpdateNullability | UpdateComment | UpdateDefault | MoveColumn
+)
+SchemaChange: TypeAlias = ColumnChange | SetOption | RemoveOption | UpdateTableComment | DropPrimaryKey
+
+Fields: TypeAlias = tuple[DataField, ...]
+Edit: TypeAlias = Callable[[Fields, str], Fields]
+
+
+def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: bool) -> TableSchema:
+    """The schema after all changes in order, under the next id; ``has_snapshots`` says whether the table has data.
+
+    Raises InvalidInputError for a change that breaks a rule, NotFoundError for a column that is not there,
+    AlreadyExistsError for a name that is taken; then none of the changes counts.
+    """
+    draft = _Draft(schema, has_snapshots)
+    for change in changes:
+        match change:
+            case SetOption():
+                draft.set_option(change.key, change.value)
+            case RemoveOption():
+                draft.set_option(change.key, None)
+            case UpdateTableComment():
+                draft.comment = change.comment
+            case DropPrimaryKey():
+                draft.drop_primary_key()
+            case _:
+                draft.change_column(change)
+    changed = replace(
+        schema,
+        id=schema.id + 1,
+        fields=draft.fields,
+        highest_field_id=draft.highest_field_id,
+        primary_keys=draft.primary_keys,
+        options=Options(draft.options),
+        comment=draft.comment,
+        version=CURRENT_VERSION,
+    )
+    validate(changed)
+    return changed
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A schema in the making."""
+
+    base: TableSchema
+    has_snapshots: bool
+    fields: Fields = field(init=False)
+    highest_field_id: int = field(init=False)
+    primary_keys: tuple[str, ...] = field(init=False)
+    options: dict[str, str] = field(init=False)
+    comment: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fields, self.highest_field_id = self.base.fields, self.base.highest_field_id
+        self.primary_keys, self.options, self.comment = (
+            self.base.primary_keys,
+            dict(self.base.options),
+            self.base.comment,
+        )
+
+    # ---- options and keys
+
+    def set_option(self, key: str, value: str | None) -> None:
+        if self.options.get(key) == value:
+            return
+        if value is not None:
+            check_known({key: value}, "the change of options")
+        if key in NEVER or self.has_snapshots:
+            check_change(self.options, key, value)
+        if key in ("primary-key", "partition"):
+            raise InvalidInputError(f"{key} columns are chosen when a table is made, option {key!r} cannot change them")
+        if value is None:
+            self.options.pop(key)
+        else:
+            self.options[key] = value
+
+    def drop_primary_key(self) -> None:
+        if self.has_snapshots:
+            raise InvalidInputError("the primary key cannot be dropped once the table has data")
+        self.primary_keys = ()
+
+    def flag(self, key: str) -> bool:
+        return bool(Options(self.options).value(ALL_OPTIONS[key]))
+
+    # ---- columns
+
+    def change_column(self, change: ColumnChange) -> None:
+        path = (change.name,) if isinstance(change.name, str) else tuple(change.name)
+        if not path:
+            raise InvalidInputError(f"{type(change).__name__} names no column")
+        column = path[0] if len(path) == 1 else None
+        match change:
+            case AddColumn():
+                edit = self._add(change, ".".join(path), top_level=column is not None)
+            case DropColumn():
+                edit = self._drop(column)
+            case RenameColumn():
+                edit = self._rename(change, column)
+            case UpdateType():
+                edit = self._retype(change, path, column)
+            case UpdateNullability():
+                edit = self._nullable(change.nullable, path, column)
+            case UpdateComment():
+                edit = _each(lambda found: replace(found, description=change.comment))
+            case UpdateDefault():
+                edit = self._default(change.default, path)
+            case MoveColumn():
+                edit = _move(change.position)
+        self.fields = _within(self.fields, path, edit, ())
+        if isinstance(change, RenameColumn):
+            self._follow(path, change.to)
+
+    def _add(self, change: AddColumn, shown: str, *, top_level: bool) -> Edit:
+        kind = parse_type(change.type) if isinstance(change.type, str) else change.type
+        if not kind.nullable:
+            raise InvalidInputError(f"new column {shown!r} is NOT NULL, but rows already there have no value for it")
+        if change.default is not None and not top_level:
+            raise InvalidInputError(f"nested field {shown!r} cannot have a default")
+
+        def add(fields: Fields, name: str) -> Fields:
+            _check_free(fields, name, shown)
+            if top_level:
+                check_names([name])
+            (added,), highest = assign_ids(
+                [DataField(-1, name, kind, change.comment, change.default)], self.highest_field_id + 1
+            )
+            self.highest_field_id = highest
+            position = change.position or (self._default_position() if top_level else LAST)
+            return _placed(fields, added, position)
+
+        return add
+
+    def _default_position(self) -> Position:
+        partitions = [f.name for f in self.fields if f.name in self.base.partition_keys]
+        if partitions and self.flag("add-column-before-partition"):
+            return Position("before", partitions[0])
+        return LAST
+
+    def _drop(self, column: str | None) -> Edit:
+        if column in self.base.partition_keys or column in self.primary_keys:
+            raise InvalidInputError(f"column {column!r} cannot be dropped: it is a partition or primary key column")
+
+        def drop(fields: Fields, name: str) -> Fields:
+            left = tuple(f for f in fields if f.name != name)
+            if len(left) == len(fields):
+                raise _not_found(fields, name)
+            if not left:
+                raise InvalidInputError(f"column {name!r} cannot be dropped: it is the only one")
+            return left
+
+        return drop
+
+    def _rename(self, change: RenameColumn, column: str | None) -> Edit:
+        if column in self.base.partition_keys:
+            raise InvalidInputError(f"partition column {column!r} cannot be renamed: directories carry its name")
+        if column is not None:
+            check_names([change.to])
+        if not change.to.strip():
+            raise InvalidInputError("a column name must not be blank")
+
+        def change_name(fields: Fields, name: str) -> Fields:
+            at = _index(fields, name)
+            _check_free((*fields[:at], *fields[at + 1 :]), change.to, change.to)
+            return (*fields[:at], replace(fields[at], name=change.to), *fields[at + 1 :])
+
+        return change_name
+
+    def _follow(self, path: Sequence[str], to: str) -> None:
+        """Keys and options that name the renamed column."""
+        if len(path) == 1:
+            self.primary_keys = tuple(to if key == path[0] else key for key in self.primary_keys)
+            self.options = rename(self.options, path[0], to)
+        elif len(path) == 3 and path[1] == "element":
+            self.options = rename_inner(self.options, path[0], path[2], to)
+
+    def _retype(self, change: UpdateType, path: Sequence[str], column: str | None) -> Edit:
+        target = parse_type(change.type) if isinstance(change.type, str) else change.type
+        shown = ".".join(path)
+        if column in self.base.partition_keys or column in self.primary_keys:
+            raise InvalidInputError(f"the type of {shown!r} cannot change: it is a partition or primary key column")
+        if column is not None and column in self.base.bucket_keys:
+            raise InvalidInputError(f"the type of {shown!r} cannot change: rows are in buckets by its values")
+        explicit = not self.flag("disable-explicit-type-casting")
+
+        def retype(found: DataField) -> DataField:
+            source = found.type
+            wanted = with_nullable(target, source.nullable) if change.keep_nullability else target
+            self._check_nullability(source.nullable, wanted.nullable, shown)
+            if _without_ids(source) == _without_ids(with_nullable(wanted, source.nullable)):
+                return replace(found, type=with_nullable(source, wanted.nullable))
+            if is_nested(wanted) or not can_cast(source, wanted, explicit=explicit):
+                raise InvalidInputError(
+                    f"the type of {shown!r} cannot change from {source} to {wanted}: values written so far would not "
+                    "all survive" + ("; change its parts by their paths" if is_nested(wanted) else "")
+                )
+            return replace(found, type=wanted)
+
+        return _each(retype)
+
+    def _nullable(self, nullable: bool, path: Sequence[str], column: str | None) -> Edit:
+        if column in self.primary_keys:
+            raise InvalidInputError(f"the nullability of {column!r} cannot change: it is a primary key column")
+
+        def change(found: DataField) -> DataField:
+            self._check_nullability(found.type.nullable, nullable, ".".join(path))
+            return replace(found, type=with_nullable(found.type, nullable))
+
+        return _each(change)
+
+    def _check_nullability(self, old: bool, new: bool, shown: str) -> None:
+        if old and not new and self.flag("alter-column-null-to-not-null.disabled"):
+            raise InvalidInputError(
+                f"column {shown!r} cannot become NOT NULL, rows may hold NULL in it; option "
+                "'alter-column-null-to-not-null.disabled' = 'false' allows it"
+            )
+
+    def _default(self, default: str | None, path: Sequence[str]) -> Edit:
+        if len(path) > 1:
+            raise InvalidInputError(f"nested field {'.'.join(path)!r} cannot have a default")
+        return _each(lambda found: replace(found, default=default))
+
+
+# ---- editing fields at a path
+
+
+def _within(fields: Fields, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> Fields:
+    """``fields`` with the edit made where the path leads."""
+    name, *rest = path
+    if not rest:
+        return edit(fields, name)
+    at = _index(fields, name, above)
+    changed = replace(fields[at], type=_within_type(fields[at].type, rest, edit, (*above, name)))
+    return (*fields[:at], changed, *fields[at + 1 :])
+
+
+def _within_type(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> DataType:
+    match t:
+        case RowType():
+            return replace(t, fields=_within(t.fields, path, edit, above))
+        case ArrayType() if path[0] == "element":
+            return replace(t, element=_part(t.element, path, edit, above))
+        case MapType() if path[0] == "value":
+            return replace(t, value=_part(t.value, path, edit, above))
+    hint = {ArrayType: "'element'", MapType: "'value' (keys cannot change)"}.get(type(t), "nothing")
+    raise InvalidInputError(f"{'.'.join(above)!r} is {t}, in which {hint} can be named, not {path[0]!r}")
+
+
+def _part(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> DataType:
+    """The element of an array or the value of a map, edited itself or further inside."""
+    name, *rest = path
+    if rest:
+        return _within_type(t, rest, edit, (*above, name))
+    try:
+        (edited,) = edit((DataField(-1, name, t),), name)
+    except AlreadyExistsError:
+        edited = None
+    if edited is None or edited.name != name:
+        raise InvalidInputError(
+            f"{'.'.join((*above, name))!r} is part of {'.'.join(above)!r}: it has no name to change"
+        )
+    return edited.type
+
+
+def _each(change: Callable[[DataField], DataField]) -> Edit:
+    def edit(fields: Fields, name: str) -> Fields:
+        at = _index(fields, name)
+        return (*fields[:at], change(fields[at]), *fields[at + 1 :])
+
+    return edit
+
+
+def _move(position: Position) -> Edit:
+    def edit(fields: Fields, name: str) -> Fields:
+        at = _index(fields, name)
+        if position.reference == name:
+            raise InvalidInputError(f"column {name!r} cannot be moved next to itself")
+        return _placed((*fields[:at], *fields[at + 1 :]), fields[at], position)
+
+    return edit
+
+
+def _placed(fields: Fields, one: DataField, position: Position) -> Fields:
+    match position.where:
+        case "first":
+            at = 0
+        case "last":
+            at = len(fields)
+        case "after" | "before" as where:
+            if position.reference is None:
+                raise InvalidInputError(f"position {where!r} needs the name of another column")
+            at = _index(fields, position.reference) + (where == "after")
+        case other:
+            raise InvalidInputError(f"unknown position {other!r}: it is first, last, after or before")
+    return (*fields[:at], one, *fields[at:])
+
+
+def _index(fields: Fields, name: str, above: tuple[str, ...] = ()) -> int:
+    for i, one in enumerate(fields):
+        if one.name == name:
+            return i
+    raise _not_found(fields, name, above)
+
+
+def _not_found(fields: Fields, name: str, above: tuple[str, ...] = ()) -> NotFoundError:
+    return NotFoundError(f"no column {'.'.join((*above, name))!r}; there are {', '.join(f.name for f in fields)}")
+
+
+def _check_free(fields: Fields, name: str, shown: str) -> None:
+    for one in fields:
+        if one.name.lower() == name.lower():
+            raise AlreadyExistsError(f"column {shown!r} cannot be added, there is {one.name!r}: choose another name")
+
+
+def _without_ids(t: Any) -> Any:
+    match t:
+        case RowType():
+            return replace(t, fields=tuple(replace(f, id=-1, type=_without_ids(f.type)) for f in t.fields))
+        case ArrayType():
+            return replace(t, element=_without_ids(t.element))
+        case MapType():
+            return replace(t, key=_without_ids(t.key), value=_without_ids(t.value))
+    return t

@@ -1,0 +1,79 @@
+"""Which options may change once a table holds data, and how."""
+
+from collections.abc import Mapping
+
+from paimon_core.errors import InvalidInputError
+
+NEVER = {"path": "a table keeps its place", "type": "a table keeps its type"}
+"""Options that cannot change even while the table is empty."""
+
+IMMUTABLE = frozenset(
+    {
+        "aggregation.remove-record-on-delete",
+        "blob-descriptor-field",
+        "blob-field",
+        "blob-view-field",
+        "bucket-function.type",
+        "bucket-key",
+        "data-evolution.enabled",
+        "data-file.path-directory",
+        "dynamic-bucket.initial-buckets",
+        "force-lookup",
+        "index-file-in-data-file-dir",
+        "merge-engine",
+        "partial-update.remove-record-on-delete",
+        "partial-update.remove-record-on-sequence-group",
+        "partition",
+        "pk-clustering-override",
+        "primary-key",
+        "primary-key.nullable",
+        "row-tracking.enabled",
+        "rowkind.field",
+        "sequence.snapshot-ordering",
+    }
+)
+"""Options that say how the files already written are to be understood."""
+
+_ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
+
+
+def check_change(options: Mapping[str, str], key: str, value: str | None) -> None:
+    """Refuse a change that data already written does not allow; None takes the option away.
+
+    ``options`` are those before the change. An equal value is no change. Raises InvalidInputError.
+    """
+    old = options.get(key)
+    if old == value:
+        return
+    if key in NEVER:
+        raise InvalidInputError(f"option {key!r} cannot be changed: {NEVER[key]}")
+    if key in IMMUTABLE:
+        raise InvalidInputError(
+            f"option {key!r} cannot be changed from {old!r} to {value!r} once the table has data: "
+            "its files are written that way; make a new table and copy the rows"
+        )
+    if key == "bucket":
+        _check_bucket(old, value)
+    if key == "deletion-vectors.enabled" and not _is_true(options.get("deletion-vectors.modifiable")):
+        raise InvalidInputError(
+            f"option {key!r} cannot be changed to {value!r} unless 'deletion-vectors.modifiable' is true"
+        )
+    if key in _ONLY_TO_TRUE and _is_true(old) and not _is_true(value):
+        raise InvalidInputError(f"option {key!r} cannot go from true to {value!r}: deletes were dropped meanwhile")
+    if key == "clustering.columns" and _is_true(options.get("pk-clustering-override")):
+        raise InvalidInputError(
+            f"option {key!r} cannot be changed: with 'pk-clustering-override' files are sorted by it"
+        )
+
+
+def _check_bucket(old: str | None, value: str | None) -> None:
+    if value is None:
+        raise InvalidInputError("option 'bucket' cannot be taken away once the table has data")
+    if (old or "-1") == "-1":
+        raise InvalidInputError(f"option 'bucket' cannot be changed to {value!r} once the table has data: it is -1")
+    if value == "-1":
+        raise InvalidInputError(f"option 'bucket' cannot be changed from {old!r} to -1 once the table has data")
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").strip().lower() == "true"

@@ -1,0 +1,134 @@
+"""Options that name columns: which columns they name, and how they follow when a column is renamed."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from paimon_core.schema.table_schema import TableSchema
+
+LISTS = (
+    "bucket-key",
+    "sequence.field",
+    "rowkind.field",
+    "clustering.columns",
+    "record-level.time-field",
+    "changelog-producer.row-deduplicate-ignore-fields",
+)
+"""Options whose value is a comma list of columns."""
+
+FIELD_OPTIONS = (
+    "nested-key-null-strategy",
+    "nested-sequence-field",
+    "nested-key",
+    "aggregate-function",
+    "list-agg-delimiter",
+    "ignore-retract",
+    "sequence-group",
+    "default-value",
+    "count-limit",
+    "stats-mode",
+    "distinct",
+)
+"""What may follow ``fields.<column>.``; a column name may hold dots, so the end decides."""
+
+_FIELDS = "fields."
+_INNER = ("nested-key", "nested-sequence-field")
+
+
+def split_list(text: str) -> list[str]:
+    """The items of a comma list, without surrounding blanks and empty ones."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def split_field_option(key: str) -> tuple[list[str], str] | None:
+    """``fields.<a>,<b>.<option>`` as (columns, option); None for any other key."""
+    if not key.startswith(_FIELDS):
+        return None
+    for option in FIELD_OPTIONS:
+        if key.endswith("." + option) and len(key) > len(_FIELDS) + len(option) + 1:
+            return split_list(key[len(_FIELDS) : -len(option) - 1]), option
+    return None
+
+
+def split_index_option(key: str) -> str | None:
+    """``file-index.<type>.columns`` as the type; None for any other key."""
+    kind = key.removeprefix("file-index.").removesuffix(".columns")
+    return kind if key == f"file-index.{kind}.columns" else None
+
+
+def index_column(item: str) -> str:
+    """The column of an item in a list of indexed columns: ``m[key]`` indexes one key of the map ``m``."""
+    return item.partition("[")[0] if item.endswith("]") else item
+
+
+def columns_in(key: str, text: str) -> list[str]:
+    """The columns an option names, in its key and in its value."""
+    if key in LISTS:
+        return split_list(text)
+    if split_index_option(key) is not None:
+        return [index_column(item) for item in split_list(text)]
+    found = split_field_option(key)
+    if found is None:
+        return []
+    columns, option = found
+    return [*columns, *split_list(text)] if option == "sequence-group" else columns
+
+
+def rename(options: Mapping[str, str], column: str, to: str) -> dict[str, str]:
+    """The options with every mention of a column under its new name."""
+
+    def renamed(name: str) -> str:
+        return to if name == column else name
+
+    return dict(_rename(key, text, renamed) for key, text in options.items())
+
+
+def rename_inner(options: Mapping[str, str], column: str, inner: str, to: str) -> dict[str, str]:
+    """The options with mentions of a field of the rows inside ``column`` under its new name."""
+    result = dict(options)
+    for option in _INNER:
+        key = f"{_FIELDS}{column}.{option}"
+        if key in result:
+            result[key] = ",".join(to if item == inner else item for item in split_list(result[key]))
+    return result
+
+
+def keep(options: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """The options without mentions of columns other than these; options that would name none are left out."""
+    known = set(columns)
+    result = {}
+    for key, text in options.items():
+        named = columns_in(key, text)
+        if all(name in known for name in named):
+            result[key] = text
+        elif key in LISTS and (left := [name for name in named if name in known]):
+            result[key] = ",".join(left)
+    return result
+
+
+def options_at(now: TableSchema, then: TableSchema) -> dict[str, str]:
+    """The options of a newer schema as they would have been written for an older one.
+
+    Columns go by the names they had then; one that was not there yet cannot be named.
+    """
+    names_then = {field.id: field.name for field in then.fields}
+    renamed = {field.name: names_then[field.id] for field in now.fields if field.id in names_then}
+    known = keep(now.options, renamed)
+    return dict(_rename(key, text, lambda name: renamed.get(name, name)) for key, text in known.items())
+
+
+def _rename(key: str, text: str, renamed: Callable[[str], str]) -> tuple[str, str]:
+    if key in LISTS:
+        return key, _list(text, renamed)
+    if split_index_option(key) is not None:
+        return key, _list(text, lambda item: renamed(index_column(item)) + item[len(index_column(item)) :])
+    found = split_field_option(key)
+    if found is None:
+        return key, text
+    columns, option = found
+    if option == "sequence-group":
+        text = _list(text, renamed)
+    return f"{_FIELDS}{','.join(map(renamed, columns))}.{option}", text
+
+
+def _list(text: str, renamed: Callable[[str], str]) -> str:
+    items = split_list(text)
+    return ",".join(map(renamed, items)) if any(renamed(item) != item for item in items) else text

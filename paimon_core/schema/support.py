@@ -1,0 +1,255 @@
+"""What this engine does not do yet, by name and with the reason: better refused than half done.
+
+A feature is refused on *read* where the rows shown could be wrong without it, on *write* where what is written
+could be wrong, or would break a promise that other readers rely on. Options that only steer upkeep (expiry, automatic
+tags, compaction) or speed are accepted, whether they take effect or not.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.options import ALL_OPTIONS
+from paimon_core.schema.references import split_field_option, split_index_option
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.datatype import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    VectorType,
+)
+
+DATA_FORMATS = ("parquet", "orc", "avro")
+_SPECIAL_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
+_SCAN_MODES = {
+    "default", "full", "latest-full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One feature that is missing: how a schema shows that it needs it, where that matters and why."""
+
+    found: Callable[[TableSchema], str | None]
+    """What in the schema asks for the feature, as a user would name it; None where nothing does."""
+    reason: str
+    read: bool = False
+    write: bool = False
+
+
+def check_readable(schema: TableSchema) -> None:
+    """Raise UnsupportedError naming the first feature without which reading could show wrong rows."""
+    for limit in LIMITS:
+        if limit.read and (found := limit.found(schema)):
+            raise UnsupportedError(f"cannot read this table: {found} is not supported yet ({limit.reason})")
+
+
+def check_writable(schema: TableSchema) -> None:
+    """Raise UnsupportedError naming the first feature without which writing would break the table's promises."""
+    for limit in LIMITS:
+        if limit.write and (found := limit.found(schema)):
+            raise UnsupportedError(f"cannot write to this table: {found} is not supported yet ({limit.reason})")
+
+
+def limits_of(schema: TableSchema) -> list[tuple[str, Limit]]:
+    """Every missing feature this schema asks for."""
+    return [(found, limit) for limit in LIMITS if (found := limit.found(schema))]
+
+
+# ---- how a schema shows what it needs
+
+
+def _shown(key: str, value: object) -> str:
+    return f"option {key!r} = {str(value)!r}"
+
+
+def _value(schema: TableSchema, key: str) -> Any:
+    value = schema.options.value(ALL_OPTIONS[key])
+    return value.lower() if isinstance(value, str) else value
+
+
+def _on(key: str) -> Callable[[TableSchema], str | None]:
+    return lambda schema: _shown(key, "true") if _value(schema, key) is True else None
+
+
+def _set(*keys: str) -> Callable[[TableSchema], str | None]:
+    def found(schema: TableSchema) -> str | None:
+        return next((_shown(key, schema.options[key]) for key in keys if key in schema.options), None)
+
+    return found
+
+
+def _is(key: str, *values: str, keyed: bool = False) -> Callable[[TableSchema], str | None]:
+    """The option has one of these values; ``keyed``: it counts only with a primary key."""
+
+    def found(schema: TableSchema) -> str | None:
+        value = _text(schema, key)
+        return _shown(key, value) if value in values and (schema.primary_keys or not keyed) else None
+
+    return found
+
+
+def _is_not(key: str, *values: str) -> Callable[[TableSchema], str | None]:
+    def found(schema: TableSchema) -> str | None:
+        value = _text(schema, key)
+        return None if value in values else _shown(key, value)
+
+    return found
+
+
+def _text(schema: TableSchema, key: str) -> str:
+    """An option by its text, for keys whose values other engines extend."""
+    default = ALL_OPTIONS[key].default if key in ALL_OPTIONS else ""
+    return schema.options.get(key, str(default)).strip().lower().replace("_", "-")
+
+
+def _matches(pattern: str) -> Callable[[TableSchema], str | None]:
+    wanted = re.compile(pattern)
+
+    def found(schema: TableSchema) -> str | None:
+        return next((_shown(key, value) for key, value in schema.options.items() if wanted.fullmatch(key)), None)
+
+    return found
+
+
+def _dynamic_buckets(schema: TableSchema) -> str | None:
+    return "option 'bucket' = '-1' with a primary key" if schema.primary_keys and schema.bucket == -1 else None
+
+
+def _postpone(schema: TableSchema) -> str | None:
+    return "option 'bucket' = '-2'" if schema.bucket == -2 else None
+
+
+def _merge_on_read(schema: TableSchema) -> str | None:
+    return _on("postpone.merge-on-read")(schema) if schema.bucket == -2 else None
+
+
+def _cross_partition(schema: TableSchema) -> str | None:
+    return "a primary key that lacks a partition column" if schema.is_cross_partition else None
+
+
+def _file_index(schema: TableSchema) -> str | None:
+    return next((_shown(k, v) for k, v in schema.options.items() if split_index_option(k) is not None), None)
+
+
+def _field_default(schema: TableSchema) -> str | None:
+    for key, value in schema.options.items():
+        found = split_field_option(key)
+        if found is not None and found[1] == "default-value":
+            return _shown(key, value)
+    return None
+
+
+def _special_column(schema: TableSchema) -> str | None:
+    return next((f"column {path} of type {t}" for path, t in _types(schema.fields) if _is_special(t)), None)
+
+
+def _is_special(t: DataType) -> bool:
+    return isinstance(t, VectorType) or (isinstance(t, AtomicType) and t.root in _SPECIAL_ROOTS)
+
+
+def _types(fields: tuple[DataField, ...], prefix: str = "") -> Iterator[tuple[str, DataType]]:
+    for field in fields:
+        yield from _parts(field.type, prefix + field.name)
+
+
+def _parts(t: DataType, path: str) -> Iterator[tuple[str, DataType]]:
+    yield path, t
+    match t:
+        case RowType():
+            yield from _types(t.fields, path + ".")
+        case ArrayType() | MultisetType():
+            yield from _parts(t.element, path + ".element")
+        case MapType():
+            yield from _parts(t.key, path + ".key")
+            yield from _parts(t.value, path + ".value")
+
+
+LIMITS: tuple[Limit, ...] = (
+    Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
+    Limit(_special_column, "its values cannot be represented", read=True, write=True),
+    # merging
+    Limit(
+        _is("merge-engine", "partial-update", "aggregation", "first-row", keyed=True),
+        "only deduplicate is",
+        read=True,
+        write=True,
+    ),
+    Limit(_on("deletion-vectors.enabled"), "rows deleted by position would come back", read=True, write=True),
+    Limit(
+        _is("changelog-producer", "lookup"),
+        "its files must be merged by level, which plain merging does not do",
+        read=True,
+        write=True,
+    ),
+    Limit(
+        _on("force-lookup"), "its files must be merged by level, which plain merging does not do", read=True, write=True
+    ),
+    Limit(
+        _is_not("changelog-producer", "none", "lookup"),
+        "streams that follow the table would miss changes",
+        write=True,
+    ),
+    Limit(_on("sequence.snapshot-ordering"), "rows are ordered by the snapshot that added them", read=True, write=True),
+    Limit(
+        _is("write.sequence-number-init-mode", "snapshot"),
+        "every commit would have to keep the highest sequence number in the snapshot",
+        write=True,
+    ),
+    Limit(_on("pk-clustering-override"), "files are not sorted by key", read=True, write=True),
+    Limit(_on("primary-key.nullable"), "keys are expected to be NOT NULL", read=True, write=True),
+    Limit(_set("record-level.expire-time"), "rows past their time would stay", write=True),
+    # buckets
+    Limit(
+        _dynamic_buckets,
+        "writing needs an index of keys; set 'bucket' to a positive number when making the table",
+        write=True,
+    ),
+    Limit(_postpone, "rows would have to wait in the postpone bucket; use a positive number", write=True),
+    Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
+    Limit(_cross_partition, "a key could come to live in two partitions", write=True),
+    # columns and rows beside the files
+    Limit(_on("row-tracking.enabled"), "row ids would be lost", write=True),
+    Limit(_on("data-evolution.enabled"), "the columns of a row may lie in several files", read=True, write=True),
+    Limit(
+        _set("blob-field", "blob-descriptor-field", "blob-view-field", "vector-field"),
+        "these columns lie in files of their own",
+        read=True,
+        write=True,
+    ),
+    Limit(_matches(r".*shared-shredding.*"), "the layout of the files is not known", read=True, write=True),
+    Limit(_matches(r"chain-table\..*"), "rows come from several branches", read=True, write=True),
+    Limit(_set("scan.fallback-branch", "scan.primary-branch"), "rows come from several branches", read=True),
+    Limit(_on("query-auth.enabled"), "a server decides which rows and columns may be seen", read=True),
+    Limit(_field_default, "declare the default with the column instead", write=True),
+    # indexes
+    Limit(_file_index, "new files would have no index", write=True),
+    Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
+    # files and metadata
+    Limit(_is_not("file.format", *DATA_FORMATS), f"files are written as {', '.join(DATA_FORMATS)}", write=True),
+    Limit(_is_not("manifest.format", "", "avro"), "manifests are read and written as avro", read=True, write=True),
+    Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
+    Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),
+    Limit(_on("partition.timestamp-format.strict"), "partition values would not be checked", write=True),
+    Limit(_set("commit.callbacks"), "callbacks are classes of another language", write=True),
+    Limit(_set("commit.strict-mode.last-safe-snapshot"), "commits of others would not be checked", write=True),
+    # which rows a read means
+    Limit(
+        _set("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
+        "only whole snapshots can be read",
+        read=True,
+    ),
+    Limit(
+        _set("scan.bucket", "scan.file-creation-time-millis", "scan.creation-time-millis"),
+        "only whole snapshots can be read",
+        read=True,
+    ),
+    Limit(_is_not("scan.mode", *_SCAN_MODES), "only whole snapshots can be read", read=True),
+)
+"""All that is missing, most fundamental first: the first one found is the one a user is told."""

@@ -1,0 +1,31 @@
+"""Making a table at a place."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from paimon_core.errors import AlreadyExistsError, InvalidInputError
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.support import check_writable
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.schema.validate import create
+from paimon_core.store.file_store import now_millis
+
+
+def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] = now_millis) -> TableSchema:
+    """Publish the first schema of a new table at ``root`` and return it.
+
+    Of several processes that create the same table one wins, the others get AlreadyExistsError. InvalidInputError for
+    a schema that breaks a rule, UnsupportedError for one this engine could not write to.
+    """
+    options = dict(schema.options)
+    place = options.pop("path", root)
+    if place.rstrip("/") != root.rstrip("/"):
+        raise InvalidInputError(f"option 'path' is {place!r}, but the table is to be made at {root}")
+    made = create(replace(schema, options=options), now())
+    check_writable(made)
+    schemas = Schemas(io, root)
+    if schemas.ids() or not schemas.commit(made):
+        raise AlreadyExistsError(f"there is a table at {root} already: open it, or choose another place")
+    return made
