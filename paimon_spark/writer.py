@@ -7,6 +7,7 @@ nothing may be deleted, so what a failed commit leaves is cleaned up by the comm
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -17,6 +18,7 @@ from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
+from paimon_core.options.option import Option
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.align import column_positions
@@ -58,11 +60,14 @@ def _check_same_layout(table: Table, request: WriteRequest) -> None:
     schema = table.schema
     _check_same("primary-key", request.primary_keys, schema.primary_keys, table.path)
     _check_same("partition", request.partition_keys, schema.partition_keys, table.path)
-    for option in (BUCKET, BUCKET_KEY):
-        asked = request.options.get(option.key)
-        has = schema.options.value(option)
-        if asked is not None and option.parse(asked) != has:
-            raise _changed(option.key, asked, str(has), table.path)
+    _check_option(BUCKET, request, table)
+    _check_option(BUCKET_KEY, request, table)
+
+
+def _check_option(option: Option[Any], request: WriteRequest, table: Table) -> None:
+    asked, has = request.options.get(option.key), table.schema.options.value(option)
+    if asked is not None and option.parse(asked) != has:
+        raise _changed(option.key, asked, str(has), table.path)
 
 
 def _check_same(key: str, asked: tuple[str, ...] | None, has: tuple[str, ...], path: str) -> None:
@@ -100,12 +105,12 @@ class PaimonWriter(DataSourceArrowWriter):
         self._overwrite = overwrite
         self._dynamic = request.dynamic
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]
         """Write the rows of one task. Whatever goes wrong, the files written so far are deleted."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         if task >= STRIDE:
-            raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce before it")
+            raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce first")
         with self._table.writer(self._user, overwrite=self._overwrite, sequence=(task, STRIDE)) as writer:
             for batch in iterator:
                 if self._row_kind is None:
@@ -130,7 +135,7 @@ class PaimonWriter(DataSourceArrowWriter):
             raise
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Delete the files of a job whose tasks failed. With all tasks done it was the commit that failed: see there."""
+        """Delete the files of a job whose tasks failed; when it was the commit that failed, it did so itself."""
         if all(message is not None for message in messages):
             return
         changes = [change for message in messages if isinstance(message, Written) for change in message.messages]

@@ -12,6 +12,9 @@ ROOT = Path(__file__).parent.parent
 MODULES = sorted([*ROOT.glob("paimon_core/**/*.py"), *ROOT.glob("paimon_spark/**/*.py"), ROOT / "pyspark_paimon.py"])
 
 
+LINT_IMPORTS = ("-c", "from importlinter.cli import lint_imports_command as command; command()")
+
+
 def run(*command, cwd=ROOT):
     result = subprocess.run([*command], cwd=cwd, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -19,7 +22,7 @@ def run(*command, cwd=ROOT):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("-m", "ruff", "check", "."), ("-m", "mypy"), ("-c", "from importlinter.cli import lint_imports_command as c; c()")],
+    [("-m", "ruff", "check", "."), ("-m", "mypy"), LINT_IMPORTS],
     ids=["ruff", "mypy", "layers"],
 )
 def test_tools_find_nothing(arguments):
@@ -37,7 +40,7 @@ def test_layers_bite(tmp_path):
     leaf = tmp_path / "paimon_core" / "errors.py"
     leaf.write_text(leaf.read_text() + "\nimport paimon_core.table\n")
     with pytest.raises(AssertionError, match="paimon_core imports only downward BROKEN"):
-        run(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", cwd=tmp_path)
+        run(sys.executable, *LINT_IMPORTS, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

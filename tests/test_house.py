@@ -66,7 +66,7 @@ def test_readme_example_compiles():
 
 @pytest.mark.parametrize(
     ("java", "message"),
-    [(None, "Java 17 or 21 is missing"), ('echo \'openjdk version "11.0.2"\' >&2', "Java 11 is too old")],
+    [(None, "Java 17 or 21 is missing"), ("echo 'openjdk version \"11.0.2\"' >&2", "Java 11 is too old")],
     ids=["missing", "old"],
 )
 def test_java_is_asked_for_in_one_line(tmp_path, java, message):
@@ -75,9 +75,8 @@ def test_java_is_asked_for_in_one_line(tmp_path, java, message):
         fake = tmp_path / "bin" / "java"
         fake.write_text(f"#!/bin/sh\n{java}\n")
         fake.chmod(0o755)
-    result = subprocess.run(
-        [ROOT / ".ci" / "java"], env={"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
-    )
+    environment = {"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    result = subprocess.run([ROOT / ".ci" / "java"], env=environment, capture_output=True, text=True)
     assert result.returncode == 1
     assert message in result.stderr
     assert result.stderr.count("\n") == 1

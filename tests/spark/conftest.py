@@ -72,7 +72,7 @@ def spark(request):
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     builder = SparkSession.builder
     if MODE == "connect":
-        builder = builder.remote("local[2]")
+        builder = builder.remote("local[2,3]")
     elif MODE == "cluster":
         builder = builder.master("local-cluster[2,1,1024]")
     elif MODE == "standalone":

@@ -1,6 +1,7 @@
 """``format("paimon")`` through a Spark session of any kind: write, read back, change, travel, prune."""
 
 import datetime
+import shutil
 from decimal import Decimal
 
 import pyarrow as pa
@@ -69,7 +70,9 @@ def test_append_to_a_keyed_table_upserts(spark, path):
 @everywhere
 def test_row_kind_column_deletes_and_is_not_stored(spark, path):
     save(orders(spark, A, B, C), path, **KEYED)
-    changes = orders(spark, A, (2, "d1", Decimal("9.00"), "u")).withColumn("op", F.when(F.col("id") == 1, "-D").otherwise("+U"))
+    changes = orders(spark, A, (2, "d1", Decimal("9.00"), "u")).withColumn(
+        "op", F.when(F.col("id") == 1, "-D").otherwise("+U")
+    )
     save(changes, path, row_kind_column="op")
     assert rows(load(spark, path)) == [(2, "d1", Decimal("9.00"), "u"), C]
     assert load(spark, path).columns == ["id", "dt", "amount", "note"]
@@ -206,13 +209,8 @@ def test_pushed_filters_leave_out_files(spark, path, pushdown):
     read = load(spark, path, **{"source.split.target-size": "1 b"})
     partitions = read.where("dt = 'd2'").select(F.spark_partition_id()).distinct().count()
     assert partitions == 1
-    for file in Table.open(path).scan(filter="dt = 'd1'").plan().splits[0].files:
-        assert file.file_name
-    # nothing of partition d1 is opened: its files may be gone
-    (folder,) = [p for p in __import__("pathlib").Path(path).iterdir() if p.name == "dt=d1"]
-    folder.rename(folder.with_name("moved"))
+    shutil.rmtree(f"{path}/dt=d1")  # nothing of partition d1 is opened
     assert rows(read.where("dt = 'd2'")) == [C]
-    folder.with_name("moved").rename(folder)
 
 
 def test_small_batches_and_many_splits_give_the_same_rows(spark, path):
@@ -260,16 +258,45 @@ def typed_rows():
     utc = datetime.timezone.utc
     return [
         (
-            True, -128, 32767, -(2**31), 2**63 - 1, 1.5, float("nan"), Decimal("1234567890.0123456789"), "ä€😀",
-            bytearray(b"\x00\xff"), datetime.date(1582, 10, 15), datetime.datetime(2024, 2, 29, 1, 2, 3, 456789, utc),
-            datetime.datetime(1900, 1, 1, 0, 0, 0, 1), [1, None, 3], {"k": None, "l": 1}, Row(a=1, b=[Row(c="x"), None]), 5,
+            True,
+            -128,
+            32767,
+            -(2**31),
+            2**63 - 1,
+            1.5,
+            float("nan"),
+            Decimal("1234567890.0123456789"),
+            "ä€😀",
+            bytearray(b"\x00\xff"),
+            datetime.date(1582, 10, 15),
+            datetime.datetime(2024, 2, 29, 1, 2, 3, 456789, utc),
+            datetime.datetime(1900, 1, 1, 0, 0, 0, 1),
+            [1, None, 3],
+            {"k": None, "l": 1},
+            Row(a=1, b=[Row(c="x"), None]),
+            5,
         ),
         tuple([None] * 17),
         (
-            False, 0, 0, 0, 0, float("-inf"), -0.0, Decimal("-0.0000000001"), "", bytearray(), datetime.date(9999, 12, 31),
-            datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, utc), datetime.datetime(9999, 12, 31), [], {}, Row(a=None, b=[]), 0,
+            False,
+            0,
+            0,
+            0,
+            0,
+            float("-inf"),
+            -0.0,
+            Decimal("-0.0000000001"),
+            "",
+            bytearray(),
+            datetime.date(9999, 12, 31),
+            datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, utc),
+            datetime.datetime(9999, 12, 31),
+            [],
+            {},
+            Row(a=None, b=[]),
+            0,
         ),
-    ]  # fmt: skip
+    ]
 
 
 @everywhere
@@ -299,9 +326,11 @@ def test_types_spark_names_otherwise(spark, path):
 def test_failed_job_leaves_the_table_as_it_was(spark, path):
     save(orders(spark, A), path, **KEYED)
     bad = spark.range(0, 100, numPartitions=2).selectExpr(
-        "id", "'d1' AS dt", "cast(null as decimal(10,2)) AS amount",
+        "id",
+        "'d1' AS dt",
+        "cast(null as decimal(10,2)) AS amount",
         "cast(if(id = 99, raise_error('boom'), 'x') AS string) AS note",
-    )  # fmt: skip
+    )
     with pytest.raises(Exception, match="boom"):
         save(bad, path)
     assert rows(load(spark, path)) == [A]
@@ -310,23 +339,18 @@ def test_failed_job_leaves_the_table_as_it_was(spark, path):
 
 @everywhere
 def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_path):
-    if spark.conf.get("spark.master", "").startswith("local[") or "local[2]" in spark.conf.get("spark.master", "local[2]"):
-        attempts = spark.conf.get("spark.master", "local[2]")
-        if attempts == "local[2]":
-            pytest.skip("local[2] gives a task one attempt")
-    flag = str(tmp_path / "failed-once")
+    flag = tmp_path / "failed-once"
 
     def fail_once(batches):
-        import os
-
         for batch in batches:
             yield batch
-        if batch.num_rows and 7 in batch.column(0).to_pylist() and not os.path.exists(flag):
-            open(flag, "w").close()
-            raise RuntimeError("first attempt")
+            if 7 in batch.column(0).to_pylist() and not flag.exists():
+                flag.touch()
+                raise RuntimeError("first attempt")
 
     frame = spark.range(0, 20, numPartitions=2).mapInArrow(fail_once, "id long")
     save(frame, path)
+    assert flag.exists()
     assert rows(load(spark, path)) == [(i,) for i in range(20)]
 
 
@@ -344,7 +368,7 @@ def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_pat
     ],
 )
 def test_bad_write_options_are_named(spark, path, options, message):
-    with pytest.raises(Exception, match=f"(?s){message}"):
+    with pytest.raises(Exception, match=rf"(?s){message}"):
         orders(spark, A).write.format("paimon").mode("append").options(**options).save(path)
 
 
@@ -359,7 +383,7 @@ def test_bad_write_options_are_named(spark, path, options, message):
 def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, options, message):
     save(orders(spark, A), path, **KEYED)
     save(orders(spark, B), path, **KEYED)  # the same options again are fine
-    with pytest.raises(Exception, match=f"(?s){message}"):
+    with pytest.raises(Exception, match=rf"(?s){message}"):
         orders(spark, A).write.format("paimon").mode("append").options(**options).save(path)
     assert rows(load(spark, path)) == [A, B]
 
@@ -379,12 +403,12 @@ def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, o
 )
 def test_bad_read_options_are_named(spark, path, options, message):
     save(orders(spark, A), path)
-    with pytest.raises(Exception, match=f"(?s){message}"):
+    with pytest.raises(Exception, match=rf"(?s){message}"):
         load(spark, path, **options).collect()
 
 
 def test_missing_table_system_table_and_missing_path_are_named(spark, path):
-    with pytest.raises(Exception, match="no table at .*orders"):
+    with pytest.raises(Exception, match=r"no table at .*orders"):
         load(spark, path)
     save(orders(spark, A), path)
     with pytest.raises(Exception, match="system tables are not readable yet: 'snapshots'"):
@@ -406,7 +430,7 @@ def test_missing_table_system_table_and_missing_path_are_named(spark, path):
 )
 def test_data_that_does_not_fit_is_refused(spark, path, columns, message):
     save(orders(spark, A), path, **KEYED)
-    with pytest.raises(Exception, match=f"(?s){message}"):
+    with pytest.raises(Exception, match=rf"(?s){message}"):
         save(spark.sql(f"SELECT {columns}"), path)
     assert rows(load(spark, path)) == [A]
 
@@ -414,20 +438,20 @@ def test_data_that_does_not_fit_is_refused(spark, path, columns, message):
 def test_schema_that_does_not_fit_is_refused(spark, path):
     save(orders(spark, A), path)
     for schema in ("id int", "nope long", "id string"):
-        with pytest.raises(Exception, match="(?s)column '(id|nope)'"):
+        with pytest.raises(Exception, match=r"(?s)column '(id|nope)'"):
             spark.read.format("paimon").schema(schema).load(path).collect()
 
 
 def test_unsupported_spark_types_are_named(spark, path):
-    with pytest.raises(Exception, match="(?s)column 'i' has Spark type interval"):
+    with pytest.raises(Exception, match=r"(?s)column 'i' has Spark type interval"):
         save(spark.sql("SELECT INTERVAL '1' DAY AS i"), path)
-    with pytest.raises(Exception, match="(?s)column 'v' has Spark type void"):
+    with pytest.raises(Exception, match=r"(?s)column 'v' has Spark type void"):
         save(spark.sql("SELECT NULL AS v"), path)
 
 
 def test_streams_are_refused_by_name(spark, path, tmp_path):
     save(orders(spark, A), path)
-    with pytest.raises(Exception, match="(?s)readStream is not supported yet"):
+    with pytest.raises(Exception, match=r"(?s)readStream is not supported yet"):
         spark.readStream.format("paimon").load(path).writeStream.format("noop").option(
             "checkpointLocation", str(tmp_path / "c")
         ).trigger(availableNow=True).start().awaitTermination()

@@ -18,10 +18,9 @@ def test_format_paimon_works_in_mode(mode, tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-m", "everywhere", "-p", "no:cacheprovider", str(HERE)]
     environment = {**os.environ, "PAIMON_SPARK_MODE": mode}
     log = tmp_path / "log"
+    command.append(f"--basetemp={tmp_path / 'run'}")
     with log.open("wb") as out:
-        result = subprocess.run(
-            [*command, f"--basetemp={tmp_path / 'run'}"], cwd=HERE.parent.parent, env=environment, stdout=out, stderr=out
-        )
+        result = subprocess.run(command, cwd=HERE.parent.parent, env=environment, stdout=out, stderr=out)
     text = log.read_text(errors="replace")
     assert result.returncode == 0, text[-10000:]
     print(text.splitlines()[-1])
