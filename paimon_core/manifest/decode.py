@@ -1,25 +1,23 @@
 """Bytes of a metadata file -> records of this engine; anything else is refused, naming the file."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.errors import UnsupportedError
 from paimon_core.format.container import BlockDecoder, Container
+from paimon_core.manifest.columns import entries_of_blocks
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.records import (
-    MANIFEST_SCHEMA,
-    MANIFEST_VERSION,
-    STATS_FIELDS,
-    entry_of,
-    plain,
-    unknown_fields,
-)
+from paimon_core.manifest.lanes import Irregular
+from paimon_core.manifest.records import MANIFEST_SCHEMA, MANIFEST_VERSION, entry_of, plain, unknown_fields
 
 __all__ = ["UnknownFieldsError", "decode_entries", "decode_records"]
 
+_MIN_LANES: Final = 24  # mean number of blocks in step from which decoding them side by side is faster
+
 T = TypeVar("T")
 Record = Mapping[str, Any]
+Block = tuple[int, bytes]
 
 
 class UnknownFieldsError(UnsupportedError):
@@ -32,15 +30,7 @@ def decode_records(data: bytes, path: str, version: int, value_of: Callable[[Rec
     Raises CorruptedError for bytes that are no such file, UnsupportedError for records of another ``version``.
     """
     container = Container(io.BytesIO(data), path)
-    schema = plain(container.header.schema)
-    try:
-        decoder = BlockDecoder(schema)
-    except Exception as cause:
-        raise container.corrupted(cause) from cause
-    values: list[T] = []
-    for block in container.records(decoder):
-        values += _values(container, block, path, version, value_of)
-    return values
+    return _one_by_one(container, list(container.blocks()), path, version, value_of)
 
 
 def decode_entries(data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False) -> list[ManifestEntry]:
@@ -53,17 +43,32 @@ def decode_entries(data: bytes, path: str, *, with_stats: bool = True, lossless:
     schema = plain(container.header.schema)
     if lossless and (lost := unknown_fields(schema, MANIFEST_SCHEMA)):
         raise UnknownFieldsError(f"{path} has fields unknown to this engine: {', '.join(lost)}; it can only be read")
-    return decode_records(data, path, MANIFEST_VERSION, entry_of)
+    blocks = list(container.blocks())
+    if sum(count for count, _ in blocks) >= _MIN_LANES * max((count for count, _ in blocks), default=1):
+        try:
+            return entries_of_blocks(schema, blocks, with_stats=with_stats)
+        except (Irregular, KeyError, TypeError, ValueError):
+            pass  # whatever is wrong, if anything, the plain way finds out
+    entries = _one_by_one(container, blocks, path, MANIFEST_VERSION, entry_of)
+    if with_stats:
+        return entries
+    return [ManifestEntry(e.kind, e.partition, e.bucket, e.total_buckets, e.file.without_stats()) for e in entries]
 
 
-def _values(
-    container: Container, block: list[Any], path: str, version: int, value_of: Callable[[Record], T]
+def _one_by_one(
+    container: Container, blocks: Sequence[Block], path: str, version: int, value_of: Callable[[Record], T]
 ) -> list[T]:
     try:
-        for record in block:
-            if record["_VERSION"] != version:
-                found = record["_VERSION"]
-                raise UnsupportedError(f"{path} has version {found}; this engine reads version {version} only")
-        return [value_of(record) for record in block]
-    except (KeyError, TypeError, AttributeError) as cause:
+        decoder = BlockDecoder(plain(container.header.schema))
+        values: list[T] = []
+        for count, content in blocks:
+            records = decoder.decode(count, content)
+            found = {record["_VERSION"] for record in records} - {version}
+            if found:
+                raise UnsupportedError(f"{path} has version {min(found)}; this engine reads version {version} only")
+            values += map(value_of, records)
+    except UnsupportedError:
+        raise
+    except Exception as cause:
         raise container.corrupted(cause) from cause
+    return values

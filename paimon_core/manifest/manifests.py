@@ -29,8 +29,8 @@ from paimon_core.manifest.records import (
     record_of_index_entry,
     record_of_manifest_file,
 )
-from paimon_core.options.snapshot import MANIFEST_COMPRESSION, MANIFEST_TARGET_FILE_SIZE
 from paimon_core.options.option import Options
+from paimon_core.options.snapshot import MANIFEST_COMPRESSION, MANIFEST_TARGET_FILE_SIZE
 
 __all__ = ["ManifestFileMeta", "Manifests"]
 

@@ -175,7 +175,7 @@ def unknown_fields(written: Schema, known: Schema) -> list[str]:
     if not (isinstance(written, dict) and isinstance(known, dict)):
         return []
     ours = {field["name"]: field["type"] for field in known.get("fields", ())}
-    lost = []
+    lost: list[str] = []
     for field in written.get("fields", ()):
         name = field["name"]
         lost += unknown_fields(field["type"], ours[name]) if name in ours else [name]
@@ -288,8 +288,12 @@ def _tuple(values: Sequence[T] | None) -> tuple[T, ...] | None:
     return None if values is None else tuple(values)
 
 
+def _list(values: Sequence[T] | None) -> list[T] | None:
+    return None if values is None else list(values)  # in a union fastavro takes a tuple for (branch, value)
+
+
 def _record_of_stats(stats: SimpleStats) -> Record:
-    return {"_MIN_VALUES": stats.min_values, "_MAX_VALUES": stats.max_values, "_NULL_COUNTS": stats.null_counts}
+    return {"_MIN_VALUES": stats.min_values, "_MAX_VALUES": stats.max_values, "_NULL_COUNTS": list(stats.null_counts)}
 
 
 def record_of_data_file(file: DataFileMeta) -> Record:
@@ -306,16 +310,16 @@ def record_of_data_file(file: DataFileMeta) -> Record:
         "_MAX_SEQUENCE_NUMBER": file.max_sequence_number,
         "_SCHEMA_ID": file.schema_id,
         "_LEVEL": file.level,
-        "_EXTRA_FILES": file.extra_files,
+        "_EXTRA_FILES": list(file.extra_files),
         "_CREATION_TIME": file.creation_time,
         "_DELETE_ROW_COUNT": file.delete_row_count,
         "_EMBEDDED_FILE_INDEX": file.embedded_index,
         "_FILE_SOURCE": file.file_source,
-        "_VALUE_STATS_COLS": file.value_stats_cols,
+        "_VALUE_STATS_COLS": _list(file.value_stats_cols),
         "_EXTERNAL_PATH": file.external_path,
         "_FIRST_ROW_ID": file.first_row_id,
-        "_WRITE_COLS": file.write_cols,
-        "_WRITE_COLS_SEQUENCES": file.write_cols_sequences,
+        "_WRITE_COLS": _list(file.write_cols),
+        "_WRITE_COLS_SEQUENCES": _list(file.write_cols_sequences),
     }
 
 
@@ -382,7 +386,7 @@ def _record_of_global_index(covered: GlobalIndex) -> Record:
         "_ROW_RANGE_START": covered.row_range_start,
         "_ROW_RANGE_END": covered.row_range_end,
         "_INDEX_FIELD_ID": covered.index_field_id,
-        "_EXTRA_FIELD_IDS": covered.extra_field_ids,
+        "_EXTRA_FIELD_IDS": _list(covered.extra_field_ids),
         "_INDEX_META": covered.index_meta,
         "_SOURCE_META": covered.source_meta,
     }

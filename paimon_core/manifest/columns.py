@@ -1,0 +1,167 @@
+"""Manifest entries from blocks decoded side by side: the fields as columns first, then objects in one sweep."""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from typing import Any, Final
+
+import fastavro
+import numpy as np
+
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.lanes import Irregular, read_lanes
+from paimon_core.manifest.records import MANIFEST_VERSION
+from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
+
+__all__ = ["entries_of_blocks"]
+
+Schema = Any
+Path = tuple[str, ...]
+
+_ENTRY: Final = {
+    "_VERSION": "number",
+    "_KIND": "number",
+    "_PARTITION": "bytes",
+    "_BUCKET": "number",
+    "_TOTAL_BUCKETS": "number",
+}
+_FILE: Final = {  # in the order of DataFileMeta; statistics are made of _STATS
+    "_FILE_NAME": "bytes",
+    "_FILE_SIZE": "number",
+    "_ROW_COUNT": "number",
+    "_MIN_KEY": "bytes",
+    "_MAX_KEY": "bytes",
+    "_KEY_STATS": "stats",
+    "_VALUE_STATS": "stats",
+    "_MIN_SEQUENCE_NUMBER": "number",
+    "_MAX_SEQUENCE_NUMBER": "number",
+    "_SCHEMA_ID": "number",
+    "_LEVEL": "number",
+    "_EXTRA_FILES": "raw",
+    "_CREATION_TIME": "number",
+    "_DELETE_ROW_COUNT": "number",
+    "_EMBEDDED_FILE_INDEX": "bytes",
+    "_FILE_SOURCE": "number",
+    "_VALUE_STATS_COLS": "raw",
+    "_EXTERNAL_PATH": "bytes",
+    "_FIRST_ROW_ID": "number",
+    "_WRITE_COLS": "raw",
+    "_WRITE_COLS_SEQUENCES": "raw",
+}
+_STATS: Final = {"_MIN_VALUES": "bytes", "_MAX_VALUES": "bytes", "_NULL_COUNTS": "raw"}
+_MAY_BE_MISSING: Final = frozenset(list(_FILE)[list(_FILE).index("_EXTRA_FILES") :])
+
+
+def entries_of_blocks(
+    schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool
+) -> list[ManifestEntry]:
+    """The entries of decompressed blocks. Raises `Irregular`, KeyError or ValueError for anything unusual."""
+    columns = _Columns(schema, blocks, with_stats)
+    if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
+        raise Irregular("another version")
+    files = map(DataFileMeta, *columns.file_fields(with_stats))
+    kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
+    return list(map(ManifestEntry, kinds, columns.contents(("_PARTITION",), shared=True), buckets, totals, files))
+
+
+class _Columns:
+    """The wanted fields of all records, turned into Python values column by column."""
+
+    def __init__(self, schema: Schema, blocks: Sequence[tuple[int, bytes]], with_stats: bool) -> None:
+        wanted: dict[Path, str] = {(name,): kind for name, kind in _ENTRY.items()}
+        for name, kind in _FILE.items():
+            if kind != "stats":
+                wanted["_FILE", name] = kind
+            elif with_stats:
+                wanted.update({("_FILE", name, part): how for part, how in _STATS.items()})
+        self._data, self._found = read_lanes(schema, blocks, wanted)
+        self._schema = schema
+
+    def file_fields(self, with_stats: bool) -> list[Iterable[Any]]:
+        """One iterable per argument of `DataFileMeta`."""
+        fields: list[Iterable[Any]] = []
+        for name, kind in _FILE.items():
+            path = ("_FILE", name)
+            if kind == "stats":
+                fields.append(self._stats(path) if with_stats else repeat(EMPTY_STATS))
+            elif name == "_VALUE_STATS_COLS" and not with_stats:
+                fields.append(repeat(()))
+            elif path not in self._found and name in _MAY_BE_MISSING:
+                fields.append(repeat(() if name == "_EXTRA_FILES" else None))
+            elif kind == "number":
+                fields.append(self._numbers_or_none(path))
+            elif kind == "raw":
+                fields.append(self._arrays(path, () if name == "_EXTRA_FILES" else None))
+            else:
+                fields.append(self._bytes(path, name))
+        return fields
+
+    def numbers(self, path: Path) -> np.ndarray:
+        """Integers that are always there."""
+        return self._found[path][0]
+
+    def contents(self, path: Path, *, shared: bool = False) -> list[bytes]:
+        """Bytes that are always there; equal ones ``shared``, where many are."""
+        first, second = self._found[path]
+        if (first < 0).any():
+            raise Irregular(f"{path[-1]} is null")
+        data = self._data
+        pieces = [data[a:b] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        if shared:
+            known: dict[bytes, bytes] = {}
+            pieces = [known.setdefault(piece, piece) for piece in pieces]
+        return pieces
+
+    def _bytes(self, path: Path, name: str) -> Iterable[Any]:
+        first, second = self._found[path]
+        missing = first < 0
+        if missing.all():
+            return repeat(None)
+        if name in ("_FILE_NAME", "_EXTERNAL_PATH"):
+            texts = [self._data[a:b].decode() if a >= 0 else None for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+            return texts
+        if missing.any():
+            return [self._data[a:b] if a >= 0 else None for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        return self.contents(path)
+
+    def _numbers_or_none(self, path: Path) -> Iterable[int | None]:
+        values, there = self._found[path]
+        if there.all():
+            return values.tolist()
+        if not there.any():
+            return repeat(None)
+        return [value if known else None for value, known in zip(values.tolist(), there.tolist(), strict=True)]
+
+    def _stats(self, path: Path) -> list[SimpleStats]:
+        counts = self._arrays((*path, "_NULL_COUNTS"), ())
+        return list(map(SimpleStats, self.contents((*path, "_MIN_VALUES")), self.contents((*path, "_MAX_VALUES")), counts))
+
+    def _arrays(self, path: Path, null: tuple[()] | None) -> list[tuple[Any, ...] | None]:
+        """Arrays as tuples; equal ones are decoded once and shared."""
+        known = _Arrays(self._type(path), null)
+        data = self._data
+        first, second = self._found[path]
+        return [known[data[a:b]] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+
+    def _type(self, path: Path) -> Schema:
+        schema = self._schema
+        for name in path:
+            schema = next(f["type"] for f in schema["fields"] if f["name"] == name)
+        return schema
+
+
+class _Arrays(dict[bytes, Any]):
+    """Encoded array -> tuple, or ``null`` for a null one; decoded when first asked for."""
+
+    def __init__(self, schema: Schema, null: tuple[()] | None) -> None:
+        super().__init__()
+        self._parsed, self._null = fastavro.parse_schema(schema, _force=True), null
+
+    def __missing__(self, raw: bytes) -> Any:
+        source = io.BytesIO(raw)
+        values = fastavro.schemaless_reader(source, self._parsed)
+        if source.tell() != len(raw):
+            raise Irregular("an array is not what it seemed")
+        found = self[raw] = self._null if values is None else tuple(values)
+        return found
