@@ -5,15 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 from paimon_core.row.bucket import buckets
-from paimon_core.row.encode import encode
-from paimon_core.row.murmur import hashes
 from paimon_core.types.cast import store_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.options.bucket import BUCKET
+from paimon_core.options.bucket import BUCKET, BUCKET_FUNCTION_TYPE
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
@@ -57,7 +55,7 @@ class Placing:
     def __init__(self, schema: TableSchema, tasks: int) -> None:
         self.tasks = tasks
         self._buckets = max(1, schema.options.value(BUCKET))
-        self._function = str(schema.options.get("bucket-function.type", "default")).lower()
+        self._function = schema.options.value(BUCKET_FUNCTION_TYPE)
         self._partition = schema.partition_fields
         self._key = tuple(schema.field(name) for name in schema.bucket_keys) if self._buckets > 1 else ()
         self.fields = (*self._partition, *(f for f in self._key if f not in self._partition))
@@ -80,7 +78,7 @@ class Placing:
         }
         task = np.zeros(len(columns[0]), dtype=np.int64)
         if self._partition:
-            task += hashes(encode(_rows(stored, self._partition))).astype(np.int64)
+            task += buckets(_rows(stored, self._partition), self.tasks)
         if self._key:
             task += buckets(_rows(stored, self._key), self._buckets, self._function)
         return pa.array(np.mod(task, self.tasks).astype(np.int32))

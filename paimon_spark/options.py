@@ -24,7 +24,7 @@ READ_OPTIONS = {
 }
 WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
-    "partitionoverwritemode": "what mode('overwrite') replaces: the table (static), or partitions in the data (dynamic)",
+    "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
     "commit.user": "the name this job's commit carries",
 }
 PLACE_OPTIONS = {

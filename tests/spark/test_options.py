@@ -1,0 +1,186 @@
+"""Options of reads and writes, and filters, translated; no Spark session is needed."""
+
+import pytest
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    GreaterThan,
+    In,
+    IsNotNull,
+    IsNull,
+    Not,
+    StringStartsWith,
+)
+
+from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
+from paimon_core.predicate.expr import And, Leaf
+from paimon_core.predicate.expr import Not as PredicateNot
+from paimon_spark.filters import predicate_of
+from paimon_spark.options import Place, read_request, write_request
+
+
+def read(**options):
+    return read_request({"path": "/w/db.db/t", **options})
+
+
+def write(columns=(), **options):
+    return write_request({"path": "/w/db.db/t", **options}, columns)
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ({"path": "/w/db.db/t"}, Place("/w/db.db/t")),
+        ({"path": "/w/db.db/t/"}, Place("/w/db.db/t")),
+        ({"path": "t"}, Place("t")),
+        ({"path": "/t"}, Place("/t")),
+        ({"path": "s3://b/w/db.db/t$branch_dev"}, Place("s3://b/w/db.db/t", "dev")),
+        ({"path": "/w/t", "branch": "dev"}, Place("/w/t", "dev")),
+        ({"path": "/w/odd.name of t"}, Place("/w/odd.name of t")),
+        ({"warehouse": "/w/", "table": "db.t"}, Place("/w/db.db/t")),
+        ({"warehouse": "/w", "identifier": "db.t$branch_dev"}, Place("/w/db.db/t", "dev")),
+        ({"path": "/t", "s3.access-key": "x"}, Place("/t", None, {"s3.access-key": "x"})),
+    ],
+)
+def test_place(options, place):
+    assert read_request(options).place == place
+
+
+def test_secrets_do_not_show():
+    assert "hush" not in repr(read(**{"s3.secret-key": "hush", "fs.s3a.secret.key": "hush"}))
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({}, "where is the table"),
+        ({"warehouse": "/w"}, "where is the table"),
+        ({"path": "/t", "table": "db.t"}, "both say where"),
+        ({"path": "/t$branch_a", "branch": "b"}, "says 'a'"),
+        ({"path": "/t$files"}, "system tables are not readable yet: 'files' of /t"),
+        ({"paths": '["/a", "/b"]'}, "one table at a time"),
+        ({"warehouse": "/w", "table": "t"}, "must be 'database.table'"),
+    ],
+)
+def test_bad_places(options, error):
+    with pytest.raises(PaimonError, match=error):
+        read_request(options)
+
+
+@pytest.mark.parametrize(
+    ("options", "when"),
+    [
+        ({}, {}),
+        ({"scan.snapshot-id": "3"}, {"snapshot_id": 3}),
+        ({"snapshot-id": "3"}, {"snapshot_id": 3}),
+        ({"versionasof": "v1"}, {"version": "v1"}),
+        ({"tag": "v1"}, {"tag": "v1"}),
+        ({"timestampasof": "2026-01-31 12:00:00"}, {"timestamp": "2026-01-31 12:00:00"}),
+        ({"as-of-timestamp": "17"}, {"timestamp": 17}),
+        ({"scan.mode": "from-snapshot", "scan.snapshot-id": "3"}, {"snapshot_id": 3}),
+        ({"scan.mode": "latest-full"}, {}),
+    ],
+)
+def test_time_travel(options, when):
+    assert read(**options).when == when
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"versionasof": "1", "tag": "a"}, "each choose a moment"),
+        ({"scan.snapshot-id": "x"}, "whole number"),
+        ({"scan.mode": "from-timestamp"}, "needs a moment"),
+        ({"scan.mode": "compacted-full"}, "not supported for batch"),
+        ({"split-size": "1mb", "source.split.target-size": "2mb"}, "given twice"),
+        ({"columns": "a,,b"}, "list of column names"),
+        ({"columns": "a,a"}, "names a column twice"),
+        ({"read.arrow-batch-rows": "0"}, "1 or more"),
+        ({"colums": "a"}, "did you mean 'columns'"),
+        ({"zzzzzzzz": "a"}, "unknown option 'zzzzzzzz'"),
+    ],
+)
+def test_bad_reads(options, error):
+    with pytest.raises(PaimonError, match=error):
+        read(**options)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "incremental-between",
+        "startingversion",
+        "readchangefeed",
+        "read.stream.maxfilespertrigger",
+        "consumer-id",
+        "mergeschema",
+        "replacewhere",
+        "txnappid",
+    ],
+)
+def test_what_is_not_there_yet_is_refused_by_name(name):
+    with pytest.raises(UnsupportedError, match=name):
+        read(**{name: "1"})
+    with pytest.raises(UnsupportedError, match=name):
+        write(**{name: "1"})
+
+
+def test_table_options_are_dynamic_and_storage_options_go_their_way():
+    request = read(**{"split-size": "1 mb", "read.batch-size": "7", "s3.endpoint": "http://x", "limit": "5"})
+    assert request.options == {"source.split.target-size": "1 mb", "read.batch-size": "7"}
+    assert request.place.storage_options == {"s3.endpoint": "http://x"}
+    assert request.limit == 5
+
+
+def test_keys_and_the_case_of_columns_in_options():
+    request = write(("Id", "Amount"), **{"primary-key": "Id, dt", "fields.amount.aggregate-function": "sum"})
+    assert request.primary_keys == ("Id", "dt")
+    assert request.options == {"fields.Amount.aggregate-function": "sum"}
+
+
+@pytest.mark.parametrize(
+    ("options", "dynamic"),
+    [
+        ({}, False),
+        ({"partitionoverwritemode": "DYNAMIC"}, True),
+        ({"partitionoverwritemode": "static"}, False),
+        ({"dynamic-partition-overwrite": "true"}, True),
+        ({"dynamic-partition-overwrite": "false", "partitionoverwritemode": "static"}, False),
+    ],
+)
+def test_overwrite_mode(options, dynamic):
+    assert write(**options).dynamic is dynamic
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"partitionoverwritemode": "static", "dynamic-partition-overwrite": "true"}, "disagree"),
+        ({"partitionoverwritemode": "x"}, "static or dynamic"),
+        ({"dynamic-partition-overwrite": "x"}, "true or false"),
+        ({"tag": "v1"}, "is about reading"),
+        ({"columns": "a"}, "unknown option 'columns'"),
+    ],
+)
+def test_bad_writes(options, error):
+    with pytest.raises(InvalidInputError, match=error):
+        write(**options)
+
+
+def test_filters_become_a_conjunction():
+    assert predicate_of([GreaterThan(("a",), 1), IsNotNull(("b",)), IsNull(("c",))]) == And(
+        (Leaf(">", "a", (1,)), Leaf("is not null", "b", ()), Leaf("is null", "c", ()))
+    )
+    assert predicate_of([Not(StringStartsWith(("a",), "x"))]) == PredicateNot(Leaf("starts with", "a", ("x",)))
+    assert predicate_of([In(("a",), (1, 2))]) == Leaf("in", "a", (1, 2))
+    assert predicate_of([EqualNullSafe(("a",), 1)]) == Leaf("<=>", "a", (1,))
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [EqualTo(("s", "field"), 1), EqualTo(("a",), None), Not(In(("a",), (1, None))), In(("a",), ())],
+    ids=["nested", "null", "not in null", "empty in"],
+)
+def test_filters_that_cannot_be_said_are_left_to_spark(left_out):
+    assert predicate_of([left_out]) is None
+    assert predicate_of([left_out, IsNull(("b",))]) == Leaf("is null", "b", ())
