@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.merge.words import Positions
+from paimon_core.merge.words import Column, Positions, only_chunk, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Window:
     rows: pa.Table
     order: Positions | None
     starts: Positions
-    _sorted: dict[str, pa.Array] = field(default_factory=dict, repr=False, compare=False)
+    _sorted: dict[str, Column] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def num_groups(self) -> int:
@@ -33,11 +33,12 @@ class Window:
 
     def take(self, positions: Positions) -> pa.Table:
         """The rows at these positions of the sorted order."""
-        return self.rows.take(pa.array(positions if self.order is None else self.order[positions]))
+        rows: pa.Table = taken(self.rows, positions if self.order is None else self.order[positions])
+        return rows
 
-    def column(self, name: str) -> pa.Array:
+    def column(self, name: str) -> Column:
         """A column in sorted order, moved when first asked for."""
         if name not in self._sorted:
-            chunk = self.rows.column(name).chunk(0)
-            self._sorted[name] = chunk if self.order is None else chunk.take(pa.array(self.order))
+            chunk = only_chunk(self.rows, name)
+            self._sorted[name] = chunk if self.order is None else taken(chunk, self.order)
         return self._sorted[name]

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_core.merge.words import Column
 from paimon_core.types import system_fields
 from paimon_core.types.row_kind import is_retract
 
@@ -11,7 +12,7 @@ SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
 VALUE_KIND = system_fields.VALUE_KIND.name
 
 
-def retracts(kinds: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def retracts(kinds: Column) -> npt.NDArray[np.bool_]:
     """Mask of the kinds (int8, no nulls) that take a row back."""
     return is_retract(kinds.to_numpy())
 

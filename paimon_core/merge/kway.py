@@ -23,7 +23,7 @@ from paimon_core.merge.groups import Window
 from paimon_core.merge.kinds import SEQUENCE_NUMBER
 from paimon_core.merge.order import MergeOrder, age_words, key_columns, key_words, sequence_words
 from paimon_core.merge.sorting import sort_groups
-from paimon_core.merge.words import nullable_words
+from paimon_core.merge.words import Column, nullable_words, only_chunk
 
 __all__ = ["MergeOrder", "merge_runs", "sort_rows"]
 
@@ -60,8 +60,8 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
     key_columns(rows, order)
     then = sequence_words(rows, replace(order, descending=False))
     if SEQUENCE_NUMBER in rows.column_names and not _ascends(rows.column(SEQUENCE_NUMBER).to_numpy()):
-        then += nullable_words(rows.column(SEQUENCE_NUMBER).chunk(0), SEQUENCE_NUMBER)
-    return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=False))
+        then += nullable_words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
+    return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=None))
 
 
 def _windows(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Window]:
@@ -70,7 +70,7 @@ def _windows(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Ite
         if alone := _alone(heads):
             yield from map(_lone_window, alone)
             continue
-        bound = min(head.last_key for head in heads)
+        bound = _bound(heads)
         pieces = [piece for head in heads if (piece := head.take_through(bound))]
         if len(pieces) == 1:
             yield from map(_lone_window, pieces[0])
@@ -86,6 +86,21 @@ def _alone(heads: Sequence["_Head"]) -> list[pa.RecordBatch]:
     return lowest.take_below(second.first_key, at_least=_ALONE_ROWS)
 
 
+def _bound(heads: Sequence["_Head"]) -> Key:
+    """The key to cut at: the smallest last key, or one below it where the window would grow too large to be laid
+    into one chunk a column."""
+    bound = min(head.last_key for head in heads)
+    if sum(head.nbytes for head in heads) <= _WINDOW_BYTES:
+        return bound
+    while sum(head.nbytes_through(bound) for head in heads) > _WINDOW_BYTES:
+        longest = max(heads, key=lambda head: head.count_through(bound))
+        rows = longest.count_through(bound)
+        if rows < 2:
+            break
+        bound = longest.key((rows - 1) // 2)
+    return bound
+
+
 def _lone_window(rows: pa.RecordBatch) -> Window:
     return Window(pa.Table.from_batches([rows]), None, np.arange(rows.num_rows))
 
@@ -95,9 +110,10 @@ def _window(pieces: Sequence[list[pa.RecordBatch]], order: MergeOrder) -> Window
     in_age = None if order.sequence_fields else _by_age(pieces)
     rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(in_age or pieces)))
     ends = np.cumsum([sum(batch.num_rows for batch in piece) for piece in in_age or pieces])
-    extremes = np.concatenate([[0], ends[:-1], ends - 1])
+    firsts = np.concatenate([[0], ends[:-1]])
+    extremes = np.concatenate([firsts, ends - 1])
     then = [] if in_age else sequence_words(rows, order) + age_words(rows)
-    return Window(rows, *sort_groups(key_words(rows, order, extremes), then, rows.num_rows, runs=True))
+    return Window(rows, *sort_groups(key_words(rows, order, extremes), then, rows.num_rows, runs=firsts))
 
 
 def _by_age(pieces: Sequence[list[pa.RecordBatch]]) -> list[list[pa.RecordBatch]] | None:
@@ -118,7 +134,8 @@ def _one_chunk(table: pa.Table) -> pa.Table:
     combined = table.combine_chunks()
     if any(column.num_chunks > 1 for column in combined.columns):
         raise InvalidInputError(
-            f"{table.num_rows} rows to sort hold a column of over 2 GiB; use a smaller write-buffer-size or read.batch-size."
+            f"A column of {table.num_rows} rows to sort holds over 2 GiB: "
+            "use a smaller write-buffer-size or read.batch-size."
         )
     return combined
 
@@ -132,7 +149,7 @@ class _Chunk:
     """A batch with its key columns in comparable form; never empty."""
 
     batch: pa.RecordBatch
-    keys: list[pa.Array]
+    keys: list[Column]
 
     def key(self, row: int) -> Key:
         return tuple(column[row].as_py() for column in self.keys)
@@ -161,7 +178,13 @@ class _Head:
         self.last_key: Key = ()
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all buffered rows."""
+        return sum(chunk.batch.nbytes for chunk in self._chunks)
+
+    @property
     def first_key(self) -> Key:
+        """The key of the first buffered row."""
         return self._chunks[0].key(0)
 
     def fill(self) -> bool:
@@ -189,9 +212,29 @@ class _Head:
         self._rows = 0
         return taken
 
+    def key(self, row: int) -> Key:
+        """The key of a buffered row."""
+        for chunk in self._chunks:
+            if row < chunk.batch.num_rows:
+                return chunk.key(row)
+            row -= chunk.batch.num_rows
+        raise IndexError(row)
+
+    def count_through(self, bound: Key) -> int:
+        """How many buffered rows lie at or below the bound."""
+        return self._count(bound, bisect_right)
+
+    def nbytes_through(self, bound: Key) -> int:
+        """Bytes of these rows."""
+        total, count = 0, self.count_through(bound)
+        for chunk in self._chunks:
+            total += chunk.batch.slice(0, count).nbytes
+            count -= min(count, chunk.batch.num_rows)
+        return total
+
     def take_through(self, bound: Key) -> list[pa.RecordBatch]:
         """Cut off the rows at or below the bound."""
-        return self._take(self._count(bound, bisect_right))
+        return self._take(self.count_through(bound))
 
     def take_below(self, bound: Key, at_least: int) -> list[pa.RecordBatch]:
         """Cut off the rows below the bound if there are so many; else nothing."""

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, retracts
-from paimon_core.merge.words import Positions, Word, comparable, nullable_words, words
+from paimon_core.merge.words import Column, Positions, Word, comparable, nullable_words, only_chunk, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,11 @@ class MergeOrder:
     descending: bool = False
 
 
-def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[pa.Array]:
+def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Column]:
     """The key columns in comparable form, checked: InvalidInputError for a null or NaN in a key."""
     columns = []
     for name in order.key:
-        column = rows.column(name)
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0)
+        column: Column = rows.column(name) if isinstance(rows, pa.RecordBatch) else only_chunk(rows, name)
         if column.null_count:
             raise InvalidInputError(f"Key column {name!r} holds {column.null_count} nulls; keys cannot be null.")
         if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
@@ -45,7 +43,7 @@ def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = No
     return [
         word
         for i, name in enumerate(order.key)
-        for word in words(rows.column(name).chunk(0), name, None if i else extremes)
+        for word in words(only_chunk(rows, name), name, None if i else extremes)
     ]
 
 
@@ -54,7 +52,7 @@ def sequence_words(rows: pa.Table, order: MergeOrder) -> list[Word]:
     return [
         word
         for name in order.sequence_fields
-        for word in nullable_words(rows.column(name).chunk(0), name, descending=order.descending)
+        for word in nullable_words(only_chunk(rows, name), name, descending=order.descending)
     ]
 
 
@@ -62,7 +60,7 @@ def age_words(rows: pa.Table) -> list[Word]:
     """Words of the sequence number and of the kind, as far as the rows have these columns."""
     found: list[Word] = []
     if SEQUENCE_NUMBER in rows.column_names:
-        found += words(rows.column(SEQUENCE_NUMBER).chunk(0), SEQUENCE_NUMBER)
+        found += words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
     if VALUE_KIND in rows.column_names:
         adds = ~retracts(rows.column(VALUE_KIND))
         found.append(lambda at: (adds if at is None else adds[at]).astype(np.uint64))

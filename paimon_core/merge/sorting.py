@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from paimon_core.errors import CorruptedError
 from paimon_core.merge.words import U64, Positions, Word
 
 _WORTH_A_WORD = 8  # free bits below which the next word is not looked at before ties are known
@@ -18,15 +19,17 @@ _WORTH_SQUEEZING = 12  # constant bits inside a word from which closing the gaps
 
 
 def sort_groups(
-    key: Sequence[Word], then: Sequence[Word], count: int, *, runs: bool
+    key: Sequence[Word], then: Sequence[Word], count: int, *, runs: Positions | None
 ) -> tuple[Positions | None, Positions]:
     """Stable order by (key, then) and where in it each distinct key starts.
 
-    ``count`` rows, at least one. The order is None where rows are in order already. ``runs`` says that the rows are a
-    few sorted runs behind each other; it chooses the faster algorithm, never the result.
+    ``count`` rows, at least one. The order is None where rows are in order already. ``runs`` are the first rows of a
+    few runs that lie sorted by key behind each other, None for rows in any order; it chooses the faster algorithm,
+    never the result. CorruptedError where a run is seen to descend.
     """
     ties = _Ties(count, runs)
     ties.refine(key)
+    ties.runs_by_key = None
     starts = np.flatnonzero(~ties.same)
     if then and len(starts) < count:
         ties.refine(then)
@@ -36,24 +39,29 @@ def sort_groups(
 class _Ties:
     """A permutation being refined; ``same[i]`` says that row i of it equals the row before in all bits seen."""
 
-    def __init__(self, count: int, runs: bool) -> None:
+    def __init__(self, count: int, runs: Positions | None) -> None:
         self.order: Positions | None = None
         self.same = np.ones(count, bool)
         self.same[0] = False
-        self.runs = runs
+        self.merging = runs is not None
+        self.runs_by_key = runs
 
     def refine(self, words: Sequence[Word]) -> None:
         packing = _Packing(words)
-        while packing.more and (tied := self._tied()) is not False:
-            if tied is None:
-                rows, group, bits = self.order, None, 0
-            else:
-                rows = tied if self.order is None else self.order[tied]
+        while packing.more and self.same.any():
+            tied = self._tied()
+            rows, group, bits, count = self.order, None, 0, len(self.same)
+            if tied is not None:
+                rows, count = tied if self.order is None else self.order[tied], len(tied)
                 group = np.cumsum(~self.same[tied]).astype(np.uint64)
                 bits = int(group[-1]).bit_length()
-            count = len(self.same) if tied is None else len(tied)
-            room = 64 if self.runs else 64 - (count - 1).bit_length()
-            order, prefix = _sort(packing.prefix(rows, count, (group, bits), room), self.runs)
+            room = 64 if self.merging else 64 - (count - 1).bit_length()
+            prefix = packing.prefix(rows, count, (group, bits), room)
+            order = None
+            if (descents := prefix[1:] < prefix[:-1]).any():
+                if tied is None and self.order is None and self.runs_by_key is not None:
+                    _check_runs(descents, self.runs_by_key)
+                order, prefix = (_merged if self.merging else _sorted)(prefix)
             same = np.zeros(count, bool)
             np.equal(prefix[1:], prefix[:-1], out=same[1:])
             self._place(tied, rows, order)
@@ -62,14 +70,13 @@ class _Ties:
             else:
                 self.same[tied] = same
 
-    def _tied(self) -> Positions | None | bool:
-        """Positions of tied rows; None if all rows are one tie, False if there is none."""
-        if len(self.same) > 1 and self.same[1:].all():
+    def _tied(self) -> Positions | None:
+        """Positions of tied rows; None if all rows are one tie."""
+        if self.same[1:].all():
             return None
         tied = self.same.copy()
         tied[:-1] |= self.same[1:]
-        found = np.flatnonzero(tied)
-        return found if len(found) else False
+        return np.flatnonzero(tied)
 
     def _place(self, tied: Positions | None, rows: Positions | None, order: Positions | None) -> None:
         if order is None:
@@ -83,23 +90,33 @@ class _Ties:
         self.order[tied] = moved
 
 
-def _sort(prefix: U64, runs: bool) -> tuple[Positions | None, U64]:
-    """Stable order (None: in order already) and the sorted values.
+def _check_runs(descents: npt.NDArray[np.bool_], runs: Positions) -> None:
+    """A row below the one before it must be the first of a run."""
+    wrong = np.setdiff1d(np.flatnonzero(descents) + 1, runs)
+    if len(wrong):
+        first = runs[np.searchsorted(runs, wrong[0], "right") - 1]
+        raise CorruptedError(
+            f"One of {len(runs)} runs to merge is not sorted by key: row {wrong[0] - first} of its rows at hand is below "
+            "the row before it. Every file of a run must be sorted and hold a key once."
+        )
 
-    Unsorted rows sort fastest as plain integers that carry their position in the low bits, which the caller left room
-    for; sorted runs are merged by numpy's stable sort.
+
+def _merged(prefix: U64) -> tuple[Positions, U64]:
+    """Stable order of a few runs, and the sorted values: numpy's stable sort merges what it finds sorted."""
+    order: Positions = np.argsort(prefix, kind="stable")
+    return order, prefix[order]
+
+
+def _sorted(prefix: U64) -> tuple[Positions, U64]:
+    """Stable order of rows in any order, and the sorted values.
+
+    Integers that carry their position in the low bits, for which the caller left room, sort fastest.
     """
-    if (prefix[1:] >= prefix[:-1]).all():
-        return None, prefix
-    if runs:
-        order: Positions = np.argsort(prefix, kind="stable")
-        return order, prefix[order]
     bits = np.uint64((len(prefix) - 1).bit_length())
     packed = prefix << bits
     packed |= np.arange(len(prefix), dtype=np.uint64)
     packed.sort()
-    positions = (packed & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64)
-    return positions, packed >> bits
+    return (packed & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64), packed >> bits
 
 
 class _Packing:

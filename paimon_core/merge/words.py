@@ -23,12 +23,24 @@ U64: TypeAlias = npt.NDArray[np.uint64]
 Positions: TypeAlias = npt.NDArray[np.int64]
 Word: TypeAlias = Callable[[Positions | None], U64]
 """The word of the given rows (None: of all rows, in place)."""
+Column: TypeAlias = Any
+"""A ``pyarrow.Array``, whose type stubs are too narrow to compute with."""
 
 _PACKED_WORDS = 8  # bytes beyond 64 behind the prefix are ranked instead: rare, and bounded work for long strings
 _SIGN = np.uint64(1 << 63)
 
 
-def comparable(column: pa.Array, name: str) -> pa.Array:
+def only_chunk(rows: Any, name: str) -> Column:
+    """The column of a table whose columns are one chunk each."""
+    return rows.column(name).chunk(0)
+
+
+def taken(values: Any, rows: Positions) -> Any:
+    """These rows of a column or table."""
+    return values.take(pa.array(rows))
+
+
+def comparable(column: Column, name: str) -> Column:
     """The same values in a type whose ``as_py`` compares as Paimon orders: times as integers, strings as bytes.
 
     Zero-copy. Raises UnsupportedError, naming the column, for a type that has no order.
@@ -52,7 +64,7 @@ def comparable(column: pa.Array, name: str) -> pa.Array:
     raise UnsupportedError(f"Rows cannot be ordered by column {name!r}: type {kind} has no order in Paimon.")
 
 
-def words(column: pa.Array, name: str, extremes: Positions | None = None) -> list[Word]:
+def words(column: Column, name: str, extremes: Positions | None = None) -> list[Word]:
     """The words of a column without nulls. ``extremes`` are rows known to include its smallest and largest value."""
     column = comparable(column, name)
     kind = column.type
@@ -67,7 +79,7 @@ def words(column: pa.Array, name: str, extremes: Positions | None = None) -> lis
     return [_stored(_above_least(column.to_numpy().astype(np.int64, copy=False)))]
 
 
-def nullable_words(column: pa.Array, name: str, *, descending: bool = False) -> list[Word]:
+def nullable_words(column: Column, name: str, *, descending: bool = False) -> list[Word]:
     """The words of a column that may hold nulls: nulls smallest in both directions, descending inverts the values."""
     column = comparable(column, name)
     valid: list[Word] = []
@@ -78,8 +90,9 @@ def nullable_words(column: pa.Array, name: str, *, descending: bool = False) -> 
     return valid + [_inverted(word) for word in values] if descending else valid + values
 
 
-def _zero(kind: pa.DataType) -> pa.Scalar:
-    return pa.scalar(b"" if pa.types.is_binary(kind) else 0, kind)
+def _zero(kind: pa.DataType) -> Any:
+    """The value to lie under a null: any would do."""
+    return pa.scalar({pa.binary(): b"", pa.bool_(): False}.get(kind, 0), kind)
 
 
 def _stored(values: U64) -> Word:
@@ -98,18 +111,20 @@ def _inverted(inner: Word) -> Word:
 
 def _above_least(values: npt.NDArray[np.int64]) -> U64:
     """Distances from the least value: ordered, unsigned (the wrap of the subtraction is right), and few bits wide."""
-    return values.view(np.uint64) - np.uint64(int(values.min()) & 0xFFFF_FFFF_FFFF_FFFF)
+    distances: U64 = values.view(np.uint64) - np.uint64(int(values.min()) & 0xFFFF_FFFF_FFFF_FFFF)
+    return distances
 
 
 def _float_bits(values: npt.NDArray[Any]) -> U64:
     """Bits of doubles as ordered integers; a float widens to a double in order. One zero and one NaN are left."""
     wide = values.astype(np.float64) + 0.0
     wide[np.isnan(wide)] = np.nan
-    bits = wide.view(np.uint64)
-    return np.where(bits & _SIGN, ~bits, bits | _SIGN)
+    bits: U64 = wide.view(np.uint64)
+    ordered: U64 = np.where(bits & _SIGN, ~bits, bits | _SIGN)
+    return ordered
 
 
-def _decimal(column: pa.Array) -> list[Word]:
+def _decimal(column: Column) -> list[Word]:
     start = 2 * column.offset
     halves = np.frombuffer(column.buffers()[1], np.int64)[start : start + 2 * len(column)].reshape(-1, 2)
     low, high = halves[:, 0].copy(), halves[:, 1].copy()
@@ -118,7 +133,7 @@ def _decimal(column: pa.Array) -> list[Word]:
     return [_stored(_above_least(high)), _stored(low.view(np.uint64))]
 
 
-def _binary(column: pa.Array, extremes: Positions | None) -> list[Word]:
+def _binary(column: Column, extremes: Positions | None) -> list[Word]:
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
     lengths = np.diff(offsets)
     shortest, longest = int(lengths.min()), int(lengths.max())
@@ -138,12 +153,13 @@ def _binary(column: pa.Array, extremes: Positions | None) -> list[Word]:
     return loaders if shortest == longest else [*loaders, _stored(lengths.astype(np.uint64))]
 
 
-def _common_prefix(column: pa.Array, extremes: Positions | None) -> int:
+def _common_prefix(column: Column, extremes: Positions | None) -> int:
     """How many leading bytes all values share: those that the smallest and the largest share."""
     if extremes is None:
-        least, largest = pc.min_max(column).as_py().values()
+        ends: Any = pc.min_max(column)
+        least, largest = ends["min"].as_py(), ends["max"].as_py()
     else:
-        values = column.take(pa.array(extremes)).to_pylist()
+        values = taken(column, extremes).to_pylist()
         least, largest = min(values), max(values)
     shared = zip(least, largest, strict=False)
     return next((i for i, (a, b) in enumerate(shared) if a != b), min(len(least), len(largest)))
@@ -152,9 +168,7 @@ def _common_prefix(column: pa.Array, extremes: Positions | None) -> int:
 def _even_bytes(content: npt.NDArray[np.uint8], start: int, count: int, length: int, at: int) -> Word:
     """Bytes at..at+8 of values of one length >= 8: a strided view. Reads back from the end where fewer are left."""
     late = max(0, at + 8 - length)
-    strided: npt.NDArray[Any] = np.ndarray(
-        (count,), ">u8", content.data, offset=start + at - late, strides=(length,)
-    )
+    strided: npt.NDArray[Any] = np.ndarray((count,), ">u8", content.data, offset=start + at - late, strides=(length,))
 
     def word(rows: Positions | None) -> U64:
         loaded: U64 = (strided if rows is None else strided[rows]).astype(np.uint64)
@@ -186,11 +200,11 @@ def _ragged_bytes(
     return word
 
 
-def _ranked(column: pa.Array) -> Word:
+def _ranked(column: Column) -> Word:
     """The rank of each value among the rows asked for."""
 
     def word(rows: Positions | None) -> U64:
-        values = column if rows is None else column.take(pa.array(rows))
+        values = column if rows is None else taken(column, rows)
         ranks: U64 = pc.rank(values, tiebreaker="dense").to_numpy()
         return ranks
 
