@@ -219,27 +219,30 @@ class _Draft:
         path = (change.name,) if isinstance(change.name, str) else tuple(change.name)
         if not path:
             raise InvalidInputError(f"{type(change).__name__} names no column")
+        self.fields = _within(self.fields, path, self._edit(change, path), ())
+        if isinstance(change, RenameColumn):
+            self._follow(path, change.to)
+
+    def _edit(self, change: ColumnChange, path: Sequence[str]) -> Edit:
+        """What is to be done with the siblings at the end of the path; refuses what needs no look at them."""
         column = path[0] if len(path) == 1 else None
         match change:
             case AddColumn():
-                edit = self._add(change, ".".join(path), top_level=column is not None)
+                return self._add(change, ".".join(path), top_level=column is not None)
             case DropColumn():
-                edit = self._drop(column)
+                return self._drop(column)
             case RenameColumn():
-                edit = self._rename(change, column)
+                return self._rename(change, column)
             case UpdateType():
-                edit = self._retype(change, path, column)
+                return self._retype(change, path, column)
             case UpdateNullability():
-                edit = self._nullable(change.nullable, path, column)
+                return self._nullable(change.nullable, path, column)
             case UpdateComment():
-                edit = _each(lambda found: replace(found, description=change.comment))
+                return _each(lambda found: replace(found, description=change.comment))
             case UpdateDefault():
-                edit = self._default(change.default, path)
+                return self._default(change.default, path)
             case MoveColumn():
-                edit = _move(change.position)
-        self.fields = _within(self.fields, path, edit, ())
-        if isinstance(change, RenameColumn):
-            self._follow(path, change.to)
+                return _move(change.position)
 
     def _add(self, change: AddColumn, shown: str, *, top_level: bool) -> Edit:
         kind = parse_type(change.type) if isinstance(change.type, str) else change.type

@@ -8,6 +8,7 @@ has changed is cast. Defaults of columns belong to writing and are not applied h
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,10 @@ from paimon_core.types.datatype import (
     with_nullable,
 )
 
-Conversion = Callable[[pa.Array], pa.Array]
+ArrowArray: TypeAlias = Any
+"""A ``pa.Array``; what it offers depends on its type, which is data here."""
+
+Conversion: TypeAlias = Callable[[ArrowArray], ArrowArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ def _conversion(source: DataType, target: DataType, name: str) -> Conversion | N
     raise UnsupportedError(f"column {name}: data stored as {source} cannot be read as {target}")
 
 
-def _same(array: pa.Array) -> pa.Array:
+def _same(array: ArrowArray) -> ArrowArray:
     return array
 
 
@@ -124,7 +128,7 @@ def _row_conversion(source: RowType, target: RowType, name: str) -> Conversion:
     arrow_type = to_arrow(target)
     fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
 
-    def convert(array: pa.Array) -> pa.Array:
+    def convert(array: ArrowArray) -> ArrowArray:
         children = array.flatten()  # with the nulls of the row itself, so that nothing hidden is cast
         arrays = [
             pa.nulls(len(array), field.type) if at < 0 else change(children[at])
@@ -139,7 +143,7 @@ def _row_conversion(source: RowType, target: RowType, name: str) -> Conversion:
 def _array_conversion(element: Conversion, target: ArrayType) -> Conversion:
     arrow_type = to_arrow(target)
 
-    def convert(array: pa.Array) -> pa.Array:
+    def convert(array: ArrowArray) -> ArrowArray:
         array = _without_hidden_values(array)
         offsets, start, length = _offsets(array)
         return pa.ListArray.from_arrays(offsets, element(array.values.slice(start, length)), type=arrow_type)
@@ -150,7 +154,7 @@ def _array_conversion(element: Conversion, target: ArrayType) -> Conversion:
 def _map_conversion(key: Conversion, value: Conversion, target: MapType | MultisetType) -> Conversion:
     arrow_type = to_arrow(target)
 
-    def convert(array: pa.Array) -> pa.Array:
+    def convert(array: ArrowArray) -> ArrowArray:
         array = _without_hidden_values(array)
         offsets, start, length = _offsets(array)
         keys, items = array.keys.slice(start, length), array.items.slice(start, length)
@@ -159,7 +163,7 @@ def _map_conversion(key: Conversion, value: Conversion, target: MapType | Multis
     return convert
 
 
-def _without_hidden_values(array: pa.Array) -> pa.Array:
+def _without_hidden_values(array: ArrowArray) -> ArrowArray:
     """The same lists, none of the null ones with a length: a null offset would give it to the list before."""
     if not array.null_count:
         return array
@@ -169,7 +173,7 @@ def _without_hidden_values(array: pa.Array) -> pa.Array:
     return array.take(pa.array(np.arange(len(array))))
 
 
-def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
+def _offsets(array: ArrowArray) -> tuple[ArrowArray, int, int]:
     """Offsets that start at 0 and are null where the list is; where its values start, and how many there are."""
     offsets = array.offsets.to_numpy()
     start, end = int(offsets[0]), int(offsets[-1])

@@ -113,7 +113,7 @@ class TableSchema:
     @cached_property
     def bucket_keys(self) -> tuple[str, ...]:
         """The columns whose hash is the bucket: ``bucket-key``, else the trimmed primary key; may be empty."""
-        return tuple(self.options.value(BUCKET_KEY) or ()) or self.trimmed_primary_keys
+        return self.options.value(BUCKET_KEY) or self.trimmed_primary_keys
 
     @property
     def bucket(self) -> int:
@@ -143,17 +143,20 @@ class TableSchema:
     @cached_property
     def arrow(self) -> pa.Schema:
         """All columns."""
-        return arrow_schema(self.fields)
+        schema: pa.Schema = arrow_schema(self.fields)
+        return schema
 
     @cached_property
     def partition_arrow(self) -> pa.Schema:
         """The layout of a serialised partition."""
-        return arrow_schema(self.partition_fields)
+        schema: pa.Schema = arrow_schema(self.partition_fields)
+        return schema
 
     @cached_property
     def key_arrow(self) -> pa.Schema:
         """The layout of a serialised key in file metadata."""
-        return arrow_schema(self.key_fields)
+        schema: pa.Schema = arrow_schema(self.key_fields)
+        return schema
 
 
 def _from_dict(document: dict[str, Any]) -> TableSchema:

@@ -1,0 +1,145 @@
+import pytest
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.options.option import Options
+from paimon_core.schema.support import check_readable, check_writable, limits_of
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
+
+
+def schema(options=(), *, keys=("k",), partitions=(), extra="INT"):
+    fields = [("k", "INT NOT NULL"), ("p", "INT"), ("v", "STRING"), ("x", extra)]
+    columns = tuple(DataField(i, name, parse_type(t)) for i, (name, t) in enumerate(fields))
+    given = {"bucket": "2"} if keys else {}
+    return TableSchema(0, columns, 9, tuple(partitions), tuple(keys), Options(given | dict(options)))
+
+
+def refused(check, table):
+    try:
+        check(table)
+    except UnsupportedError as error:
+        return str(error)
+    return None
+
+
+# (options, refused on read, refused on write)
+WITH_KEY = [
+    ({}, False, False),
+    ({"type": "format-table"}, True, True),
+    ({"type": "materialized-table"}, True, True),
+    ({"merge-engine": "partial-update"}, True, True),
+    ({"merge-engine": "aggregation"}, True, True),
+    ({"merge-engine": "first-row"}, True, True),
+    ({"merge-engine": "FIRST_ROW"}, True, True),
+    ({"merge-engine": "deduplicate"}, False, False),
+    ({"deletion-vectors.enabled": "true"}, True, True),
+    ({"deletion-vectors.enabled": "false"}, False, False),
+    ({"changelog-producer": "none"}, False, False),
+    ({"changelog-producer": "input"}, False, True),
+    ({"changelog-producer": "full-compaction"}, False, True),
+    ({"changelog-producer": "lookup"}, True, True),
+    ({"force-lookup": "true"}, True, True),
+    ({"sequence.snapshot-ordering": "true"}, True, True),
+    ({"write.sequence-number-init-mode": "snapshot"}, False, True),
+    ({"write.sequence-number-init-mode": "scan"}, False, False),
+    ({"pk-clustering-override": "true"}, True, True),
+    ({"primary-key.nullable": "true"}, True, True),
+    ({"record-level.expire-time": "1 d", "record-level.time-field": "x"}, False, True),
+    ({"bucket": "-1"}, False, True),
+    ({"bucket": "-2"}, False, True),
+    ({"bucket": "-2", "postpone.merge-on-read": "true"}, True, True),
+    ({"postpone.merge-on-read": "true"}, False, False),
+    ({"sequence.field": "v", "sequence.field.sort-order": "descending"}, False, False),
+    ({"rowkind.field": "v", "ignore-delete": "true", "ignore-update-before": "true"}, False, False),
+    ({"bucket-function.type": "hive"}, False, False),
+    ({"file.format.per.level": "0:avro,5:orc"}, False, False),
+    ({"data-file.thin-mode": "true"}, False, False),
+    ({"num-sorted-run.compaction-trigger": "3", "write-only": "true"}, False, False),
+    ({"local-merge-buffer-size": "1 mb"}, False, False),
+    ({"pk-vector.index.columns": "v"}, False, True),
+]
+ON_ANY = [
+    ({"row-tracking.enabled": "true"}, False, True),
+    ({"data-evolution.enabled": "true"}, True, True),
+    ({"blob-field": "v"}, True, True),
+    ({"vector-field": "v"}, True, True),
+    ({"chain-table.enabled": "true"}, True, True),
+    ({"scan.fallback-branch": "b"}, True, False),
+    ({"scan.primary-branch": "b"}, True, False),
+    ({"query-auth.enabled": "true"}, True, False),
+    ({"fields.v.default-value": "x"}, False, True),
+    ({"fields.v.stats-mode": "none"}, False, False),
+    ({"file-index.bloom-filter.columns": "v"}, False, True),
+    ({"file-index.read.enabled": "true"}, False, False),
+    ({"global-index.enabled": "true"}, False, True),
+    ({"file.format": "csv"}, False, True),
+    ({"file.format": "ORC"}, False, False),
+    ({"file.format": "avro"}, False, False),
+    ({"manifest.format": "orc"}, True, True),
+    ({"manifest.format": "avro"}, False, False),
+    ({"data-file.external-paths": "s3://b/x"}, False, True),
+    ({"data-file.path-directory": "data"}, False, False),
+    ({"metadata.iceberg.storage": "table-location"}, False, True),
+    ({"metadata.iceberg.storage": "disabled"}, False, False),
+    ({"partition.timestamp-format.strict": "true"}, False, True),
+    ({"commit.callbacks": "a.B"}, False, True),
+    ({"incremental-between": "1,2"}, True, False),
+    ({"scan.mode": "compacted-full"}, True, False),
+    ({"scan.mode": "latest_full"}, False, False),
+    ({"scan.snapshot-id": "1"}, False, False),
+    ({"scan.file-creation-time-millis": "1"}, True, False),
+    # upkeep and speed: accepted whether they take effect or not
+    ({"snapshot.num-retained.min": "1", "tag.automatic-creation": "process-time"}, False, False),
+    ({"compaction.min.file-num": "2", "clustering.columns": "v", "async-file-write": "false"}, False, False),
+    ({"partition.expiration-time": "1 d", "consumer.expiration-time": "1 d"}, False, False),
+    ({"of.tomorrow": "x"}, False, False),
+]
+CASES = [(("k",), *case) for case in WITH_KEY + ON_ANY] + [((), *case) for case in ON_ANY]
+
+
+@pytest.mark.parametrize(("keys", "options", "read", "write"), CASES)
+def test_what_is_refused_is_named(keys, options, read, write):
+    table = schema(options, keys=keys)
+    for check, expected in ((check_readable, read), (check_writable, write)):
+        message = refused(check, table)
+        assert (message is not None) == expected, message
+        if message is not None:
+            assert any(key in message for key in options), message
+    assert bool(limits_of(table)) == (read or write)
+
+
+def test_merge_engines_mean_nothing_without_a_key():
+    table = schema({"merge-engine": "aggregation"}, keys=())
+    check_readable(table)
+    check_writable(table)
+
+
+def test_a_key_without_its_partition_column_is_only_read():
+    table = schema({"bucket": "-1"}, partitions=["p"])
+    check_readable(table)
+    assert refused(check_writable, table)
+    assert "partition" in (refused(check_writable, schema(partitions=["p"])) or "")
+
+
+@pytest.mark.parametrize(
+    ("type_text", "path"),
+    [
+        ("VARIANT", "x"),
+        ("BLOB", "x"),
+        ("VECTOR<FLOAT, 3>", "x"),
+        ("ARRAY<VARIANT>", "x.element"),
+        ("MAP<STRING, ROW<a INT, g VARIANT>>", "x.value.g"),
+    ],
+)
+def test_columns_of_special_types_are_refused_wherever_they_hide(type_text, path):
+    table = schema(extra=type_text)
+    for check in (check_readable, check_writable):
+        with pytest.raises(UnsupportedError, match=f"column {path} of type"):
+            check(table)
+
+
+def test_ordinary_nested_columns_are_fine():
+    table = schema(extra="MAP<STRING, ROW<a INT, g ARRAY<MULTISET<INT>>>>")
+    check_readable(table)
+    check_writable(table)
