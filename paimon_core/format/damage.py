@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -24,6 +27,17 @@ def reading(path: str) -> Iterator[None]:
         if isinstance(cause, CorruptedError):
             raise
         raise _damaged(path, cause) from cause
+
+
+def decoded(batches: Iterator[T], path: str) -> Iterator[T]:
+    """The items of a decoder's iterator, its errors turned as in `reading`."""
+    while True:
+        with reading(path):
+            try:
+                item = next(batches)
+            except StopIteration:
+                return
+        yield item
 
 
 def _damaged(path: str, cause: Exception) -> CorruptedError:

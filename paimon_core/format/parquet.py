@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format.conform import conform_batch
-from paimon_core.format.damage import reading
+from paimon_core.format.damage import decoded, reading
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
@@ -52,19 +52,13 @@ class ParquetFormat:
             for start in range(0, rows, batch_size):
                 yield conform_batch(_no_columns(min(batch_size, rows - start)), fields, path)
             return
-        open_file = _Opener(source, metadata, groups)
+        opener = _Opener(source, metadata, groups)
         special = _int96_columns(metadata, columns)
-        with reading(path):
-            batches = open_file.batches(columns, groups, batch_size, threads, "ns")
-            checks = open_file.batches(special, groups, batch_size, threads, "us") if special else None
-        while True:
-            with reading(path):
-                batch = next(batches, None)
-                check = next(checks) if checks is not None and batch is not None else None
-            if batch is None:
-                return
-            if check is not None:
-                batch = _exact_int96(batch, check, fields, path)
+        batches = decoded(opener.batches(columns, groups, batch_size, threads, "ns"), path)
+        if special:
+            checks = decoded(opener.batches(special, groups, batch_size, threads, "us"), path)
+            batches = (_exact_int96(b, check, fields, path) for b, check in zip(batches, checks, strict=True))
+        for batch in batches:
             if batch.num_rows:
                 yield conform_batch(batch, fields, path)
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.format.codec import parquet_codec
 from paimon_core.format.file_format import check_columns
+from paimon_core.format.size import EncodedSize
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
@@ -25,8 +26,6 @@ from paimon_core.types.datatype import (
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
 _ROW_GROUP_ROWS = 1 << 20
-_SAMPLE_ROWS = 1 << 15
-_SAMPLE_BYTES = 1 << 18
 _NESTED_ID, _ID_STRIDE = 536870911, 1024  # ids of elements, keys and values, which have none of their own
 
 
@@ -37,7 +36,7 @@ class ParquetFileWriter:
         self._sink, self._schema = sink, arrow_schema(fields)
         codec = parquet_codec(options.get("parquet.compression", compression))
         self._int96 = any(_has_nanos(f.type) for f in fields)
-        self._stored = pa.schema([_stored_field(f, f.id, 0, self._int96) for f in fields])
+        self._stored = pa.schema([_stored_field(f, self._int96) for f in fields])
         self._how: dict[str, Any] = {
             "compression": codec,
             "compression_level": options.value(FILE_COMPRESSION_ZSTD_LEVEL) if codec == "zstd" else None,
@@ -50,9 +49,7 @@ class ParquetFileWriter:
         self._writer = pq.ParquetWriter(sink, self._stored, **self._how)
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
-        self._held_bytes = self._held_rows = 0
-        self._raw = 0  # Arrow bytes already encoded
-        self._ratio: float | None = None  # encoded bytes per Arrow byte
+        self._size = EncodedSize(self._encode)
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`."""
@@ -60,14 +57,13 @@ class ParquetFileWriter:
         if not rows.num_rows:
             return
         self._held.append(rows)
-        self._held_bytes += rows.nbytes
-        self._held_rows += rows.num_rows
+        self._size.add(rows)
         if self._is_full():
             self._flush()
 
     def tell(self) -> int:
-        """See `FormatWriter.tell`; held rows are reckoned by how well the rows so far, or a sample, compressed."""
-        return int(self._sink.tell()) + int(self._held_bytes * self._measured_ratio())
+        """See `FormatWriter.tell`."""
+        return self._size.total()
 
     def close(self) -> None:
         """See `FormatWriter.close`."""
@@ -75,18 +71,15 @@ class ParquetFileWriter:
         self._writer.close()
 
     def _is_full(self) -> bool:
-        if self._held_bytes >= _ROW_GROUP_BYTES or self._held_rows >= _ROW_GROUP_ROWS:
+        if self._size.held_bytes >= _ROW_GROUP_BYTES or self._size.held_rows >= _ROW_GROUP_ROWS:
             return True
-        return self._block is not None and self._held_bytes * self._measured_ratio() >= self._block
+        return self._block is not None and self._size.held() >= self._block
 
     def _flush(self) -> None:
-        if not self._held:
-            return
-        before = self._sink.tell()
-        self._writer.write_table(self._as_stored(pa.concat_tables(self._held)), row_group_size=_ROW_GROUP_ROWS)
-        self._raw += self._held_bytes
-        self._ratio = (self._sink.tell() - before) / max(1, self._held_bytes)
-        self._held, self._held_bytes, self._held_rows = [], 0, 0
+        if self._held:
+            rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
+            self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+            self._size.stored(int(self._sink.tell()))
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
         if not self._int96:
@@ -94,15 +87,11 @@ class ParquetFileWriter:
         columns = [c.cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
-    def _measured_ratio(self) -> float:
-        if self._ratio is None:
-            if self._held_bytes < _SAMPLE_BYTES:
-                return 1.0
-            sample, trial = self._held[0].slice(0, _SAMPLE_ROWS), pa.BufferOutputStream()
-            with pq.ParquetWriter(trial, self._stored, **self._how) as writer:
-                writer.write_table(self._as_stored(sample))
-            self._ratio = trial.tell() / max(1, sample.nbytes)
-        return self._ratio
+    def _encode(self, sample: pa.Table) -> int:
+        trial = pa.BufferOutputStream()
+        with pq.ParquetWriter(trial, self._stored, **self._how) as writer:
+            writer.write_table(self._as_stored(sample))
+        return int(trial.tell())
 
 
 def _has_nanos(t: DataType) -> bool:
@@ -117,17 +106,17 @@ def _has_nanos(t: DataType) -> bool:
             return _has_nanos(element)
 
 
-def _stored_field(field: DataField, column: int, depth: int, int96: bool) -> pa.Field:
-    """A column as it is handed to pyarrow, with ids; ``column`` owns the collections ``depth`` levels up."""
-    return _with_id(field.name, field.type, field.id, _stored_type(field.type, column, depth, int96))
+def _stored_field(field: DataField, int96: bool) -> pa.Field:
+    """A column, or field of a row, as it is handed to pyarrow, with its id."""
+    return _with_id(field.name, _stored_type(field.type, field.id, 0, int96), field.type.nullable, field.id)
 
 
-def _with_id(name: str, t: DataType, field_id: int, stored: pa.DataType) -> pa.Field:
-    return pa.field(name, stored, t.nullable, {"PARQUET:field_id": str(field_id)})
+def _with_id(name: str, stored: pa.DataType, nullable: bool, field_id: int) -> pa.Field:
+    return pa.field(name, stored, nullable, {"PARQUET:field_id": str(field_id)})
 
 
 def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataType:
-    """The Arrow type that makes pyarrow write the right Parquet type.
+    """The Arrow type that makes pyarrow write the right Parquet type, ``depth`` collections below column ``column``.
 
     One flag turns every timestamp of a file into INT96, which nanoseconds need and some readers refuse for the rest:
     in such a file the others go out as the bare integers they are.
@@ -135,22 +124,20 @@ def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataTy
     deeper = depth + 1
     above, below = _NESTED_ID + column * _ID_STRIDE + deeper, _NESTED_ID - column * _ID_STRIDE - deeper
 
-    def inner(name: str, part: DataType, field_id: int, nullable: bool) -> pa.Field:
-        stored = _stored_type(part, column, deeper, int96)
-        return pa.field(name, stored, nullable, {"PARQUET:field_id": str(field_id)})
+    def inner(part: DataType) -> pa.DataType:
+        return _stored_type(part, column, deeper, int96)
 
     match t:
-        case ArrayType(element):
-            return pa.list_(inner("element", element, above, element.nullable))
-        case VectorType(element):
-            return pa.list_(inner("element", element, above, element.nullable))
+        case ArrayType(element) | VectorType(element):
+            return pa.list_(_with_id("element", inner(element), element.nullable, above))
         case MapType(key, value):
-            return pa.map_(inner("key", key, below, False), inner("value", value, above, value.nullable))
+            entry = _with_id("value", inner(value), value.nullable, above)
+            return pa.map_(_with_id("key", inner(key), False, below), entry)
         case MultisetType(element):
-            count = pa.field("value", pa.int32(), False, {"PARQUET:field_id": str(above)})
-            return pa.map_(inner("key", element, below, False), count)
+            count = _with_id("value", pa.int32(), False, above)
+            return pa.map_(_with_id("key", inner(element), False, below), count)
         case RowType(fields):
-            return pa.struct([_stored_field(f, f.id, 0, int96) for f in fields])
+            return pa.struct([_stored_field(f, int96) for f in fields])
         case _:
             arrow = to_arrow(t)
             return pa.int64() if int96 and pa.types.is_timestamp(arrow) and arrow.unit != "ns" else arrow

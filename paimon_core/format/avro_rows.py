@@ -1,0 +1,121 @@
+"""Avro data files (format.md 7.6): the one row format, hence the slow one.
+
+Records are decoded without their logical types, as plain integers and bytes, block by block into columns; from there
+everything is vectorised.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError
+from paimon_core.format.avro_types import avro_schema, from_stored, plain_schema, stored_type, to_stored
+from paimon_core.format.codec import avro_codec
+from paimon_core.format.conform import conform_batch
+from paimon_core.format.container import BlockDecoder, Container, ContainerWriter, Schema
+from paimon_core.format.damage import reading
+from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
+from paimon_core.options.option import Options
+from paimon_core.predicate.expr import Predicate
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
+
+_BLOCK_BYTES = 1 << 16  # of Arrow memory
+_MAX_BLOCK_ROWS = 1 << 14
+
+
+class AvroFormat:
+    """Avro."""
+
+    name = "avro"
+
+    def read(
+        self,
+        source: Any,
+        fields: Sequence[DataField],
+        batch_size: int,
+        *,
+        predicate: Predicate | None = None,
+        threads: bool = True,
+        path: str = "",
+    ) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`; neither ``predicate`` nor ``threads`` changes anything."""
+        source.seek(0)
+        container = Container(source, path)
+        record = _record(container, path)
+        wanted = {f.name for f in fields}
+        kept = [f for f in record["fields"] if f["name"] in wanted]
+        with reading(path):
+            types = {f["name"]: stored_type(f["type"]) for f in kept}
+            plain = plain_schema(record)
+            reader = {**plain, "fields": [f for f in plain["fields"] if f["name"] in wanted]}
+            decoder = BlockDecoder(plain, None if len(kept) == len(record["fields"]) else reader)
+        for records in _sized(container.records(decoder), batch_size):
+            columns = []
+            with reading(path):
+                for field in kept:
+                    name = field["name"]
+                    raw = pa.array([r[name] for r in records], types[name])
+                    columns.append(from_stored(raw, field["type"]))
+            batch = pa.RecordBatch.from_arrays(columns or [pa.nulls(len(records))], names=[*types] or [""])
+            yield conform_batch(batch, fields, path)
+
+    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+        """See `FileFormat.open_writer`. Options: ``avro.codec``, ``file.compression.zstd-level``."""
+        return AvroFileWriter(sink, fields, options, compression)
+
+    def row_count(self, source: Any, path: str = "") -> int:
+        """See `FileFormat.row_count`: the blocks say how many records they hold."""
+        source.seek(0)
+        return sum(count for count, _ in Container(source, path).blocks())
+
+
+class AvroFileWriter:
+    """An Avro file being written; blocks leave at once, so `tell` is exact."""
+
+    def __init__(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> None:
+        self._fields, self._schema = fields, arrow_schema(fields)
+        codec = avro_codec(options.get("avro.codec", compression))
+        level = options.value(FILE_COMPRESSION_ZSTD_LEVEL)
+        schema = avro_schema(fields)
+        self._container = ContainerWriter(sink, schema, codec, level)
+
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """See `FormatWriter.write`."""
+        rows = check_columns(batch, self._schema)
+        row_bytes = max(1, rows.nbytes // max(1, rows.num_rows))
+        size = min(_MAX_BLOCK_ROWS, max(1, _BLOCK_BYTES // row_bytes))
+        for piece in rows.to_batches(max_chunksize=size):
+            stored = [to_stored(column, f.type) for column, f in zip(piece.columns, self._fields, strict=True)]
+            self._container.write(pa.RecordBatch.from_arrays(stored, names=self._schema.names).to_pylist(maps_as_pydicts="strict"))
+
+    def tell(self) -> int:
+        """See `FormatWriter.tell`."""
+        return self._container.written
+
+    def close(self) -> None:
+        """See `FormatWriter.close`: nothing is held, and Avro has no footer."""
+
+
+def _record(container: Container, path: str) -> dict[str, Any]:
+    """The record type of the rows, alone or in a union with null."""
+    schema: Schema = container.header.schema
+    branches = schema if isinstance(schema, list) else [schema]
+    records = [b for b in branches if isinstance(b, dict) and b.get("type") == "record"]
+    if len(records) != 1:
+        raise CorruptedError(f"{path or 'the file'} is not a file of rows: its Avro schema is {schema}")
+    return records[0]
+
+
+def _sized(blocks: Iterator[list[Any]], size: int) -> Iterator[list[Any]]:
+    """The records of the blocks in lists of at most ``size``, and of at least half of it except the last."""
+    held: list[Any] = []
+    for block in blocks:
+        held += block
+        while len(held) >= size:
+            yield held[:size]
+            held = held[size:]
+    if held:
+        yield held

@@ -1,0 +1,55 @@
+"""Decimals as the shortest big-endian two's complement bytes of their unscaled value, as Avro keeps them."""
+
+import numpy as np
+import pyarrow as pa
+
+_WIDTH = 16  # bytes of a decimal128, little-endian
+_PLACES = np.arange(_WIDTH)
+
+
+def to_bytes(decimals: pa.Array) -> pa.Array:
+    """decimal128 to binary; null stays null."""
+    rows = len(decimals)
+    valid = decimals.is_valid().to_numpy(zero_copy_only=False)
+    little = np.frombuffer(decimals.buffers()[1], np.uint8)[decimals.offset * _WIDTH : (decimals.offset + rows) * _WIDTH]
+    big = little.reshape(rows, _WIDTH)[:, ::-1]
+    sign = np.where(big[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
+    differs = big != sign
+    first = np.where(differs.any(axis=1), differs.argmax(axis=1), _WIDTH - 1)  # the first byte that says something
+    at_first = np.take_along_axis(big, first[:, None], axis=1)
+    lengths = _WIDTH - first + ((at_first ^ sign) >= 0x80).ravel()  # its sign bit must agree, or one more byte
+    lengths = np.where(valid, lengths, 0)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    flat = np.ascontiguousarray(big[_PLACES >= _WIDTH - lengths[:, None]])
+    return _with_buffers(pa.binary(), decimals, [pa.py_buffer(offsets), pa.py_buffer(flat)])
+
+
+def from_bytes(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """binary to decimal128; ValueError for a value of more than 16 bytes or too many digits.
+
+    No bytes at all are zero: they stand below a row that is null as a whole.
+    """
+    rows = len(values)
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + rows + 1]
+    data = values.buffers()[2]
+    flat = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]] if data is not None else np.empty(0, np.uint8)
+    lengths = np.diff(offsets)
+    if (lengths > _WIDTH).any():
+        raise ValueError("a decimal is stored in more than 16 bytes")
+    starts = (offsets[:-1] - offsets[0])[lengths > 0]
+    negative = np.zeros(rows, bool)
+    negative[lengths > 0] = flat[starts] >= 0x80
+    big = np.zeros((rows, _WIDTH), np.uint8)
+    big[negative] = 0xFF
+    big[_PLACES >= _WIDTH - lengths[:, None]] = flat
+    little = np.ascontiguousarray(big[:, ::-1])
+    wide = _with_buffers(pa.decimal128(38, target.scale), values, [pa.py_buffer(little)])
+    return wide.cast(target)
+
+
+def _with_buffers(kind: pa.DataType, like: pa.Array, data: list[pa.Buffer]) -> pa.Array:
+    """An array over these buffers with the nulls of another one."""
+    validity = None
+    if like.null_count:
+        validity = pa.py_buffer(np.packbits(like.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
+    return pa.Array.from_buffers(kind, len(like), [validity, *data], like.null_count)

@@ -1,0 +1,129 @@
+"""ORC data files (format.md 7.5), decoded and encoded by pyarrow.
+
+Instants (LTZ) are stored as instants. An engine that follows ``orc.timestamp-ltz.legacy.type`` passes them through its
+own time zone: it reads and writes these files rightly in UTC only. ORC has no nanosecond limit but Arrow's reader has
+one: columns with years outside 1677 to 2262 are read a second time, row by row, from the point where they occur.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.orc as paorc
+
+from paimon_core.errors import CorruptedError
+from paimon_core.format.conform import conform_batch
+from paimon_core.format.damage import decoded, reading
+from paimon_core.format.file_format import FormatWriter
+from paimon_core.format.orc_instants import read_micros, resume, wide_timestamps
+from paimon_core.format.orc_writer import OrcFileWriter
+from paimon_core.options.option import Options
+from paimon_core.predicate.expr import Predicate
+from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, MultisetType, RowType
+
+
+class OrcFormat:
+    """ORC."""
+
+    name = "orc"
+
+    def read(
+        self,
+        source: Any,
+        fields: Sequence[DataField],
+        batch_size: int,
+        *,
+        predicate: Predicate | None = None,
+        threads: bool = True,
+        path: str = "",
+    ) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`; ``predicate`` skips nothing."""
+        with reading(path):
+            stored = paorc.ORCFile(source).schema
+        present = [f for f in fields if f.name in stored.names]
+        done = 0
+        try:
+            for batch in _batches(source, _names(present, stored), batch_size, threads, path):
+                yield _finish(batch, fields, path)
+                done += batch.num_rows
+            return
+        except CorruptedError as error:
+            if "out of range for nanosecond" not in str(error):
+                raise
+        wide = wide_timestamps(present, path)
+        with reading(path):
+            micros = read_micros(source, wide, done)
+        others = _batches(source, _names([f for f in present if f not in wide], stored), batch_size, threads, path)
+        for batch in resume(others, wide, micros, done):
+            yield _finish(batch, fields, path)
+
+    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+        """See `FileFormat.open_writer`. Options: ``file.block-size`` (stripe), ``orc.compress``."""
+        return OrcFileWriter(sink, fields, options, compression)
+
+    def row_count(self, source: Any, path: str = "") -> int:
+        """See `FileFormat.row_count`."""
+        with reading(path):
+            return int(paorc.ORCFile(source).nrows)
+
+
+def _names(fields: Sequence[DataField], stored: pa.Schema) -> list[str]:
+    """Columns to decode: where none is wanted some column has to count the rows."""
+    flat = [f.name for f in stored if not pa.types.is_nested(f.type) and not pa.types.is_timestamp(f.type)]
+    return [f.name for f in fields] or (flat or stored.names)[:1]
+
+
+def _batches(
+    source: Any, columns: Sequence[str], batch_size: int, threads: bool, path: str
+) -> Iterator[pa.RecordBatch]:
+    source.seek(0)
+    with reading(path):
+        fragment = pads.OrcFileFormat().make_fragment(source)
+        batches = fragment.to_batches(
+            columns=list(columns), batch_size=batch_size, use_threads=threads, batch_readahead=2
+        )
+    return (batch for batch in decoded(batches, path) if batch.num_rows)
+
+
+def _finish(batch: pa.RecordBatch, fields: Sequence[DataField], path: str) -> pa.RecordBatch:
+    result = conform_batch(batch, fields, path)
+    if not any(_has_char(f.type) for f in fields):
+        return result
+    columns = [_unpad(column, f.type) for column, f in zip(result.columns, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=result.schema)
+
+
+def _has_char(t: DataType) -> bool:
+    match t:
+        case AtomicType(root=root):
+            return root == "CHAR"
+        case RowType(fields):
+            return any(_has_char(f.type) for f in fields)
+        case MapType(key, value):
+            return _has_char(key) or _has_char(value)
+        case _:
+            return _has_char(t.element)
+
+
+def _unpad(array: pa.Array, t: DataType) -> pa.Array:
+    """CHAR(n) is padded with blanks in ORC, which are no part of the value."""
+    if not _has_char(t):
+        return array
+    if isinstance(t, AtomicType):
+        return pc.ascii_rtrim(array, characters=" ")
+    if isinstance(t, RowType):
+        children = [_unpad(array.field(i), f.type) for i, f in enumerate(t.fields)]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(array.type), mask=mask)
+    if isinstance(t, MapType | MultisetType):
+        key, value = (t.key, t.value) if isinstance(t, MapType) else (t.element, None)
+        values = array.items if value is None else _unpad(array.items, value)
+        fields = [array.type.key_field, array.type.item_field]
+        inner = pa.StructArray.from_arrays([_unpad(array.keys, key), values], fields=fields)
+    else:
+        inner = _unpad(array.values, t.element)
+    return pa.Array.from_buffers(
+        array.type, len(array), array.buffers()[:2], array.null_count, array.offset, children=[inner]
+    )

@@ -1,0 +1,64 @@
+"""ORC timestamps beyond the years 1677 to 2262, where Arrow's ORC reader, which only knows nanoseconds, gives up."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyorc
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import AtomicType, DataField
+
+_CHUNK_ROWS = 1 << 16
+
+
+def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
+    """The columns among which the offending value must be; UnsupportedError when it cannot be represented anyway."""
+    found = [f for f in fields if isinstance(f.type, AtomicType) and f.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")]
+    if not found or any(to_arrow(f.type).unit == "ns" for f in found):
+        raise UnsupportedError(
+            f"{path or 'the file'} holds a timestamp outside the years 1677 to 2262 in a column of nanoseconds or inside a "
+            "nested column; change the column's precision to 6, or leave it out"
+        )
+    return found
+
+
+def read_micros(source: Any, columns: Sequence[DataField], start: int) -> list[pa.ChunkedArray]:
+    """Timestamps of these columns from row ``start`` on, in microseconds: exact, row by row, one integer per value."""
+    source.seek(0)
+    kinds = pyorc.TypeKind
+    reader = pyorc.Reader(
+        source,
+        column_names=[f.name for f in columns],
+        struct_repr=pyorc.StructRepr.DICT,
+        converters={kinds.TIMESTAMP: _Micros, kinds.TIMESTAMP_INSTANT: _Micros},
+    )
+    if start:
+        reader.seek(start)
+    chunks: list[list[pa.Array]] = [[] for _ in columns]
+    while rows := reader.read(_CHUNK_ROWS):
+        for field, into in zip(columns, chunks, strict=True):
+            into.append(pa.array([row[field.name] for row in rows], pa.int64()).view(pa.timestamp("us")))
+    return [pa.chunked_array(parts, pa.timestamp("us")) for parts in chunks]
+
+
+def resume(
+    others: Iterator[pa.RecordBatch], columns: Sequence[DataField], micros: Sequence[pa.ChunkedArray], start: int
+) -> Iterator[pa.RecordBatch]:
+    """The batches of the other columns from row ``start`` on, with the timestamps added."""
+    at = -start
+    for batch in others:
+        begin, at = at, at + batch.num_rows
+        if at <= 0:
+            continue
+        piece = batch.slice(max(0, -begin))
+        added = [c.slice(max(0, begin), piece.num_rows).combine_chunks() for c in micros]
+        names = [*piece.schema.names, *(f.name for f in columns)]
+        yield pa.RecordBatch.from_arrays([*piece.columns, *added], names=names)
+
+
+class _Micros(pyorc.converters.TimestampConverter):  # type: ignore[misc, unused-ignore]
+    @staticmethod
+    def from_orc(seconds: int, nanoseconds: int, timezone: Any) -> int:
+        return seconds * 1_000_000 + nanoseconds // 1000

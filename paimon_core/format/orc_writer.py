@@ -1,0 +1,87 @@
+"""Writing ORC as every engine of the format reads it (format.md 7.5)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as paorc
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.format.codec import orc_codec
+from paimon_core.format.file_format import check_columns
+from paimon_core.format.size import EncodedSize
+from paimon_core.options.file import FILE_BLOCK_SIZE
+from paimon_core.options.option import Options
+from paimon_core.types.arrow import arrow_schema, to_arrow
+from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
+
+_STRIPE_BYTES = 64 << 20
+
+
+class OrcFileWriter:
+    """An ORC file being written; the encoder holds up to a stripe."""
+
+    def __init__(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> None:
+        self._sink, self._schema = sink, arrow_schema(fields)
+        self._stored = pa.schema([pa.field(f.name, _stored_type(f.name, f.type), f.type.nullable) for f in fields])
+        self._how: dict[str, Any] = {
+            "compression": orc_codec(options.get("orc.compress", compression)),
+            "stripe_size": options.value(FILE_BLOCK_SIZE) or _STRIPE_BYTES,
+            "dictionary_key_size_threshold": 0.8,
+            "batch_size": 1 << 14,
+        }
+        self._writer = paorc.ORCWriter(sink, **self._how)
+        self._size = EncodedSize(self._encode)
+        self._empty = True
+
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """See `FormatWriter.write`."""
+        rows = self._as_stored(check_columns(batch, self._schema))
+        if not rows.num_rows:
+            return
+        self._empty = False
+        self._writer.write(rows)
+        self._size.add(rows)
+        self._size.stored(int(self._sink.tell()))
+
+    def tell(self) -> int:
+        """See `FormatWriter.tell`."""
+        return self._size.total()
+
+    def close(self) -> None:
+        """See `FormatWriter.close`."""
+        if self._empty:
+            self._writer.write(self._stored.empty_table())
+        self._writer.close()
+
+    def _as_stored(self, rows: pa.Table) -> pa.Table:
+        columns = [c.cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
+        return pa.Table.from_arrays(columns, schema=self._stored)
+
+    def _encode(self, sample: pa.Table) -> int:
+        trial = pa.BufferOutputStream()
+        with paorc.ORCWriter(trial, **self._how) as writer:
+            writer.write(sample)
+        return int(trial.tell())
+
+
+def _stored_type(column: str, t: DataType) -> pa.DataType:
+    """The type handed to the encoder: TIME goes as its integer; what ORC cannot hold is refused by name."""
+    if isinstance(t, AtomicType):
+        if t.root in ("VARIANT", "GEOMETRY", "GEOGRAPHY"):
+            raise UnsupportedError(f"column {column!r}: {t.root} cannot be stored in ORC; use Parquet")
+        return pa.int32() if t.root == "TIME" else to_arrow(t)
+    match t:
+        case RowType(fields):
+            inner = [pa.field(f.name, _stored_type(column, f.type), f.type.nullable) for f in fields]
+            return pa.struct(inner)
+        case ArrayType(element):
+            return pa.list_(pa.field("element", _stored_type(column, element), element.nullable))
+        case MapType(key, value):
+            return pa.map_(
+                _stored_type(column, key), pa.field("value", _stored_type(column, value), value.nullable)
+            )
+        case MultisetType(element):
+            return pa.map_(_stored_type(column, element), pa.field("value", pa.int32(), False))
+        case _:
+            raise UnsupportedError(f"column {column!r}: {t} cannot be stored in ORC; use Parquet")
