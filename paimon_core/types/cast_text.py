@@ -1,0 +1,213 @@
+"""Casts from and to text.
+
+Reading a value from text is strict: a text that is not plainly a value of the type is an InvalidInputError quoting it,
+blanks around it included. Some exotic spellings the reference engine takes are refused rather than guessed at.
+"""
+
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import MAX_LENGTH, AtomicType
+from paimon_core.types.decimals import WIDE_PRECISION, decimal_text, fitted
+
+__all__ = [
+    "date_text",
+    "decimal_text",
+    "fit_bytes",
+    "fit_text",
+    "time_text",
+    "timestamp_text",
+    "to_boolean",
+    "to_date",
+    "to_decimal",
+    "to_float",
+    "to_integer",
+    "to_time",
+    "to_timestamp",
+]
+
+ArrowArray: TypeAlias = Any
+
+_TRUE = pa.array(["t", "true", "y", "yes", "1"])
+_FALSE = pa.array(["f", "false", "n", "no", "0"])
+_LAST_DATE_OF_FOUR_DIGITS = 2932896  # 9999-12-31, in days since 1970
+_FIRST_DATE_OF_FOUR_DIGITS = -719162  # 0001-01-01
+_DECIMAL_SCALE = WIDE_PRECISION // 2
+
+
+# ---------------------------------------------------------------------------------------------- fitting lengths
+
+
+def fit_text(array: ArrowArray, target: AtomicType) -> ArrowArray:
+    """Text cut to the target's characters and, for CHAR, padded with blanks to them."""
+    length = target.length or MAX_LENGTH
+    if length == MAX_LENGTH and target.root == "VARCHAR":
+        return array
+    lengths = pc.utf8_length(array)
+    if (pc.max(lengths).as_py() or 0) > length:
+        array = pc.utf8_slice_codeunits(array, 0, length)
+    if target.root == "CHAR" and (pc.min(lengths).as_py() or 0) < length:
+        array = pc.utf8_rpad(array, length, " ")
+    return array
+
+
+def fit_bytes(array: ArrowArray, target: AtomicType) -> ArrowArray:
+    """Bytes cut to the target's length and, for BINARY, filled with zeros to it."""
+    length = target.length or MAX_LENGTH
+    lengths = pc.binary_length(array)
+    if (pc.max(lengths).as_py() or 0) > length:
+        array = pc.binary_slice(array, 0, length)
+    if target.root == "BINARY" and len(array) and (pc.min(lengths).as_py() or 0) < length:
+        missing = pc.subtract(length, pc.binary_length(array))
+        zeros = pc.binary_repeat(pa.scalar(b"\0"), pc.if_else(missing.is_valid(), missing, 0))
+        array = pc.binary_join_element_wise(array, zeros, b"")
+    return array
+
+
+# ---------------------------------------------------------------------------------------------- to text
+
+
+def _check_years(days: ArrowArray, source: AtomicType) -> None:
+    first, last = pc.min(days).as_py(), pc.max(days).as_py()
+    if first is not None and (first < _FIRST_DATE_OF_FOUR_DIGITS or last > _LAST_DATE_OF_FOUR_DIGITS):
+        raise UnsupportedError(f"data stored as {source} cannot be read as text outside of the years 1 to 9999")
+
+
+def date_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
+    """``2024-01-31``."""
+    _check_years(array.view(pa.int32()), source)
+    return array.cast(pa.string())
+
+
+def timestamp_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
+    """``2024-01-31 12:00:00.000000``, with as many digits of a second as the type has."""
+    _check_years(array.cast(pa.date32(), safe=False).view(pa.int32()), source)
+    text = array.cast(pa.string())
+    digits = source.precision or 0
+    return pc.utf8_slice_codeunits(text, 0, 20 + digits if digits else 19)
+
+
+def time_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
+    """``12:00:00``, for TIME(0)."""
+    if source.precision:
+        raise UnsupportedError(f"data stored as {source} cannot be read as text: only TIME(0) can")
+    return pc.utf8_slice_codeunits(array.cast(pa.string()), 0, 8)
+
+
+# ---------------------------------------------------------------------------------------------- from text
+
+
+def _refuse_first(bad: ArrowArray, array: ArrowArray, target: AtomicType) -> None:
+    position = pc.index(bad, True).as_py()
+    if position >= 0:
+        raise InvalidInputError(f"text {array[position].as_py()!r} is not a value of {target}")
+
+
+def _parts(array: ArrowArray, pattern: str, target: AtomicType) -> ArrowArray:
+    """The named groups of a pattern that every text must match."""
+    parts = pc.extract_regex(array, pattern)
+    if parts.null_count > array.null_count:
+        _refuse_first(pc.and_(parts.is_null(), array.is_valid()), array, target)
+    return parts
+
+
+def _parsed(texts: ArrowArray, wanted: Any, array: ArrowArray, target: AtomicType) -> ArrowArray:
+    """Arrow's cast of prepared texts; the first that fails is named as the user wrote it."""
+    try:
+        return texts.cast(wanted)
+    except pa.ArrowInvalid as error:
+        good, bad = 0, len(texts)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            try:
+                texts.slice(good, middle - good).cast(wanted)
+                good = middle
+            except pa.ArrowInvalid:
+                bad = middle
+        raise InvalidInputError(f"text {array[good].as_py()!r} is not a value of {target}") from error
+
+
+def to_boolean(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """t, true, y, yes, 1 and f, false, n, no, 0 in any case."""
+    lowered = pc.utf8_lower(array)
+    true = pc.is_in(lowered, value_set=_TRUE)
+    known = pc.or_(true, pc.is_in(lowered, value_set=_FALSE))
+    _refuse_first(pc.and_(pc.invert(known), array.is_valid()), array, target)
+    return pc.if_else(array.is_valid(), true, pa.scalar(None, pa.bool_()))
+
+
+def to_integer(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """Digits with an optional sign; a fraction is allowed and dropped; too large is an error."""
+    parts = _parts(array, r"^\+?(?P<whole>-?[0-9]+)(?:\.[0-9]*)?$", target)
+    _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
+    whole = pc.if_else(array.is_valid(), pc.struct_field(parts, "whole"), pa.scalar(None, pa.string()))
+    return _parsed(whole, to_arrow(target), array, target)
+
+
+def to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """A decimal number with an optional exponent, NaN, Infinity or -Infinity; blanks around are dropped."""
+    trimmed = pc.utf8_trim(array, " ")
+    parts = _parts(
+        trimmed,
+        r"^\+?(?P<number>-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?Infinity|NaN)$",
+        target,
+    )
+    _refuse_first(pc.fill_null(pc.starts_with(trimmed, "+-"), False), array, target)
+    number = pc.replace_substring(pc.struct_field(parts, "number"), "Infinity", "inf")
+    number = pc.if_else(array.is_valid(), number, pa.scalar(None, pa.string()))
+    return _parsed(number, to_arrow(target), array, target)
+
+
+def to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """A decimal number, rounded half up; what does not fit becomes null."""
+    pattern = rf"^\+?(?P<number>-?[0-9]{{1,{_DECIMAL_SCALE - 1}}}(?:\.[0-9]{{0,{_DECIMAL_SCALE}}})?)$"
+    parts = _parts(array, pattern, target)
+    _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
+    number = pc.if_else(array.is_valid(), pc.struct_field(parts, "number"), pa.scalar(None, pa.string()))
+    wide = _parsed(number, pa.decimal256(WIDE_PRECISION, _DECIMAL_SCALE), array, target)
+    return fitted(wide, target.precision or 0, target.scale or 0)
+
+
+def _padded(parts: ArrowArray, names: tuple[str, ...], separator: str) -> ArrowArray:
+    return pc.binary_join_element_wise(
+        *(pc.utf8_lpad(pc.struct_field(parts, name), 4 if name == "year" else 2, "0") for name in names), separator
+    )
+
+
+def to_date(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """``2024-1-31``, with or without a time behind a blank, which is dropped."""
+    parts = _parts(array, r"^(?P<year>[0-9]{1,4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})(?: .*)?$", target)
+    dates = pc.if_else(array.is_valid(), _padded(parts, ("year", "month", "day"), "-"), pa.scalar(None, pa.string()))
+    return _parsed(dates, pa.date32(), array, target)
+
+
+def to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """``12:00:00`` with up to three digits of a second."""
+    _parts(array, r"^(?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?)$", target)
+    return _parsed(array, pa.time32("ms"), array, target)
+
+
+def to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """``2024-01-31 12:00:00.123``: the time may be missing, digits beyond the precision are dropped."""
+    parts = _parts(
+        array,
+        r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
+        r"(?: (?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{1,9}))?)?$",
+        target,
+    )
+    wanted = to_arrow(target)
+    unit_digits = {"ms": 3, "us": 6, "ns": 9}[wanted.unit]
+    fraction = pc.struct_field(parts, "fraction")
+    kept = pc.utf8_slice_codeunits(fraction, 0, target.precision) if target.precision else pc.utf8_slice_codeunits(
+        fraction, 0, 0
+    )
+    seconds = pc.binary_join_element_wise(
+        _padded(parts, ("hour", "minute", "second"), ":"), pc.utf8_rpad(kept, unit_digits, "0"), "."
+    )
+    texts = pc.binary_join_element_wise(_padded(parts, ("year", "month", "day"), "-"), seconds, " ")
+    texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
+    return _parsed(texts, wanted, array, target)
