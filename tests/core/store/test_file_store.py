@@ -1,0 +1,129 @@
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.options.option import Options
+from paimon_core.row.binary_row import EMPTY_ROW, serialize
+from paimon_core.schema.change import AddColumn, RenameColumn, apply
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
+from paimon_core.store.create import create_table
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
+
+FIELDS = [
+    DataField(0, "k", parse_type("INT")),
+    DataField(1, "dt", parse_type("DATE")),
+    DataField(2, "v", parse_type("STRING")),
+]
+
+
+@pytest.fixture
+def root(tmp_path):
+    path = str(tmp_path / "t")
+    wanted = Schema(FIELDS, ["dt", "k"], ["dt"], {"bucket": "2", "sequence.field": "v"})
+    create_table(FileIO.of(path), path, wanted, lambda: 5)
+    return path
+
+
+def alter(root, *changes):
+    schemas = Schemas(FileIO.of(root), root)
+    current = schemas.latest()
+    assert current is not None
+    assert schemas.commit(apply(current, changes, has_snapshots=True))
+
+
+def test_opening(root):
+    store = FileStore.open(root)
+    assert store.schema.primary_keys == ("dt", "k")
+    assert (store.branch, store.branch_root, store.schema.time_millis) == ("main", root, 5)
+    assert store.snapshots.latest() is None
+    assert store.bucket_function == "default"
+
+
+def test_it_travels(root):
+    store = FileStore.open(root, options={"file.format": "orc"})
+    store.schemas.get(0)
+    again = pickle.loads(pickle.dumps(store))
+    assert again == store
+    assert again.options["file.format"] == "orc"
+    assert again.schemas.get(0).options.get("file.format") is None
+    assert again.new_name() != store.new_name()
+    assert abs(again.now() - store.now()) < 60_000
+
+
+def test_nothing_there(tmp_path, root):
+    with pytest.raises(NotFoundError, match=r"no table at .*nowhere"):
+        FileStore.open(str(tmp_path / "nowhere"))
+    with pytest.raises(NotFoundError, match="no branch 'b'"):
+        FileStore.open(root, branch="b")
+
+
+def test_dynamic_options_are_checked_and_laid_over(root):
+    store = FileStore.open(
+        root, options={"file.format": "orc", "sequence.field": None, "primary-key": "dt,k", "path": root}
+    )
+    assert dict(store.options) == {"bucket": "2", "file.format": "orc"}
+    with pytest.raises(InvalidInputError, match="merge-engine"):
+        FileStore.open(root, options={"merge-engine": "aggregation"})
+    with pytest.raises(InvalidInputError, match=r"file\.format"):
+        store.with_options({"file.formatt": "orc"})
+    assert store.with_options({}) is store
+
+
+def test_where_files_lie(root):
+    store = FileStore.open(root)
+    partition = serialize([19723], store.schema.partition_arrow)
+    assert store.partition_values(partition) == (19723,)
+    assert store.bucket_path(partition, 1) == f"{root}/dt=19723/bucket-1"
+    assert store.bucket_path(partition, -2) == f"{root}/dt=19723/bucket-postpone"
+    iso = store.with_options({"partition.legacy-name": "false"})
+    assert iso.partition_path(partition) == "dt=2024-01-01"
+    assert iso.partition_path(serialize([None], store.schema.partition_arrow)) == "dt=__DEFAULT_PARTITION__"
+
+
+def test_an_unpartitioned_table_has_no_level_for_it(tmp_path):
+    path = str(tmp_path / "u")
+    create_table(FileIO.of(path), path, Schema(FIELDS))
+    store = FileStore.open(path)
+    assert store.partition_values(EMPTY_ROW) == ()
+    assert store.bucket_path(EMPTY_ROW, 0) == f"{path}/bucket-0"
+
+
+def test_a_branch_has_its_own_schemas_and_shares_the_data(root):
+    io = FileIO.of(root)
+    schema = replace(FileStore.open(root).schema, comment="branched")
+    Schemas(io, f"{root}/branch/branch-b").commit(schema)
+    for store in (FileStore.open(root, branch="b"), FileStore.open(root, options={"branch": "b"})):
+        assert (store.branch, store.branch_root) == ("b", f"{root}/branch/branch-b")
+        assert store.schema.comment == "branched"
+        partition = serialize([0], store.schema.partition_arrow)
+        assert store.bucket_path(partition, 0) == f"{root}/dt=0/bucket-0"
+        assert "branch" not in store.options
+
+
+def test_the_table_as_of_an_older_schema(root):
+    alter(root, RenameColumn("v", "vv"), AddColumn("n", "INT"))
+    store = FileStore.open(root, options={"read.batch-size": "7"})
+    then = store.at_schema(0)
+    assert then.schema.names == ("k", "dt", "v")
+    assert dict(then.options) == {"bucket": "2", "sequence.field": "v", "read.batch-size": "7"}
+    assert store.at_schema(1) is store
+    with pytest.raises(NotFoundError, match="schema-9"):
+        store.at_schema(9)
+
+
+def test_now_and_names_can_be_fixed(root):
+    store = replace(FileStore.open(root), now=lambda: 1, new_name=lambda: "n")
+    assert (store.now(), store.new_name()) == (1, "n")
+    assert store.with_options({"file.format": "orc"}).new_name() == "n"
+
+
+def test_equal_stores_are_equal(root):
+    assert FileStore.open(root) == FileStore.open(root)
+    alter(root, AddColumn("n", "INT"))
+    assert FileStore.open(root).options == Options({"bucket": "2", "sequence.field": "v"})
