@@ -67,10 +67,10 @@ def store_array(array: ArrowArray, target: DataType, column: str) -> ArrowArray:
     """User data as the canonical Arrow array of ``target``, every value unchanged.
 
     An array (or chunked array) already of the right type comes back as it is, without a copy. Refused with an
-    InvalidInputError naming ``column``, the first bad row of this array (from 0) and its value: numbers, times and texts
-    the type cannot hold, types that only an explicit cast could turn into the other, timestamps with a zone for TIMESTAMP
-    and without one for TIMESTAMP_LTZ, nested fields the type lacks, nulls inside of nested types that forbid them. Nulls
-    at the top level pass: whether the column takes them is the caller's question.
+    InvalidInputError naming ``column``, the first bad row of this array (from 0) and its value: numbers, times and
+    texts the type cannot hold, types that only an explicit cast could turn into the other, timestamps with a zone for
+    TIMESTAMP and without one for TIMESTAMP_LTZ, nested fields the type lacks, nulls inside of nested types that forbid
+    them. Nulls at the top level pass: whether the column takes them is the caller's question.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
