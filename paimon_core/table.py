@@ -216,7 +216,7 @@ class Table:
             changed = apply(current, changes, has_snapshots=store.snapshots.latest_id() is not None)
             changed = replace(changed, id=current.id + 1, time_millis=store.now())
             if store.schemas.commit(changed):
-                return Table.open(store.root, store.io.storage_options, branch=store.branch)
+                return Table(store.with_schema(changed))
 
     # ---- inside
 
