@@ -1,6 +1,6 @@
 """A writer of rows into a table: routes them to buckets, keeps memory bounded, hands out commit messages."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TypeVar
 
@@ -55,6 +55,7 @@ class TableWrite:
         self._restore = Restore(store, base)
         self._total_buckets = store.options.value(BUCKET)
         self._limit = store.options.value(WRITE_BUFFER_SIZE)
+        self._gather_bytes = min(ROUTE_BYTES, max(1, self._limit // 4))
         self._writers: dict[tuple[bytes, int], BucketWriter] = {}
         self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self._gathered_bytes = 0
@@ -70,15 +71,17 @@ class TableWrite:
             if row_kinds is not None:
                 raise InvalidInputError("row kinds go with a table or a batch, not with a stream of unknown length")
             for batch in data:
-                self._take(batch, None)
+                for piece in _cut(batch, self._gather_bytes):
+                    self._take(piece, None)
             return
         kinds = _kind_array(row_kinds)
         if kinds is not None and len(kinds) != data.num_rows:
             raise InvalidInputError(f"{len(kinds)} row kinds were given for {data.num_rows} rows")
         at = 0
         for batch in [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
-            self._take(batch, None if kinds is None else kinds.slice(at, batch.num_rows))
-            at += batch.num_rows
+            for piece in _cut(batch, self._gather_bytes):
+                self._take(piece, None if kinds is None else kinds.slice(at, piece.num_rows))
+                at += piece.num_rows
 
     def _take(self, batch: pa.RecordBatch, given: pa.Array | None) -> None:
         rows = align(batch, self._store.schema, self._positions_of(batch), self._seen)
@@ -93,7 +96,7 @@ class TableWrite:
             self._deal_out()  # a batch that large goes alone: together they might outgrow an Arrow column
         self._gathered.append((rows, kinds))
         self._gathered_bytes += rows.nbytes
-        if self._gathered_bytes >= min(ROUTE_BYTES, max(1, self._limit // 4)):
+        if self._gathered_bytes >= self._gather_bytes:
             self._deal_out()
             self._keep_within_limit()
 
@@ -182,6 +185,16 @@ class TableWrite:
 
 def _each(do: Callable[[BucketWriter], T], writers: list[BucketWriter]) -> list[T]:
     return list(parallel_map(do, writers, threads=ENCODERS))
+
+
+def _cut(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of about ``size`` bytes at most, so that the write buffer can be kept to its limit."""
+    if batch.nbytes <= 2 * size:
+        yield batch
+        return
+    step = max(1, batch.num_rows * size // batch.nbytes)
+    for at in range(0, batch.num_rows, step):
+        yield batch.slice(at, step)
 
 
 def _concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

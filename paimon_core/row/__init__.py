@@ -1,0 +1,1 @@
+"""BinaryRow: rows as the bytes that partitions, keys, statistics and hashes are made of."""

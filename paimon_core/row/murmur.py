@@ -1,0 +1,68 @@
+"""MurmurHash3 (x86, 32 bits, seed 42) of the bytes of many rows (format 6.2)."""
+
+import numpy as np
+
+from paimon_core.row.encode import HALF, BinaryRows
+
+CHUNK = 1 << 14  # rows hashed together: temporaries stay in the cache
+FEW = 32  # rows left in a chunk below which plain integers are faster than numpy
+
+
+def hashes(rows: BinaryRows) -> np.ndarray:
+    """Java's hash of each row, as int32."""
+    out = np.empty(len(rows), HALF)
+    for low in range(0, len(rows), CHUNK):
+        starts = 2 * rows.starts[low:low + CHUNK + 1]
+        blocks = rows.words.view(HALF)[starts[0]:starts[-1]]
+        if rows.width is not None:
+            h = np.full(len(starts) - 1, 42, HALF)
+            for block in _mix(blocks.reshape(-1, 2 * rows.width).T.copy()):
+                _step(h, block)
+        else:
+            h = _uneven(_mix(blocks.copy()), starts[:-1] - starts[0], np.diff(starts))
+        h ^= (4 * np.diff(starts)).astype(HALF)
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+            h ^= h >> HALF.type(shift)
+            h *= HALF.type(factor)
+        out[low:low + CHUNK] = h
+    return out.view(np.int32)
+
+
+def _rotate(x: np.ndarray, by: int) -> None:
+    right = x >> HALF.type(32 - by)
+    x <<= HALF.type(by)
+    x |= right
+
+
+def _mix(blocks: np.ndarray) -> np.ndarray:
+    blocks *= HALF.type(0xCC9E2D51)
+    _rotate(blocks, 15)
+    blocks *= HALF.type(0x1B873593)
+    return blocks
+
+
+def _step(h: np.ndarray, block: np.ndarray) -> None:
+    h ^= block
+    _rotate(h, 13)
+    h *= HALF.type(5)
+    h += HALF.type(0xE6546B64)
+
+
+def _uneven(blocks: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Rows of differing length, longest first: step j concerns a prefix, the rows that have a block j."""
+    order = np.argsort(-size, kind="stable")
+    first, size = first[order], size[order]
+    h = np.full(len(first), 42, HALF)
+    for j, rows in enumerate(np.searchsorted(-size, -np.arange(size[0]))):
+        if rows < FEW < len(first):
+            for i in range(rows):  # the few far longer than the others
+                x = int(h[i])
+                for block in blocks[first[i] + j:first[i] + size[i]].tolist():
+                    x ^= block
+                    x = ((x << 13 | x >> 19) & 0xFFFFFFFF) * 5 + 0xE6546B64 & 0xFFFFFFFF
+                h[i] = x
+            break
+        _step(h[:rows], blocks.take(first[:rows] + j))
+    result = np.empty_like(h)
+    result[order] = h
+    return result
