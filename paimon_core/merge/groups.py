@@ -8,7 +8,7 @@ import pyarrow as pa
 from paimon_core.merge.words import Column, Positions, only_chunk, taken
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Window:
     """Rows to fold. Group i is rows ``starts[i]:ends[i]`` of the sorted order, oldest first.
 
@@ -19,7 +19,7 @@ class Window:
     rows: pa.Table
     order: Positions | None
     starts: Positions
-    _sorted: dict[str, Column] = field(default_factory=dict, repr=False, compare=False)
+    _sorted: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @property
     def num_groups(self) -> int:

@@ -96,8 +96,8 @@ def _check_runs(descents: npt.NDArray[np.bool_], runs: Positions) -> None:
     if len(wrong):
         first = runs[np.searchsorted(runs, wrong[0], "right") - 1]
         raise CorruptedError(
-            f"One of {len(runs)} runs to merge is not sorted by key: row {wrong[0] - first} of its rows at hand is below "
-            "the row before it. Every file of a run must be sorted and hold a key once."
+            f"One of {len(runs)} runs to merge is not sorted by key: row {wrong[0] - first} of its rows at hand is "
+            "below the row before it. Every file of a run must be sorted and hold a key once."
         )
 
 
