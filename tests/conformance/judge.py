@@ -9,19 +9,16 @@
 Jars come from Maven Central through ``mvn`` (cached in the local repository); ``java/Judge.java`` is compiled
 once per engine version into a cache directory. Needs ``java``, ``javac`` and ``mvn`` on the path; standard library only.
 """
-from __future__ import annotations
-
-import argparse
 import hashlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from collections import deque
+from typing import Any
 
 DEFAULT_VERSION = "1.4.2"
 HERE = pathlib.Path(__file__).resolve().parent / "java"
@@ -34,6 +31,8 @@ _SHARED = [
     ("org.slf4j", "slf4j-nop", "1.7.36"),
     ("commons-logging", "commons-logging", "1.2"),
     ("org.xerial.snappy", "snappy-java", "1.1.10.5"),
+    ("org.lz4", "lz4-java", "1.8.0"),
+    ("org.tukaani", "xz", "1.9"),
     ("com.ververica", "frocksdbjni", "6.20.3-ververica-2.0"),  # cross-partition upsert only
 ]
 
@@ -41,7 +40,7 @@ _SHARED = [
 class JudgeError(RuntimeError):
     """The engine refused a command. ``error``, ``causes`` and ``trace`` hold what it said."""
 
-    def __init__(self, command: str, answer: dict):
+    def __init__(self, command: str, answer: dict[str, Any]) -> None:
         self.error = answer.get("error", "")
         self.causes = answer.get("causes", [])
         self.trace = answer.get("trace", "")
@@ -68,6 +67,20 @@ def resolve(group: str, artifact: str, version: str) -> pathlib.Path:
         if not jar.exists():
             raise RuntimeError(f"mvn could not get {group}:{artifact}:{version}:\n{done.stdout[-2000:]}{done.stderr[-500:]}")
     return jar
+
+
+def unavailable(version: str = DEFAULT_VERSION) -> str | None:
+    """Why no judge can be had on this machine, in one line; None when one can."""
+    missing = [tool for tool in ("java", "javac") if shutil.which(tool) is None]
+    if missing:
+        return f"{' and '.join(missing)} not found on PATH: install a JDK 17 or 21"
+    try:
+        compile_judge(version)
+    except FileNotFoundError as error:
+        return f"{error.filename} not found on PATH: install Maven, it brings the engine's jar"
+    except RuntimeError as error:
+        return str(error)
+    return None
 
 
 def classpath(version: str) -> list[str]:
@@ -100,7 +113,7 @@ def compile_judge(version: str) -> tuple[pathlib.Path, list[str]]:
 class Judge:
     """A running engine over one warehouse directory (created when missing). Use as a context manager."""
 
-    def __init__(self, warehouse: str | os.PathLike, version: str = DEFAULT_VERSION, heap: str = "2g",
+    def __init__(self, warehouse: str | os.PathLike, version: str = DEFAULT_VERSION, heap: str = "1g",
                  time_zone: str = "UTC", jvm: tuple[str, ...] = ()):
         classes, cp = compile_judge(version)
         self.version = version
@@ -121,7 +134,7 @@ class Judge:
         for line in self._process.stderr:
             self._stderr.append(line)
 
-    def call(self, cmd: str, **args):
+    def call(self, cmd: str, **args: Any) -> Any:
         """Run one command and return its result; raises :class:`JudgeError` when the engine refuses."""
         self._process.stdin.write(json.dumps({"cmd": cmd, **args}, allow_nan=False) + "\n")
         self._process.stdin.flush()
@@ -148,23 +161,3 @@ class Judge:
 
     def __exit__(self, *exc) -> None:
         self.close()
-
-
-def main() -> None:
-    """Run a script of JSON lines (a file, or standard input) and print one answer per line."""
-    p = argparse.ArgumentParser(description=main.__doc__)
-    p.add_argument("warehouse")
-    p.add_argument("script", nargs="?")
-    p.add_argument("--version", default=DEFAULT_VERSION)
-    a = p.parse_args()
-    with Judge(a.warehouse, a.version) as j, (open(a.script, encoding="utf-8") if a.script else sys.stdin) as lines:
-        for line in lines:
-            if line.strip():
-                try:
-                    print(json.dumps({"ok": True, "result": j.call(**json.loads(line))}, ensure_ascii=False))
-                except JudgeError as e:
-                    print(json.dumps({"ok": False, "error": e.error, "causes": e.causes}, ensure_ascii=False))
-
-
-if __name__ == "__main__":
-    main()

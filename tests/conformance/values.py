@@ -1,24 +1,32 @@
-"""Values as the Java engine's conversation writes them: what rows are compared in."""
+"""Values as the Java engine's conversation writes them: what rows are compared in.
+
+``rows`` turns Arrow into written values, ``arrow`` turns written values into Arrow, and ``normal`` gives written values
+their one form, whoever wrote them: maps sorted by key, floats that JSON lacks as text.
+"""
 
 import json
+import math
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, MultisetType, RowType
+from paimon_core.types.arrow import arrow_schema, to_arrow
+from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, MultisetType, RowType, with_nullable
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def rows(table: pa.Table, fields: tuple[DataField, ...]) -> list[list[Any]]:
+def rows(table: pa.Table, fields: Sequence[DataField]) -> list[list[Any]]:
     """Rows of a table with these columns, each value in its written form, ordered so that two lists compare."""
     columns = [[written(v, f.type) for v in _plain(table.column(f.name))] for f in fields]
     return ordered([list(row) for row in zip(*columns, strict=True)] if columns else [])
 
 
-def ordered(found: list[list[Any]]) -> list[list[Any]]:
+def ordered(found: Iterable[list[Any]]) -> list[list[Any]]:
     """The same rows in an order that depends on nothing but their values."""
     return sorted(found, key=lambda row: json.dumps(row, sort_keys=True))
 
@@ -49,9 +57,9 @@ def written(value: Any, kind: DataType) -> Any:
     if isinstance(kind, ArrayType):
         return [written(v, kind.element) for v in value]
     if isinstance(kind, MapType):
-        return _pairs(value, kind.key, kind.value)
+        return _sorted([written(k, kind.key), written(v, kind.value)] for k, v in value)
     if isinstance(kind, MultisetType):
-        return sorted(([written(k, kind.element), n] for k, n in value), key=lambda p: json.dumps(p[0]))
+        return _sorted([written(k, kind.element), n] for k, n in value)
     if isinstance(kind, RowType):
         return {f.name: written(value[f.name], f.type) for f in kind.fields}
     match kind.root:
@@ -61,9 +69,9 @@ def written(value: Any, kind: DataType) -> Any:
             seconds, millis = divmod(value, 1000)
             return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{millis:03d}"
         case "TIMESTAMP" | "TIMESTAMP_LTZ":
-            return _moment(value, kind.precision or 0) + ("Z" if kind.root == "TIMESTAMP_LTZ" else "")
+            return _moment(value, _unit(kind)) + ("Z" if kind.root == "TIMESTAMP_LTZ" else "")
         case "DECIMAL":
-            return str(Decimal(value)) if kind.scale == 0 else f"{value:f}"
+            return f"{value:f}"
         case "BINARY" | "VARBINARY" | "BLOB":
             return value.hex()
         case "FLOAT" | "DOUBLE":
@@ -71,22 +79,89 @@ def written(value: Any, kind: DataType) -> Any:
     return value
 
 
-def _pairs(value: Any, key: DataType, item: DataType) -> list[list[Any]]:
-    return sorted(([written(k, key), written(v, item)] for k, v in value), key=lambda p: json.dumps(p[0]))
+def normal(value: Any, kind: DataType) -> Any:
+    """A written value in its one form."""
+    if value is None:
+        return None
+    if isinstance(kind, ArrayType):
+        return [normal(v, kind.element) for v in value]
+    if isinstance(kind, MapType):
+        return _sorted([normal(k, kind.key), normal(v, kind.value)] for k, v in value)
+    if isinstance(kind, MultisetType):
+        return _sorted([normal(k, kind.element), n] for k, n in value)
+    if isinstance(kind, RowType):
+        return {f.name: normal(value[f.name], f.type) for f in kind.fields}
+    return _floating(float(value)) if kind.root in ("FLOAT", "DOUBLE") else value
 
 
-def _floating(value: float) -> float | str:
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
+def arrow(found: Sequence[dict[str, Any]], fields: Sequence[DataField]) -> pa.Table:
+    """Written rows ({column: value}; a missing column is NULL) as an Arrow table of these fields."""
+    columns = [pa.array([plain(row.get(f.name), f.type) for row in found], to_arrow(f.type)) for f in fields]
+    return pa.Table.from_arrays(columns, schema=arrow_schema([_nullable(f) for f in fields]))
+
+
+def _nullable(field: DataField) -> DataField:
+    return DataField(field.id, field.name, with_nullable(field.type, True))
+
+
+def plain(value: Any, kind: DataType) -> Any:
+    """A written value as Python has it: times as integers in the unit of their Arrow type, maps as pairs."""
+    if value is None:
+        return None
+    if isinstance(kind, ArrayType):
+        return [plain(v, kind.element) for v in value]
+    if isinstance(kind, MapType):
+        return [(plain(k, kind.key), plain(v, kind.value)) for k, v in value]
+    if isinstance(kind, MultisetType):
+        return [(plain(k, kind.element), n) for k, n in value]
+    if isinstance(kind, RowType):
+        return {f.name: plain(value[f.name], f.type) for f in kind.fields}
+    match kind.root:
+        case "DATE":
+            return (date.fromisoformat(value) - date(1970, 1, 1)).days
+        case "TIME":
+            hours, minutes, seconds = value.split(":")
+            return (int(hours) * 60 + int(minutes)) * 60_000 + int(seconds.replace(".", ""))
+        case "TIMESTAMP" | "TIMESTAMP_LTZ":
+            return _since_epoch(value.rstrip("Z"), _unit(kind))
+        case "DECIMAL":
+            return Decimal(value)
+        case "BINARY" | "VARBINARY" | "BLOB":
+            return bytes.fromhex(value)
+        case "FLOAT" | "DOUBLE":
+            return float(value)
     return value
 
 
-def _moment(value: int, precision: int) -> str:
-    unit = _PER_SECOND["ms" if precision <= 3 else "us" if precision <= 6 else "ns"]
-    seconds, fraction = divmod(value, unit)
+def _sorted(pairs: Iterable[list[Any]]) -> list[list[Any]]:
+    return sorted(pairs, key=lambda pair: json.dumps(pair[0]))
+
+
+def _floating(value: float) -> float | str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return "-0.0" if value == 0 and math.copysign(1, value) < 0 else value
+
+
+def _unit(kind: DataType) -> str:
+    precision = kind.precision or 0
+    return "ms" if precision <= 3 else "us" if precision <= 6 else "ns"
+
+
+def _moment(value: int, unit: str) -> str:
+    seconds, fraction = divmod(value, _PER_SECOND[unit])
     days, second = divmod(seconds, 86_400)
-    nanos = fraction * (1_000_000_000 // unit)
+    nanos = fraction * (1_000_000_000 // _PER_SECOND[unit])
     clock = f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}.{nanos:09d}"
     return f"{date(1970, 1, 1) + timedelta(days=days)}T{clock}"
+
+
+def _since_epoch(text: str, unit: str) -> int:
+    day, clock = text.split("T")
+    hours, minutes, seconds = clock.split(":")
+    second, _, fraction = seconds.partition(".")
+    whole = (date.fromisoformat(day) - date(1970, 1, 1)).days * 86_400
+    whole += int(hours) * 3600 + int(minutes) * 60 + int(second)
+    return whole * _PER_SECOND[unit] + int((fraction + "0" * 9)[: _DIGITS[unit]] or 0)
