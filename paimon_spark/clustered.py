@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-from paimon_core.row.bucket import buckets
 from paimon_core.types.cast import store_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -12,6 +11,7 @@ from pyspark.sql.types import IntegerType
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.bucket import BUCKET, BUCKET_FUNCTION_TYPE
+from paimon_core.row.bucket import buckets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
