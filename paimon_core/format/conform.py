@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format.int96 import WIDTH, decode_int96
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
+_INT96 = pa.binary(WIDTH)
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 _VIEWS = tuple(t for t in (getattr(pa.types, n, None) for n in ("is_string_view", "is_binary_view")) if t)
@@ -38,6 +40,8 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
             continue
         try:
             columns.append(conform(batch.column(at), field.type))
+        except UnsupportedError as cause:
+            raise UnsupportedError(f"column {field.name!r} of {path or 'the file'}: {cause}") from cause
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as cause:
             found = batch.schema.field(at).type
             raise CorruptedError(
@@ -78,6 +82,8 @@ def _temporal(array: pa.Array, target: pa.DataType) -> pa.Array:
         width = pa.int32() if target.bit_width == 32 else pa.int64()
         return array.cast(width).view(target)
     if pa.types.is_timestamp(target):
+        if found == _INT96:
+            return decode_int96(array, target.unit).view(target)
         if not pa.types.is_timestamp(found):
             raise TypeError("it is no timestamp")
         return _timestamp(array, target)
@@ -97,8 +103,8 @@ def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
         return array.view(pa.timestamp(array.type.unit)).cast(pa.timestamp(target.unit)).view(target)
     except pa.ArrowInvalid as cause:
         raise UnsupportedError(
-            f"a timestamp outside the years 1677 to 2262 does not fit {target}, which TIMESTAMP(7) to (9) are read as; "
-            "change the column's precision to 6"
+            "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the column's "
+            "precision to 6, or leave it out"
         ) from cause
 
 

@@ -55,7 +55,7 @@ class OrcFileWriter:
         self._writer.close()
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
-        columns = [c.cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
+        columns = [_compact(c.cast(f.type)) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
     def _encode(self, sample: pa.Table) -> int:
@@ -63,6 +63,13 @@ class OrcFileWriter:
         with paorc.ORCWriter(trial, **self._how) as writer:
             writer.write(sample)
         return int(trial.tell())
+
+
+def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A copy without offsets: the encoder ignores the offset into the nulls of a sliced row."""
+    if not pa.types.is_nested(column.type):
+        return column
+    return pa.chunked_array([pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks], column.type)
 
 
 def _stored_type(column: str, t: DataType) -> pa.DataType:

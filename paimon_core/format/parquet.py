@@ -8,14 +8,13 @@ through small buffers instead).
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.errors import UnsupportedError
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.damage import decoded, reading
 from paimon_core.format.file_format import FormatWriter
+from paimon_core.format.int96 import has_int96, with_bytes_for_int96
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
@@ -52,13 +51,18 @@ class ParquetFormat:
             for start in range(0, rows, batch_size):
                 yield conform_batch(_no_columns(min(batch_size, rows - start)), fields, path)
             return
-        opener = _Opener(source, metadata, groups)
-        special = _int96_columns(metadata, columns)
-        batches = decoded(opener.batches(columns, groups, batch_size, threads, "ns"), path)
-        if special:
-            checks = decoded(opener.batches(special, groups, batch_size, threads, "us"), path)
-            batches = (_exact_int96(b, check, fields, path) for b, check in zip(batches, checks, strict=True))
-        for batch in batches:
+        with reading(path):
+            if has_int96(metadata):
+                metadata = with_bytes_for_int96(source)
+            file = _open(source, metadata, groups)
+        # Reading ahead from a distant store holds whole row groups: one at a time then.
+        runs = [groups] if isinstance(source, _LOCAL) else [[g] for g in groups]
+        batches = (
+            batch
+            for run in runs
+            for batch in file.iter_batches(batch_size, row_groups=run, columns=columns, use_threads=threads)
+        )
+        for batch in decoded(batches, path):
             if batch.num_rows:
                 yield conform_batch(batch, fields, path)
 
@@ -74,30 +78,16 @@ class ParquetFormat:
             return int(pq.read_metadata(source).num_rows)
 
 
-class _Opener:
-    """One file opened as often as needed, its footer parsed once."""
-
-    def __init__(self, source: Any, metadata: Any, groups: Sequence[int]) -> None:
-        self._source, self._metadata = source, metadata
-        self._local = isinstance(source, _LOCAL)
-        biggest = max((metadata.row_group(g).total_byte_size for g in groups), default=0)
-        self._buffer = _STREAM_BUFFER if self._local and biggest > _BIG_ROW_GROUP else 0
-
-    def batches(
-        self, columns: Sequence[str], groups: Sequence[int], batch_size: int, threads: bool, int96_unit: str
-    ) -> Iterator[pa.RecordBatch]:
-        """Batches of these columns; INT96 as timestamps of that unit."""
-        file = pq.ParquetFile(
-            self._source,
-            metadata=self._metadata,
-            pre_buffer=not self._local,
-            buffer_size=self._buffer,
-            coerce_int96_timestamp_unit=int96_unit,
-            page_checksum_verification=True,
-        )
-        # A row group at a time: reading ahead then never holds more than one.
-        for run in [[g] for g in groups] if not self._local else [list(groups)]:
-            yield from file.iter_batches(batch_size, row_groups=run, columns=list(columns), use_threads=threads)
+def _open(source: Any, metadata: Any, groups: Sequence[int]) -> pq.ParquetFile:
+    local = isinstance(source, _LOCAL)
+    biggest = max((metadata.row_group(g).total_byte_size for g in groups), default=0)
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        pre_buffer=not local,
+        buffer_size=_STREAM_BUFFER if local and biggest > _BIG_ROW_GROUP else 0,
+        page_checksum_verification=True,
+    )
 
 
 def _columns(metadata: Any, fields: Sequence[DataField]) -> list[str]:
@@ -107,48 +97,3 @@ def _columns(metadata: Any, fields: Sequence[DataField]) -> list[str]:
 
 def _no_columns(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
-
-
-def _int96_columns(metadata: Any, columns: Sequence[str]) -> list[str]:
-    schema = metadata.schema
-    leaves = [schema.column(i) for i in range(metadata.num_columns)]
-    paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
-    return [c for c in columns if any(p == c or p.startswith(f"{c}.") for p in paths)]
-
-
-def _exact_int96(batch: pa.RecordBatch, check: pa.RecordBatch, fields: Sequence[DataField], path: str) -> pa.RecordBatch:
-    """INT96 spans millions of years and nanoseconds wrap silently at 1677 and 2262, so each such column comes twice.
-
-    Columns that keep microseconds or less use the second, exact reading; for the others both must agree.
-    """
-    wanted = {f.name: f for f in fields}
-    columns = list(batch.columns)
-    for name in check.schema.names:
-        if name not in wanted:
-            continue
-        at = batch.schema.get_field_index(name)
-        fine, exact = batch.column(at), check.column(name)
-        if pa.types.is_timestamp(fine.type) and wanted[name].type.precision <= 6:  # type: ignore[union-attr]
-            columns[at] = exact
-        elif not _agree(fine, exact):
-            raise UnsupportedError(
-                f"column {name!r} of {path or 'the file'} holds a timestamp outside the years 1677 to 2262, which "
-                "nanoseconds cannot hold; change the column's precision to 6, or leave it out"
-            )
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _agree(fine: pa.Array, exact: pa.Array) -> bool:
-    if pa.types.is_timestamp(fine.type):
-        if fine.type == exact.type:  # annotated, hence no INT96
-            return True
-        valid = ~fine.is_null().to_numpy(zero_copy_only=False)
-        nanos, micros = (a.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False) for a in (fine, exact))
-        return bool(np.array_equal(np.floor_divide(nanos[valid], 1000), micros[valid]))
-    if pa.types.is_struct(fine.type):
-        return all(_agree(fine.field(i), exact.field(i)) for i in range(fine.type.num_fields))
-    if pa.types.is_map(fine.type):
-        return _agree(fine.keys, exact.keys) and _agree(fine.items, exact.items)
-    if pa.types.is_list(fine.type):
-        return _agree(fine.values, exact.values)
-    return True

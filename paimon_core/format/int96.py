@@ -1,0 +1,75 @@
+"""INT96 timestamps of Parquet, exact over their whole range.
+
+Arrow turns INT96 into nanoseconds that wrap silently outside the years 1677 to 2262, and into coarser units wrongly
+where the nanoseconds of the day are negative, as other engines write times before 1970. So the decoder is told that
+these columns are fixed bytes, which look the same in the file, and the sum is done here.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.format import thrift
+
+WIDTH = 12
+_STORED = np.dtype([("nanos", "<i8"), ("day", "<i4")])
+_EPOCH_DAY = 2440588  # Julian day of 1970-01-01
+_NANOS_OF_DAY = 86_400_000_000_000
+_NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
+_SAFE_DAYS = 106_750  # a day less than an int64 of nanoseconds reaches from the epoch
+
+_INT96, _FIXED = 3, 7  # physical types
+_SCHEMA, _ROW_GROUPS, _COLUMNS, _COLUMN_META = 2, 4, 1, 3  # field ids of the footer's structures
+_ELEMENT_TYPE, _ELEMENT_LENGTH, _META_TYPE, _META_STATISTICS = 1, 2, 1, 12
+
+
+def has_int96(metadata: Any) -> bool:
+    """Whether any column of the file is INT96."""
+    schema = metadata.schema
+    return any(schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
+
+
+def with_bytes_for_int96(source: Any) -> Any:
+    """The file's footer, as pyarrow's metadata, in which every INT96 column is one of 12 bytes."""
+    size = source.seek(0, 2)
+    source.seek(size - 8)
+    length = int.from_bytes(source.read(4), "little")
+    source.seek(size - 8 - length)
+    footer = thrift.decode(source.read(length))
+    for element in footer.structs(_SCHEMA):
+        if element.get_int(_ELEMENT_TYPE) == _INT96:
+            element.set_int(_ELEMENT_TYPE, _FIXED)
+            element.set_int(_ELEMENT_LENGTH, WIDTH)
+    for group in footer.structs(_ROW_GROUPS):
+        for chunk in group.structs(_COLUMNS):
+            meta = chunk.struct(_COLUMN_META)
+            if meta.get_int(_META_TYPE) == _INT96:
+                meta.set_int(_META_TYPE, _FIXED)
+                meta.drop(_META_STATISTICS)
+    patched = thrift.encode(footer)
+    file = b"".join((b"PAR1", patched, len(patched).to_bytes(4, "little"), b"PAR1"))
+    return pq.read_metadata(pa.BufferReader(file))
+
+
+def decode_int96(array: pa.Array, unit: str) -> pa.Array:
+    """Fixed bytes to int64 counted in ``unit`` since the epoch, rounded down.
+
+    Raises UnsupportedError for a value that nanoseconds cannot hold.
+    """
+    stored = np.frombuffer(array.buffers()[1], _STORED)[array.offset : array.offset + len(array)]
+    mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    days = stored["day"].astype(np.int64) - _EPOCH_DAY
+    if unit == "ns":
+        far = np.abs(days) > _SAFE_DAYS
+        if mask is not None:
+            far &= ~mask
+        if far.any():
+            raise UnsupportedError(
+                "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the column's "
+                "precision to 6, or leave it out"
+            )
+    per_unit = _NANOS[unit]
+    return pa.array(days * (_NANOS_OF_DAY // per_unit) + np.floor_divide(stored["nanos"], per_unit), pa.int64(), mask=mask)
