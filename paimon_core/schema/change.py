@@ -1,13 +1,27 @@
 """Changes to a schema, and the schema that follows from them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from paimon_core.errors import InvalidInputError
 from paimon_core.options import ALL_OPTIONS, check_known
 from paimon_core.options.option import Options
 from paimon_core.schema.mutability import NEVER, check_change
+from paimon_core.schema.paths import (
+    FIRST,
+    LAST,
+    Edit,
+    Fields,
+    Position,
+    check_free,
+    each,
+    index_of,
+    moved,
+    not_found,
+    placed,
+    within,
+)
 from paimon_core.schema.references import rename, rename_inner
 from paimon_core.schema.table_schema import CURRENT_VERSION, TableSchema
 from paimon_core.schema.validate import validate
@@ -17,20 +31,28 @@ from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, 
 from paimon_core.types.parse import parse_type
 from paimon_core.types.system_fields import check_names
 
+__all__ = [
+    "FIRST",
+    "LAST",
+    "AddColumn",
+    "DropColumn",
+    "DropPrimaryKey",
+    "MoveColumn",
+    "Position",
+    "RemoveOption",
+    "RenameColumn",
+    "SchemaChange",
+    "SetOption",
+    "UpdateComment",
+    "UpdateDefault",
+    "UpdateNullability",
+    "UpdateTableComment",
+    "UpdateType",
+    "apply",
+]
+
 Name: TypeAlias = str | Sequence[str]
 """A column, or the path to a nested field: field names of rows, ``element`` of an array, ``value`` of a map."""
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a column goes among its siblings; ``reference`` is a sibling's name."""
-
-    where: Literal["first", "last", "after", "before"]
-    reference: str | None = None
-
-
-FIRST = Position("first")
-LAST = Position("last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +154,6 @@ ColumnChange: TypeAlias = (
 )
 SchemaChange: TypeAlias = ColumnChange | SetOption | RemoveOption | UpdateTableComment | DropPrimaryKey
 
-Fields: TypeAlias = tuple[DataField, ...]
-Edit: TypeAlias = Callable[[Fields, str], Fields]
-
 
 def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: bool) -> TableSchema:
     """The schema after all changes in order, under the next id; ``has_snapshots`` says whether the table has data.
@@ -219,7 +238,7 @@ class _Draft:
         path = (change.name,) if isinstance(change.name, str) else tuple(change.name)
         if not path:
             raise InvalidInputError(f"{type(change).__name__} names no column")
-        self.fields = _within(self.fields, path, self._edit(change, path), ())
+        self.fields = within(self.fields, path, self._edit(change, path), ())
         if isinstance(change, RenameColumn):
             self._follow(path, change.to)
 
@@ -238,11 +257,11 @@ class _Draft:
             case UpdateNullability():
                 return self._nullable(change.nullable, path, column)
             case UpdateComment():
-                return _each(lambda found: replace(found, description=change.comment))
+                return each(lambda found: replace(found, description=change.comment))
             case UpdateDefault():
                 return self._default(change.default, path)
             case MoveColumn():
-                return _move(change.position)
+                return moved(change.position)
 
     def _add(self, change: AddColumn, shown: str, *, top_level: bool) -> Edit:
         kind = parse_type(change.type) if isinstance(change.type, str) else change.type
@@ -252,7 +271,7 @@ class _Draft:
             raise InvalidInputError(f"nested field {shown!r} cannot have a default")
 
         def add(fields: Fields, name: str) -> Fields:
-            _check_free(fields, name, shown)
+            check_free(fields, name, shown)
             if top_level:
                 check_names([name])
             (added,), highest = assign_ids(
@@ -260,7 +279,7 @@ class _Draft:
             )
             self.highest_field_id = highest
             position = change.position or (self._default_position() if top_level else LAST)
-            return _placed(fields, added, position)
+            return placed(fields, added, position)
 
         return add
 
@@ -277,7 +296,7 @@ class _Draft:
         def drop(fields: Fields, name: str) -> Fields:
             left = tuple(f for f in fields if f.name != name)
             if len(left) == len(fields):
-                raise _not_found(fields, name)
+                raise not_found(fields, name)
             if not left:
                 raise InvalidInputError(f"column {name!r} cannot be dropped: it is the only one")
             return left
@@ -293,8 +312,8 @@ class _Draft:
             raise InvalidInputError("a column name must not be blank")
 
         def change_name(fields: Fields, name: str) -> Fields:
-            at = _index(fields, name)
-            _check_free((*fields[:at], *fields[at + 1 :]), change.to, change.to)
+            at = index_of(fields, name)
+            check_free((*fields[:at], *fields[at + 1 :]), change.to, change.to)
             return (*fields[:at], replace(fields[at], name=change.to), *fields[at + 1 :])
 
         return change_name
@@ -329,7 +348,7 @@ class _Draft:
                 )
             return replace(found, type=wanted)
 
-        return _each(retype)
+        return each(retype)
 
     def _nullable(self, nullable: bool, path: Sequence[str], column: str | None) -> Edit:
         if column in self.primary_keys:
@@ -339,7 +358,7 @@ class _Draft:
             self._check_nullability(found.type.nullable, nullable, ".".join(path))
             return replace(found, type=with_nullable(found.type, nullable))
 
-        return _each(change)
+        return each(change)
 
     def _check_nullability(self, old: bool, new: bool, shown: str) -> None:
         if old and not new and self.flag("alter-column-null-to-not-null.disabled"):
@@ -351,98 +370,7 @@ class _Draft:
     def _default(self, default: str | None, path: Sequence[str]) -> Edit:
         if len(path) > 1:
             raise InvalidInputError(f"nested field {'.'.join(path)!r} cannot have a default")
-        return _each(lambda found: replace(found, default=default))
-
-
-# ---- editing fields at a path
-
-
-def _within(fields: Fields, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> Fields:
-    """``fields`` with the edit made where the path leads."""
-    name, *rest = path
-    if not rest:
-        return edit(fields, name)
-    at = _index(fields, name, above)
-    changed = replace(fields[at], type=_within_type(fields[at].type, rest, edit, (*above, name)))
-    return (*fields[:at], changed, *fields[at + 1 :])
-
-
-def _within_type(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> DataType:
-    match t:
-        case RowType():
-            return replace(t, fields=_within(t.fields, path, edit, above))
-        case ArrayType() if path[0] == "element":
-            return replace(t, element=_part(t.element, path, edit, above))
-        case MapType() if path[0] == "value":
-            return replace(t, value=_part(t.value, path, edit, above))
-    hint = {ArrayType: "'element'", MapType: "'value' (keys cannot change)"}.get(type(t), "nothing")
-    raise InvalidInputError(f"{'.'.join(above)!r} is {t}, in which {hint} can be named, not {path[0]!r}")
-
-
-def _part(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> DataType:
-    """The element of an array or the value of a map, edited itself or further inside."""
-    name, *rest = path
-    if rest:
-        return _within_type(t, rest, edit, (*above, name))
-    try:
-        (edited,) = edit((DataField(-1, name, t),), name)
-    except AlreadyExistsError:
-        edited = None
-    if edited is None or edited.name != name:
-        raise InvalidInputError(
-            f"{'.'.join((*above, name))!r} is part of {'.'.join(above)!r}: it has no name to change"
-        )
-    return edited.type
-
-
-def _each(change: Callable[[DataField], DataField]) -> Edit:
-    def edit(fields: Fields, name: str) -> Fields:
-        at = _index(fields, name)
-        return (*fields[:at], change(fields[at]), *fields[at + 1 :])
-
-    return edit
-
-
-def _move(position: Position) -> Edit:
-    def edit(fields: Fields, name: str) -> Fields:
-        at = _index(fields, name)
-        if position.reference == name:
-            raise InvalidInputError(f"column {name!r} cannot be moved next to itself")
-        return _placed((*fields[:at], *fields[at + 1 :]), fields[at], position)
-
-    return edit
-
-
-def _placed(fields: Fields, one: DataField, position: Position) -> Fields:
-    match position.where:
-        case "first":
-            at = 0
-        case "last":
-            at = len(fields)
-        case "after" | "before" as where:
-            if position.reference is None:
-                raise InvalidInputError(f"position {where!r} needs the name of another column")
-            at = _index(fields, position.reference) + (where == "after")
-        case other:
-            raise InvalidInputError(f"unknown position {other!r}: it is first, last, after or before")
-    return (*fields[:at], one, *fields[at:])
-
-
-def _index(fields: Fields, name: str, above: tuple[str, ...] = ()) -> int:
-    for i, one in enumerate(fields):
-        if one.name == name:
-            return i
-    raise _not_found(fields, name, above)
-
-
-def _not_found(fields: Fields, name: str, above: tuple[str, ...] = ()) -> NotFoundError:
-    return NotFoundError(f"no column {'.'.join((*above, name))!r}; there are {', '.join(f.name for f in fields)}")
-
-
-def _check_free(fields: Fields, name: str, shown: str) -> None:
-    for one in fields:
-        if one.name.lower() == name.lower():
-            raise AlreadyExistsError(f"column {shown!r} cannot be added, there is {one.name!r}: choose another name")
+        return each(lambda found: replace(found, default=default))
 
 
 def _without_ids(t: Any) -> Any:

@@ -1,4 +1,6 @@
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -25,6 +27,7 @@ from paimon_core.schema.change import (
     apply,
 )
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.types.datatype import ArrayType, DataField, MapType, RowType
 from paimon_core.types.parse import parse_type
@@ -356,3 +359,33 @@ def test_no_id_is_ever_used_twice(changes):
             assert field.id in before or field.id not in owner, "an id came back to life"
             assert field.id not in before or field.type == before[field.id].type
         owner |= {i: name for name, i in ids(schema.fields).items()}
+
+
+# ---- the Java engine (1.4.2) made the same changes to the same table
+
+BY_JAVA = [
+    AddColumn(["r", "y", "n"], "INT"),
+    AddColumn(["ar", "element", "n"], "ROW<a INT, b ROW<c INT>>"),
+    AddColumn("nn", "MAP<INT, ROW<a INT, b ROW<c INT>>>", position=FIRST),
+    RenameColumn(["r", "y"], "yy"),
+    UpdateType(["r", "x"], "BIGINT"),
+    RenameColumn("k", "kk"),
+    RenameColumn("v", "vv"),
+    DropColumn("nn"),
+    DropColumn(["ar", "element", "q"]),
+    AddColumn("z", "INT"),
+    UpdateDefault("z", "5"),
+    UpdateComment("z", "hi"),
+    UpdateTableComment("tc"),
+    MoveColumn("z", Position("after", "p")),
+    UpdateType("de", "DECIMAL(12, 4)"),
+    UpdateType("vv", "INT"),
+    UpdateType("z", "STRING"),
+]
+
+
+def test_the_outcome_is_what_java_makes_of_it():
+    path = Path(__file__).parent / "altered_by_java.json"
+    first, last = (TableSchema.from_json(json.dumps(one).encode(), str(path)) for one in json.loads(path.read_text()))
+    ours = apply(first, BY_JAVA, has_snapshots=True)
+    assert replace(ours, id=last.id, time_millis=last.time_millis) == last

@@ -87,7 +87,7 @@ def test_an_unknown_type_cannot_be_opened_and_is_named():
 
 def test_an_unknown_column_is_answered_with_those_there_are():
     schema = TableSchema.from_json(STORED, "x")
-    with pytest.raises(NotFoundError, match="'V2'.*k, v2, w, dt"):
+    with pytest.raises(NotFoundError, match=r"'V2'.*k, v2, w, dt"):
         schema.field("V2")
 
 

@@ -180,7 +180,7 @@ def test_defaults_must_be_of_the_column_s_type(type_text, default, fits):
     if fits:
         assert create(wanted, 0).field("a").default == default
     else:
-        with pytest.raises(InvalidInputError, match="default.*'a'"):
+        with pytest.raises(InvalidInputError, match=r"default.*'a'"):
             create(wanted, 0)
 
 
