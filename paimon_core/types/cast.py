@@ -77,14 +77,25 @@ def can_cast(source: DataType, target: DataType, explicit: bool) -> bool:
 
     A subset of what the format allows: only changes this engine reads back exactly, so nothing that depends on the time
     zone of a machine. Constructed types change by their elements, never as a whole. Nullability is not looked at; a
-    shorter length or precision counts as the same type.
+    shorter length or precision is explicit.
     """
-    if not (isinstance(source, AtomicType) and isinstance(target, AtomicType)):
-        return with_nullable(source, True) == with_nullable(target, True)
-    if source.root in _IMPLICIT.get(target.root, ()):
+    if with_nullable(source, True) == with_nullable(target, True):
         return True
-    return (explicit and source.root in _EXPLICIT.get(target.root, ())) or (
-        with_nullable(source, True) == with_nullable(target, True)
+    if not (isinstance(source, AtomicType) and isinstance(target, AtomicType)):
+        return False
+    if source.root in _IMPLICIT.get(target.root, ()):
+        return explicit or not _narrower(source, target)
+    return explicit and source.root in _EXPLICIT.get(target.root, ())
+
+
+def _narrower(source: AtomicType, target: AtomicType) -> bool:
+    """Whether a type of the same family has less room: a shorter length, fewer digits before or after the point."""
+    if _family(source) != _family(target):
+        return False
+    return (
+        (source.length or 0) > (target.length or 0)
+        or (source.scale or 0) > (target.scale or 0)
+        or (source.precision or 0) - (source.scale or 0) > (target.precision or 0) - (target.scale or 0)
     )
 
 

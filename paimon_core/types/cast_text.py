@@ -187,8 +187,11 @@ def to_date(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowA
 
 def to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     """``12:00:00`` with up to three digits of a second."""
-    _parts(array, r"^(?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?)$", target)
-    return _parsed(array, pa.time32("ms"), array, target)
+    parts = _parts(array, r"^(?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]{1,3}))?$", target)
+    fraction = pc.utf8_rpad(pc.struct_field(parts, "fraction"), 3, "0")
+    texts = pc.binary_join_element_wise("1970-01-01 ", pc.struct_field(parts, "time"), ".", fraction, "")
+    texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
+    return _parsed(texts, pa.timestamp("ms"), array, target).view(pa.int64()).cast(pa.int32()).view(pa.time32("ms"))
 
 
 def to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -202,9 +205,7 @@ def to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> A
     wanted = to_arrow(target)
     unit_digits = {"ms": 3, "us": 6, "ns": 9}[wanted.unit]
     fraction = pc.struct_field(parts, "fraction")
-    kept = pc.utf8_slice_codeunits(fraction, 0, target.precision) if target.precision else pc.utf8_slice_codeunits(
-        fraction, 0, 0
-    )
+    kept = pc.utf8_slice_codeunits(fraction, 0, target.precision or 0)
     seconds = pc.binary_join_element_wise(
         _padded(parts, ("hour", "minute", "second"), ":"), pc.utf8_rpad(kept, unit_digits, "0"), "."
     )

@@ -35,6 +35,8 @@ def widened(array: Any) -> Any:
 
 def low_words(array: Any) -> npt.NDArray[np.int64]:
     """The low 64 bits of the unscaled values of a decimal128 array, two's complement; anything where null."""
+    if not len(array):
+        return np.empty(0, np.int64)
     words = np.frombuffer(array.buffers()[1], np.int64)
     return words[2 * array.offset : 2 * (array.offset + len(array)) : 2]
 

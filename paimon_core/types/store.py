@@ -59,24 +59,24 @@ class _Place:
 def _python_value(array: ArrowArray, position: int) -> Any:
     try:
         return array[position].as_py()
-    except ValueError:  # beyond what Python's datetime holds
-        return array.slice(position, 1).cast(pa.string())[0].as_py()
+    except (ValueError, OverflowError):  # beyond the years of Python's datetime
+        return array.slice(position, 1).view(pa.int64())[0].as_py()
 
 
-def store_array(array: ArrowArray, target: DataType, column: str) -> ArrowArray:
+def store_array(array: ArrowArray, target: DataType, column: str, first_row: int = 0) -> ArrowArray:
     """User data as the canonical Arrow array of ``target``, every value unchanged.
 
     An array (or chunked array) already of the right type comes back as it is, without a copy. Refused with an
-    InvalidInputError naming ``column``, the first bad row of this array (from 0) and its value: numbers, times and
-    texts the type cannot hold, types that only an explicit cast could turn into the other, timestamps with a zone for
-    TIMESTAMP and without one for TIMESTAMP_LTZ, nested fields the type lacks, nulls inside of nested types that forbid
-    them. Nulls at the top level pass: whether the column takes them is the caller's question.
+    InvalidInputError naming ``column``, the first bad row (the array starts at ``first_row``) and its value: numbers,
+    times and texts the type cannot hold, types that only an explicit cast could turn into the other, timestamps with a
+    zone for TIMESTAMP and without one for TIMESTAMP_LTZ, nested fields the type lacks, nulls inside of nested types
+    that forbid them. Nulls at the top level pass: whether the column takes them is the caller's question.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if array.type.equals(to_arrow(target), check_metadata=True) and not _constrained(target):
         return array
-    return _stored(array, target, _Place(column, int))
+    return _stored(array, target, _Place(column, lambda position: first_row + position))
 
 
 @lru_cache(maxsize=4096)
