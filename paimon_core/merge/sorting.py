@@ -15,7 +15,8 @@ from paimon_core.errors import CorruptedError
 from paimon_core.merge.words import U64, Positions, Word
 
 _WORTH_A_WORD = 8  # free bits below which the next word is not looked at before ties are known
-_WORTH_SQUEEZING = 12  # constant bits inside a word from which closing the gaps pays
+_WORTH_SQUEEZING = 12  # constant bits inside a word from which closing the gaps pays where the word does not fit
+_WORTH_THE_NEXT = 20  # the same where it fits, to make room for the next word
 
 
 def sort_groups(
@@ -151,7 +152,8 @@ class _Packing:
     def _append(self, packed: U64 | None, free: int, word: U64, varying: int) -> tuple[U64, int]:
         width = varying.bit_length()
         tight = varying.bit_count()
-        squeeze = width - tight >= _WORTH_SQUEEZING and (width > free or self.at + 1 < len(self.words))
+        more = self.at + 1 < len(self.words)
+        squeeze = width - tight >= (_WORTH_SQUEEZING if width > free else _WORTH_THE_NEXT if more else 64)
         if squeeze:
             word, width = _squeezed(word, varying), tight
         elif width < 64:
