@@ -110,7 +110,7 @@ def _with_parents(place: str, action: Callable[[], T]) -> T:
         return action()
     except FileNotFoundError:
         parent = os.path.dirname(place)
-        if not parent or os.path.isdir(parent):
+        if not parent:
             raise
         os.makedirs(parent, exist_ok=True)
         return action()
