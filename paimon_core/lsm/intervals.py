@@ -39,7 +39,7 @@ def key_ranks(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple[np.
 
 
 def _column_ranks(column: pa.Array) -> np.ndarray:
-    result: np.ndarray = pc.rank(column, sort_keys="ascending", null_placement="at_start", tiebreaker="min").to_numpy()
+    result: np.ndarray = pc.rank(column, sort_keys="ascending", tiebreaker="min").to_numpy()
     return result.astype(np.int64)
 
 

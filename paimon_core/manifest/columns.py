@@ -1,16 +1,17 @@
 """Manifest entries from blocks decoded side by side: the fields as columns first, then objects in one sweep."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import fastavro
 import numpy as np
 
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.lanes import Irregular, read_lanes
+from paimon_core.manifest.lanes import Irregular, read_lanes, variable_numbers
+from paimon_core.manifest.quick import quick
 from paimon_core.manifest.records import MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
@@ -50,7 +51,14 @@ _FILE: Final = {  # in the order of DataFileMeta; statistics are made of _STATS
     "_WRITE_COLS_SEQUENCES": "raw",
 }
 _STATS: Final = {"_MIN_VALUES": "bytes", "_MAX_VALUES": "bytes", "_NULL_COUNTS": "raw"}
+_TEXTS: Final = ("_FILE_NAME", "_EXTERNAL_PATH")
 _MAY_BE_MISSING: Final = frozenset(list(_FILE)[list(_FILE).index("_EXTRA_FILES") :])
+
+
+_COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
+
+
+_data_file, _entry, _simple_stats = quick(DataFileMeta), quick(ManifestEntry), quick(SimpleStats)
 
 
 def entries_of_blocks(
@@ -60,9 +68,9 @@ def entries_of_blocks(
     columns = _Columns(schema, blocks, with_stats)
     if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
         raise Irregular("another version")
-    files = map(DataFileMeta, *columns.file_fields(with_stats))
+    files = map(_data_file, *columns.file_fields(with_stats))
     kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
-    return list(map(ManifestEntry, kinds, columns.contents(("_PARTITION",), shared=True), buckets, totals, files))
+    return list(map(_entry, kinds, columns.contents(("_PARTITION",), shared=True), buckets, totals, files))
 
 
 class _Columns:
@@ -80,22 +88,24 @@ class _Columns:
 
     def file_fields(self, with_stats: bool) -> list[Iterable[Any]]:
         """One iterable per argument of `DataFileMeta`."""
-        fields: list[Iterable[Any]] = []
+        found: list[Iterable[Any]] = []
         for name, kind in _FILE.items():
             path = ("_FILE", name)
             if kind == "stats":
-                fields.append(self._stats(path) if with_stats else repeat(EMPTY_STATS))
+                found.append(self._stats(path) if with_stats else repeat(EMPTY_STATS))
             elif name == "_VALUE_STATS_COLS" and not with_stats:
-                fields.append(repeat(()))
+                found.append(repeat(()))
             elif path not in self._found and name in _MAY_BE_MISSING:
-                fields.append(repeat(() if name == "_EXTRA_FILES" else None))
+                found.append(repeat(() if name == "_EXTRA_FILES" else None))
             elif kind == "number":
-                fields.append(self._numbers_or_none(path))
+                found.append(self._numbers_or_none(path))
             elif kind == "raw":
-                fields.append(self._arrays(path, () if name == "_EXTRA_FILES" else None))
+                found.append(self._arrays(path, () if name == "_EXTRA_FILES" else None))
+            elif name in _MAY_BE_MISSING or name in _TEXTS:
+                found.append(self._bytes(path, text=name in _TEXTS))
             else:
-                fields.append(self._bytes(path, name))
-        return fields
+                found.append(self.contents(path))
+        return found
 
     def numbers(self, path: Path) -> np.ndarray:
         """Integers that are always there."""
@@ -113,31 +123,40 @@ class _Columns:
             pieces = [known.setdefault(piece, piece) for piece in pieces]
         return pieces
 
-    def _bytes(self, path: Path, name: str) -> Iterable[Any]:
+    def _bytes(self, path: Path, *, text: bool) -> Iterable[Any]:
         first, second = self._found[path]
         missing = first < 0
         if missing.all():
             return repeat(None)
-        if name in ("_FILE_NAME", "_EXTERNAL_PATH"):
-            texts = [self._data[a:b].decode() if a >= 0 else None for a, b in zip(first.tolist(), second.tolist(), strict=True)]
-            return texts
-        if missing.any():
-            return [self._data[a:b] if a >= 0 else None for a, b in zip(first.tolist(), second.tolist(), strict=True)]
-        return self.contents(path)
+        data, ends = self._data, zip(first.tolist(), second.tolist(), strict=True)
+        if text:
+            return [data[a:b].decode() if a >= 0 else None for a, b in ends]
+        return [data[a:b] if a >= 0 else None for a, b in ends]
 
     def _numbers_or_none(self, path: Path) -> Iterable[int | None]:
         values, there = self._found[path]
         if there.all():
-            return values.tolist()
+            return cast("list[int]", values.tolist())
         if not there.any():
             return repeat(None)
         return [value if known else None for value, known in zip(values.tolist(), there.tolist(), strict=True)]
 
     def _stats(self, path: Path) -> list[SimpleStats]:
-        counts = self._arrays((*path, "_NULL_COUNTS"), ())
-        return list(map(SimpleStats, self.contents((*path, "_MIN_VALUES")), self.contents((*path, "_MAX_VALUES")), counts))
+        counts = self._counts((*path, "_NULL_COUNTS"))
+        low, high = self.contents((*path, "_MIN_VALUES")), self.contents((*path, "_MAX_VALUES"))
+        return list(map(_simple_stats, low, high, counts))
 
-    def _arrays(self, path: Path, null: tuple[()] | None) -> list[tuple[Any, ...] | None]:
+    def _counts(self, path: Path) -> Sequence[tuple[Any, ...]]:
+        """Null counts. Hardly two are equal, but as many of one width and without unknown ones are one table."""
+        first, second = self._found[path]
+        if self._type(path) == _COUNTS_TYPE and len(first):
+            numbers, width = variable_numbers(self._data, first, second)
+            table = numbers.reshape(len(first), -1) if (width == width[0]).all() else None
+            if table is not None and _all_known(table):
+                return list(zip(*table[:, 3::2].T.tolist(), strict=True))
+        return self._arrays(path, ())
+
+    def _arrays(self, path: Path, null: tuple[()] | None) -> list[Any]:
         """Arrays as tuples; equal ones are decoded once and shared."""
         known = _Arrays(self._type(path), null)
         data = self._data
@@ -149,6 +168,13 @@ class _Columns:
         for name in path:
             schema = next(f["type"] for f in schema["fields"] if f["name"] == name)
         return schema
+
+
+def _all_known(table: np.ndarray) -> bool:
+    """Whether each row is: not null, n items, n times (not null, a number), no more items; n > 0."""
+    width = table.shape[1]
+    frame = [1, (width - 3) // 2, *[1] * ((width - 3) // 2), 0]
+    return width > 3 and width % 2 == 1 and bool((table[:, [0, 1, *range(2, width - 1, 2), width - 1]] == frame).all())
 
 
 class _Arrays(dict[bytes, Any]):

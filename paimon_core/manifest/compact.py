@@ -127,7 +127,7 @@ def _touched(metas: Sequence[ManifestFileMeta], deleted: Collection[Identity], s
     predicate: Predicate | None = None
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         values = column.drop_null().unique().to_pylist()
-        here = col(name).isin(values) if values else FALSE
+        here: Predicate = col(name).isin(values) if values else FALSE
         if column.null_count:
             here = here | col(name).is_null()
         predicate = here if predicate is None else predicate & here

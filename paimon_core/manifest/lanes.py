@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["Irregular", "Leaf", "read_lanes"]
+__all__ = ["Irregular", "Leaf", "read_lanes", "variable_numbers"]
 
 _PAD: Final = bytes(16)
 _CONTINUES: Final = np.uint64(0x8080808080808080)
@@ -81,6 +81,26 @@ def read_lanes(
     return data, {
         path: (_ordered(leaf.first, place), _ordered(leaf.second, place)) for path, leaf in leaves.items() if leaf.first
     }
+
+
+def variable_numbers(data: bytes, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All numbers (int64) in pieces [first, second) of the data that hold nothing else, and how many each piece has.
+
+    Raises `Irregular` for pieces that end inside a number, and for numbers of more than eight bytes.
+    """
+    size = second - first
+    stop = np.cumsum(size)
+    piece = np.frombuffer(data, np.uint8)[np.repeat(first - (stop - size), size) + np.arange(stop[-1])]
+    last = piece < 0x80
+    ends = np.flatnonzero(last)
+    length = np.diff(ends, prepend=-1)
+    if not last[stop[size > 0] - 1].all() or length.max(initial=0) > 8:
+        raise Irregular("numbers too long, or cut off")
+    value = np.zeros(len(ends), np.int64)
+    for k in range(int(length.max(initial=0))):
+        longer = np.flatnonzero(length > k)
+        value[longer] |= (piece[ends[longer] - length[longer] + 1 + k].astype(np.int64) & 0x7F) << (7 * k)
+    return (value >> 1) ^ -(value & 1), np.diff(np.searchsorted(ends, stop, "left"), prepend=0)
 
 
 def _places(found: Sequence[np.ndarray], offsets: np.ndarray) -> np.ndarray:

@@ -24,7 +24,8 @@ def partition_stats(partitions: Mapping[bytes, int], schema: pa.Schema) -> Simpl
     bounds = [_bounds(column) for column in rows.columns]
     nulls = tuple(int(entries[column.is_null().to_numpy(zero_copy_only=False)].sum()) for column in rows.columns)
     nullable = pa.schema([field.with_nullable(True) for field in schema])
-    return SimpleStats(serialize([b[0] for b in bounds], nullable), serialize([b[1] for b in bounds], nullable), nulls)
+    low, high = (serialize(tuple(ends), nullable) for ends in zip(*bounds, strict=True))
+    return SimpleStats(low, high, nulls)
 
 
 def _bounds(column: pa.Array) -> tuple[object, object]:

@@ -11,6 +11,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.index_entry import DeletionRange, GlobalIndex, IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
+from paimon_core.manifest.quick import quick
 from paimon_core.manifest.stats import SimpleStats
 
 __all__ = [
@@ -20,7 +21,6 @@ __all__ = [
     "MANIFEST_LIST_SCHEMA",
     "MANIFEST_SCHEMA",
     "MANIFEST_VERSION",
-    "STATS_FIELDS",
     "data_file_of",
     "entry_of",
     "index_entry_of",
@@ -33,13 +33,14 @@ __all__ = [
     "unknown_fields",
 ]
 
+_data_file, _entry, _stats_value = quick(DataFileMeta), quick(ManifestEntry), quick(SimpleStats)
+
 Record = Mapping[str, Any]
 Schema = Any
 T = TypeVar("T")
 
 MANIFEST_VERSION: Final = 2
 INDEX_MANIFEST_VERSION: Final = 1
-STATS_FIELDS: Final = ("_KEY_STATS", "_VALUE_STATS")
 
 
 def _record(name: str, **fields: Schema) -> Schema:
@@ -195,13 +196,14 @@ def _inner(schema: Schema) -> Schema:
 
 def stats_of(record: Record) -> SimpleStats:
     """Statistics; counts that are missing altogether are as good as none."""
-    return SimpleStats(record["_MIN_VALUES"], record["_MAX_VALUES"], tuple(record.get("_NULL_COUNTS") or ()))
+    stats: SimpleStats = _stats_value(record["_MIN_VALUES"], record["_MAX_VALUES"], tuple(record.get("_NULL_COUNTS") or ()))
+    return stats
 
 
 def data_file_of(record: Record) -> DataFileMeta:
     """A data file. KeyError when a field of the first version is missing."""
     get = record.get
-    return DataFileMeta(
+    file: DataFileMeta = _data_file(
         record["_FILE_NAME"],
         record["_FILE_SIZE"],
         record["_ROW_COUNT"],
@@ -224,17 +226,19 @@ def data_file_of(record: Record) -> DataFileMeta:
         _tuple(get("_WRITE_COLS")),
         _tuple(get("_WRITE_COLS_SEQUENCES")),
     )
+    return file
 
 
 def entry_of(record: Record) -> ManifestEntry:
     """A manifest entry."""
-    return ManifestEntry(
+    entry: ManifestEntry = _entry(
         record["_KIND"],
         record["_PARTITION"],
         record["_BUCKET"],
         record["_TOTAL_BUCKETS"],
         data_file_of(record["_FILE"]),
     )
+    return entry
 
 
 def manifest_file_of(record: Record) -> ManifestFileMeta:
