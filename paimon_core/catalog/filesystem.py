@@ -6,6 +6,7 @@ from dataclasses import replace
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, check_name
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO, absolute, join
+from paimon_core.fileio.parallel import parallel_map
 from paimon_core.options import check_known
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
@@ -83,8 +84,9 @@ class FileSystemCatalog:
     def list_tables(self, database: str) -> list[str]:
         """Names of the tables of a database, sorted. Costs one listing per table."""
         path = self._existing_database(database)
-        found = (one.name for one in self._io.list(path) if one.is_directory)
-        return sorted(name for name in found if Schemas(self._io, join(path, name)).ids())
+        names = sorted(one.name for one in self._io.list(path) if one.is_directory)
+        ids = parallel_map(lambda name: Schemas(self._io, join(path, name)).ids(), names)
+        return [name for name, found in zip(names, ids, strict=True) if found]
 
     def create_table(self, identifier: str | Identifier, schema: Schema, ignore_if_exists: bool = False) -> Table:
         """Make a table and open it; AlreadyExistsError if it is there, unless that is to be ignored."""

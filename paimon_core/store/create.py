@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError
-from paimon_core.fileio.fileio import FileIO
+from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import check_writable
@@ -19,9 +19,10 @@ def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] =
     Of several processes that create the same table one wins, the others get AlreadyExistsError. InvalidInputError for
     a schema that breaks a rule, UnsupportedError for one this engine could not write to.
     """
+    root = join(absolute(root))
     options = dict(schema.options)
     place = options.pop("path", root)
-    if place.rstrip("/") != root.rstrip("/"):
+    if join(absolute(place)) != root:
         raise InvalidInputError(f"option 'path' is {place!r}, but the table is to be made at {root}")
     made = create(replace(schema, options=options), now())
     check_writable(made)

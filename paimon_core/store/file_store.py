@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from paimon_core.errors import NotFoundError
-from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.manifests import Manifests
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
@@ -66,8 +66,9 @@ class FileStore:
 
         Raises NotFoundError where no table or no such branch is, InvalidInputError for options that do not fit.
         """
+        root = join(absolute(root))
         io = FileIO.of(root, storage_options or {})
-        branch = branch or (options or {}).get("branch") or MAIN_BRANCH
+        branch = _chosen_branch(branch, (options or {}).get("branch"))
         schema = Schemas(io, branch_directory(root, branch)).latest()
         if schema is None:
             raise _missing(io, root, branch)
@@ -108,6 +109,9 @@ class FileStore:
         """The same table under more dynamic options. Raises InvalidInputError for those that do not fit."""
         if not options:
             return self
+        branch = options.get("branch")
+        if branch is not None and branch != self.branch:
+            raise InvalidInputError(f"this table is open on branch {self.branch!r}: open it on {branch!r} instead")
         check_dynamic(self.schema, options)
         return self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _PLACE_AND_KEYS})
@@ -139,6 +143,14 @@ class FileStore:
     def file_path(self, partition: bytes, bucket: int, meta: DataFileMeta) -> str:
         """The place of a data file: its external path if it has one, else its bucket's directory."""
         return meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
+
+
+def _chosen_branch(argument: str | None, option: str | None) -> str:
+    """The branch named by the argument or the option ``branch``; both may, but not differently."""
+    named = {name for name in (argument, option) if name and name != MAIN_BRANCH}
+    if len(named) > 1:
+        raise InvalidInputError(f"branch is given as {argument!r} and as option 'branch' = {option!r}: leave one")
+    return named.pop() if named else MAIN_BRANCH
 
 
 def _missing(io: FileIO, root: str, branch: str) -> NotFoundError:

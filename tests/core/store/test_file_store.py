@@ -1,5 +1,6 @@
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,22 @@ def test_a_branch_has_its_own_schemas_and_shares_the_data(root):
         partition = serialize([0], store.schema.partition_arrow)
         assert store.bucket_path(partition, 0) == f"{root}/dt=0/bucket-0"
         assert "branch" not in store.options
+
+
+def test_a_branch_is_named_once_and_not_changed(root):
+    store = FileStore.open(root, branch="main", options={"branch": "main"})
+    assert store.branch == "main"
+    with pytest.raises(InvalidInputError, match="leave one"):
+        FileStore.open(root, branch="a", options={"branch": "b"})
+    with pytest.raises(NotFoundError, match="no branch 'b'"):
+        FileStore.open(root, branch="main", options={"branch": "b"})
+    with pytest.raises(InvalidInputError, match="open on branch 'main'"):
+        store.with_options({"branch": "b"})
+
+
+def test_the_place_does_not_depend_on_where_one_stands(root, monkeypatch):
+    monkeypatch.chdir(Path(root).parent)
+    assert FileStore.open("t/").root == root
 
 
 def test_the_table_as_of_an_older_schema(root):
