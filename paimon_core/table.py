@@ -1,6 +1,6 @@
 """Table: what a user holds. Every method is one question or one change; the work is done in the packages below."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -71,7 +71,11 @@ class Table:
 
     @staticmethod
     def create(
-        path: str, schema: Schema, storage_options: Mapping[str, object] | None = None, *, ignore_if_exists: bool = False
+        path: str,
+        schema: Schema,
+        storage_options: Mapping[str, object] | None = None,
+        *,
+        ignore_if_exists: bool = False,
     ) -> "Table":
         """Make a table at ``path``. Raises AlreadyExistsError if one is there, unless that is to be ignored."""
         try:
@@ -143,7 +147,7 @@ class Table:
     def scan(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> TableScan:
-        """A question whose ``plan()`` gives splits to be read anywhere, with a reader of the same columns and filter."""
+        """A question whose ``plan()`` gives splits, to be read anywhere by a reader of the same columns and filter."""
         return self._question(columns, filter, limit, when)[0]
 
     def reader(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> TableRead:
@@ -188,7 +192,7 @@ class Table:
         return self.committer().truncate()
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
-        """Remove whole partitions in one commit, each {column: value}, some columns left out if all values are meant."""
+        """Remove whole partitions in one commit, each {column: value}; a column left out means all its values."""
         return self.committer().drop_partitions(partitions)
 
     def writer(
@@ -321,7 +325,9 @@ def _completed(batch: pa.RecordBatch, partition: Mapping[str, object] | str | No
     return batch
 
 
-def _or_abort(committer: TableCommit, messages: list[CommitMessage], commit):  # type: ignore[no-untyped-def]
+def _or_abort(
+    committer: TableCommit, messages: list[CommitMessage], commit: Callable[[], Snapshot | None]
+) -> Snapshot | None:
     try:
         return commit()
     except CommitUnknownError:

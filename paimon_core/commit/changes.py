@@ -11,7 +11,7 @@ from paimon_core.snapshot.snapshot import CommitKind
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Entries that become one snapshot; ``derived`` from the very base they will follow, they cannot conflict with it."""
+    """Entries that become one snapshot; ``derived`` from the base they will follow, they cannot conflict with it."""
 
     kind: str
     entries: tuple[ManifestEntry, ...]
@@ -42,7 +42,9 @@ def append_changes(messages: Sequence[CommitMessage]) -> Changes:
 
 def compact_changes(messages: Sequence[CommitMessage]) -> Changes:
     """What compaction replaced."""
-    entries = [e for m in messages for e in (*_entries(m, DELETE, m.compact_before), *_entries(m, ADD, m.compact_after))]
+    entries = [
+        e for m in messages for e in (*_entries(m, DELETE, m.compact_before), *_entries(m, ADD, m.compact_after))
+    ]
     return Changes(CommitKind.COMPACT, tuple(entries))
 
 

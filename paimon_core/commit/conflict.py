@@ -1,5 +1,6 @@
 """May these changes follow that base? Pure functions on entries (behaviour 7.5)."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ def level_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: 
             (deserialize(e.file.min_key, key_schema), deserialize(e.file.max_key, key_schema), e.file.file_name)
             for e in entries
         )
-        for (_, end, one), (start, _, other) in zip(ranges, ranges[1:], strict=False):
+        for (_, end, one), (start, _, other) in itertools.pairwise(ranges):
             if start <= end:
                 return Conflict(f"files {one} and {other} of one level would overlap: another compaction came first")
     return None

@@ -51,4 +51,3 @@ def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Co
 def distinct_partitions(messages: Sequence[CommitMessage]) -> set[bytes]:
     """The partitions new files lie in."""
     return {m.partition for m in messages if m.new_files}
-

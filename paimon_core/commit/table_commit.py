@@ -49,7 +49,7 @@ class Retries:
 
     def wait(self, attempt: int) -> float:
         """Seconds to wait before attempt number ``attempt + 1``: doubling, with jitter so that two part."""
-        return min(self.min_wait * 2 ** min(attempt, 30), self.max_wait) * (1 + random.random() / 5)
+        return min(self.min_wait * 2.0 ** min(attempt, 30), self.max_wait) * (1 + random.random() / 5)
 
 
 class _Rounds:
@@ -134,7 +134,7 @@ class TableCommit:
         *,
         properties: Mapping[str, str] | None = None,
     ) -> Snapshot | None:
-        """Replace the whole table (``partition=None``), one partition, or the partitions the messages touch ("dynamic").
+        """Replace the whole table (``partition=None``), one partition, or those the messages touch ("dynamic").
 
         What is replaced is what is live when the snapshot is made, rows committed meanwhile included. A dynamic
         overwrite without new files changes nothing and returns None; any other makes a snapshot even when empty.
@@ -167,7 +167,12 @@ class TableCommit:
     def abort(self, messages: Sequence[CommitMessage]) -> None:
         """Delete the files the messages name. REQUIRES: they were not committed, and will not be."""
         for message in messages:
-            for file in (*message.new_files, *message.changelog_files, *message.compact_after, *message.compact_changelog):
+            for file in (
+                *message.new_files,
+                *message.changelog_files,
+                *message.compact_after,
+                *message.compact_changelog,
+            ):
                 self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
 
     # ---- the loop
@@ -200,21 +205,9 @@ class TableCommit:
                     rounds.first_base = 0 if base is None else base.id
                 if rounds.over(self._retries):
                     break
-                changes = decide(base)
-                conflict = self._conflict(changes, base, seen)
-                if conflict is not None:
-                    raise CommitConflictError(
-                        f"commit to {self._store.root} conflicts with another one: {conflict.reason}"
-                    )
-                draft = write_attempt(self._store, base, changes, identity)
-                match self._try(draft):
-                    case Published():
-                        self._hint(draft.snapshot)
-                        return draft.snapshot
-                    case Lost():
-                        draft.discard(self._store)
-                    case Unknown(cause):
-                        rounds.doubt = cause
+                made = self._attempt(decide(base), base, identity, seen, rounds)
+                if made is not None:
+                    return made
                 rounds.next(self._retries)
         except (OSError, PaimonError) as error:
             if rounds.doubt is None:
@@ -227,10 +220,29 @@ class TableCommit:
             f"{rounds.seconds:.1f} s: raise commit.max-retries or commit.timeout, or write again"
         )
 
+    def _attempt(
+        self, changes: Changes, base: Snapshot | None, identity: Identity, seen: int | None, rounds: "_Rounds"
+    ) -> Snapshot | None:
+        """One round; None when the number was lost, or when the storage did not say."""
+        conflict = self._conflict(changes, base, seen)
+        if conflict is not None:
+            raise CommitConflictError(f"commit to {self._store.root} conflicts with another one: {conflict.reason}")
+        draft = write_attempt(self._store, base, changes, identity)
+        match self._try(draft):
+            case Published():
+                self._store.snapshots.write_hint("LATEST", draft.snapshot.id)  # best effort: else others list
+                return draft.snapshot
+            case Lost():
+                draft.discard(self._store)
+            case Unknown(cause):
+                rounds.doubt = cause
+        return None
+
     def _unknown(self, identity: Identity) -> CommitUnknownError:
         return CommitUnknownError(
-            f"the storage did not say whether the commit to {self._store.root} landed (user {identity.user}, identifier "
-            f"{identity.identifier}): look for that user in the table's snapshots before writing again; no file was deleted"
+            f"the storage did not say whether the commit to {self._store.root} landed (user {identity.user}, "
+            f"identifier {identity.identifier}): look for that user in the table's snapshots before writing again; "
+            "no file was deleted"
         )
 
     def _try(self, draft: Draft) -> Published | Lost | Unknown:
@@ -255,7 +267,9 @@ class TableCommit:
         ids = [i for i in self._store.snapshots.ids() if i > since] if since == 0 else range(since + 1, latest.id + 1)
         for snapshot in parallel_map(self._snapshot, ids):
             if snapshot is not None and (snapshot.commit_user, snapshot.commit_identifier, snapshot.commit_kind) == (
-                identity.user, identity.identifier, kind
+                identity.user,
+                identity.identifier,
+                kind,
             ):
                 return snapshot
         return None
@@ -268,9 +282,11 @@ class TableCommit:
 
     def _conflict(self, changes: Changes, base: Snapshot | None, seen: int | None) -> Conflict | None:
         if base is None:
-            return Conflict("it deletes files of a table that holds none") if any(
-                e.kind == DELETE for e in changes.entries
-            ) else None
+            return (
+                Conflict("it deletes files of a table that holds none")
+                if any(e.kind == DELETE for e in changes.entries)
+                else None
+            )
         if seen is not None:
             conflict = bucket_conflict(changes, self._added_since(seen, base))
             if conflict is not None:
@@ -280,8 +296,10 @@ class TableCommit:
         touched = changes.partitions
         live = [e for e in live_entries(self._store, base, with_stats=False).live if e.partition in touched]
         conflict = file_conflict(changes, live)
-        if conflict is None and self._store.schema.primary_keys and any(
-            e.kind == ADD and e.file.level > 0 for e in changes.entries
+        if (
+            conflict is None
+            and self._store.schema.primary_keys
+            and any(e.kind == ADD and e.file.level > 0 for e in changes.entries)
         ):
             conflict = level_conflict(changes, live, self._store.schema.key_arrow)
         return conflict
@@ -295,9 +313,6 @@ class TableCommit:
                 for meta in store.manifests.read_list(snapshot.delta_manifest_list):
                     entries += store.manifests.read(meta.file_name, with_stats=False)
         return entries
-
-    def _hint(self, snapshot: Snapshot) -> None:
-        self._store.snapshots.write_hint("LATEST", snapshot.id)  # best effort: without it others list the directory
 
 
 def _fresh_user(store: FileStore) -> str:

@@ -38,7 +38,7 @@ def read_file(
     *,
     predicate: Predicate | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one data file with exactly ``fields``: read by field id, cast, filled, partition values from metadata.
+    """The rows of one data file with exactly ``fields``: by field id, cast, filled, partition values from metadata.
 
     ``fields`` may hold the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``. ``predicate`` (bound to the table's
     schema) may skip parts of the file that cannot match; rows that do not match still come out.

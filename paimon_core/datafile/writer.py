@@ -88,7 +88,9 @@ class DataFileWriter:
     with ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND`` columns); in arrival order for an append table.
     """
 
-    def __init__(self, store: FileStore, partition: bytes, bucket: int, shape: FileShape, first_sequence: int = 0) -> None:
+    def __init__(
+        self, store: FileStore, partition: bytes, bucket: int, shape: FileShape, first_sequence: int = 0
+    ) -> None:
         self._store, self._partition, self._bucket, self._shape = store, partition, bucket, shape
         self._next_sequence = first_sequence  # append tables number their rows by counting
         self._open: _OpenFile | None = None
@@ -134,7 +136,9 @@ class DataFileWriter:
 
     def _start(self) -> "_OpenFile":
         shape = self._shape
-        name = f"{self._store.options.value(DATA_FILE_PREFIX)}{self._store.new_name()}-0{_extension(self._store, shape)}"
+        name = (
+            f"{self._store.options.value(DATA_FILE_PREFIX)}{self._store.new_name()}-0{_extension(self._store, shape)}"
+        )
         path = join(self._store.bucket_path(self._partition, self._bucket), name)
         self._paths.append(path)
         return _OpenFile(self._store, path, name, shape)
@@ -195,7 +199,7 @@ class _OpenFile:
         self._keys.update(rows.select(key_names))
 
     def size(self) -> int:
-        return self._writer.tell()
+        return int(self._writer.tell())
 
     def discard(self) -> None:
         try:
@@ -240,7 +244,7 @@ def _local_millis(epoch_millis: int) -> int:
 def _key_row(row: pa.Table | None, fields: Sequence[DataField]) -> bytes:
     if row is None:
         return EMPTY_ROW
-    values = [_internal(row.column(f.name)) for f in fields]
+    values = tuple(_internal(row.column(f.name)) for f in fields)
     return serialize(values, arrow_schema(fields))
 
 
@@ -268,8 +272,8 @@ def _simple_stats(
         return EMPTY_STATS, ()  # a reader would trip over bounds that are promised and not there
     schema = pa.schema([arrow_field(_nullable(f)) for f, _ in bounds])
     return SimpleStats(
-        serialize([b.min for _, b in bounds], schema),
-        serialize([b.max for _, b in bounds], schema),
+        serialize(tuple(b.min for _, b in bounds), schema),
+        serialize(tuple(b.max for _, b in bounds), schema),
         tuple(b.null_count for _, b in bounds),
     ), columns
 

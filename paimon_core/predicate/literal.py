@@ -36,7 +36,9 @@ def fit(value: Any, kind: AtomicType, column: str) -> Fit:
     except (ValueError, InvalidOperation, OverflowError) as error:
         raise InvalidInputError(f"filter on {column!r}: {value!r} is no {kind}: {error}") from error
     if found is None:
-        raise InvalidInputError(f"filter on {column!r}: cannot compare a {kind} with {value!r} ({type(value).__name__})")
+        raise InvalidInputError(
+            f"filter on {column!r}: cannot compare a {kind} with {value!r} ({type(value).__name__})"
+        )
     return found
 
 
@@ -64,7 +66,7 @@ def _number(value: Any) -> Fraction | float | None:
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    return Fraction(value) if isinstance(value, int | float | Decimal | np.integer) else None
+    return Fraction(value) if isinstance(value, int | float | Decimal) else None
 
 
 def _discrete(value: Fraction | float | None, scale: int, low: int, high: int) -> Fit | None:
@@ -96,32 +98,43 @@ def _floating(value: Any, *, single: bool) -> Fit | None:
 
 
 def _temporal(value: Any, kind: AtomicType) -> Fit | None:
-    root = kind.root
-    if root == "DATE":
-        if isinstance(value, str):
-            value = dt.date.fromisoformat(value)
-        if isinstance(value, dt.datetime):
-            whole = value.replace(tzinfo=None) - _EPOCH
-            return Fit(whole.days, not (whole.seconds or whole.microseconds))
-        return Fit((value - _EPOCH.date()).days, True) if isinstance(value, dt.date) else None
-    if root == "TIME":
-        if isinstance(value, str):
-            value = dt.time.fromisoformat(value)
-        if not isinstance(value, dt.time):
-            return None
-        micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
-        return Fit(micros // 1000, micros % 1000 == 0)
-    if root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+    match kind.root:
+        case "DATE":
+            return _date(value)
+        case "TIME":
+            return _time(value)
+        case "TIMESTAMP" | "TIMESTAMP_LTZ":
+            return _timestamp(value, kind)
+    return None
+
+
+def _date(value: Any) -> Fit | None:
+    if isinstance(value, str):
+        value = dt.date.fromisoformat(value)
+    if isinstance(value, dt.datetime):
+        since = value.replace(tzinfo=None) - _EPOCH
+        return Fit(since.days, not (since.seconds or since.microseconds))
+    return Fit((value - _EPOCH.date()).days, True) if isinstance(value, dt.date) else None
+
+
+def _time(value: Any) -> Fit | None:
+    if isinstance(value, str):
+        value = dt.time.fromisoformat(value)
+    if not isinstance(value, dt.time):
         return None
+    micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+    return Fit(micros // 1000, micros % 1000 == 0)
+
+
+def _timestamp(value: Any, kind: AtomicType) -> Fit | None:
     if isinstance(value, str):
         value = dt.datetime.fromisoformat(value)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         value = dt.datetime(value.year, value.month, value.day)
     if not isinstance(value, dt.datetime):
         return None
-    if root == "TIMESTAMP_LTZ":
-        value = value.replace(tzinfo=dt.timezone.utc) if value.tzinfo is None else value
-        since = value - _UTC_EPOCH
+    if kind.root == "TIMESTAMP_LTZ":
+        since = (value.replace(tzinfo=dt.timezone.utc) if value.tzinfo is None else value) - _UTC_EPOCH
     elif value.tzinfo is not None:
         return None  # a moment has no place among wall-clock times
     else:

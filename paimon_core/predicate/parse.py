@@ -41,13 +41,17 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [(m.lastgroup or "", m[m.lastgroup or 0], m.start(m.lastgroup or 0)) for m in _TOKEN.finditer(text)]
+        self._tokens = [
+            (m.lastgroup or "", m[m.lastgroup or 0], m.start(m.lastgroup or 0)) for m in _TOKEN.finditer(text)
+        ]
         self._at = 0
 
     def disjunction(self) -> Predicate:
         return self._joined("or", Or, lambda: self._joined("and", And, self._negation))
 
-    def _joined(self, word: str, make: Callable[[tuple[Predicate, ...]], Predicate], part: Callable[[], Predicate]) -> Predicate:
+    def _joined(
+        self, word: str, make: Callable[[tuple[Predicate, ...]], Predicate], part: Callable[[], Predicate]
+    ) -> Predicate:
         parts = [part()]
         while self._word(word):
             parts.append(part())
@@ -152,7 +156,9 @@ class _Parser:
                 self._at -= 1
                 self._fail(f"not a {word}")
         self._at -= 1
-        return self._fail("expected a literal: a number, 'text', TRUE, FALSE, NULL, DATE '...', TIMESTAMP '...' or X'...'")
+        return self._fail(
+            "expected a literal: a number, 'text', TRUE, FALSE, NULL, DATE '...', TIMESTAMP '...' or X'...'"
+        )
 
     def _token(self) -> tuple[str, str, int]:
         return self._tokens[self._at] if self._at < len(self._tokens) else ("end", "", len(self._text))
@@ -188,7 +194,9 @@ class _Parser:
 
     def _fail(self, why: str) -> NoReturn:
         _, token, at = self._token()
-        raise InvalidInputError(f"cannot read the filter {self._text!r}: {why} at {token or 'its end'!r} (position {at})")
+        raise InvalidInputError(
+            f"cannot read the filter {self._text!r}: {why} at {token or 'its end'!r} (position {at})"
+        )
 
 
 def _number(token: str) -> int | float | Decimal:

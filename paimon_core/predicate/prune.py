@@ -34,9 +34,9 @@ def may_match(p: Predicate, stats: Mapping[str, ColumnStats], row_count: np.ndar
 def _may(p: Predicate, stats: Mapping[str, ColumnStats], rows: np.ndarray, n: int) -> np.ndarray:
     match p:
         case And(children):
-            return np.logical_and.reduce([_may(c, stats, rows, n) for c in children])
+            return np.asarray(np.logical_and.reduce([_may(c, stats, rows, n) for c in children]))
         case Or(children):
-            return np.logical_or.reduce([_may(c, stats, rows, n) for c in children])
+            return np.asarray(np.logical_or.reduce([_may(c, stats, rows, n) for c in children]))
         case Constant(value):
             return np.full(n, value is True)
         case Leaf() if p.column in stats:
@@ -45,24 +45,24 @@ def _may(p: Predicate, stats: Mapping[str, ColumnStats], rows: np.ndarray, n: in
 
 
 def _leaf(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> np.ndarray:
-    valued = (stats.null_count < 0) | (stats.null_count < rows)  # may hold a value at all
+    valued: np.ndarray = (stats.null_count < 0) | (stats.null_count < rows)  # may hold a value at all
     match leaf.op:
         case "is null":
-            return stats.null_count != 0
+            return np.asarray(stats.null_count != 0)
         case "<=>" | "=":
-            return valued & _inside(stats, leaf.values[0])
+            return np.asarray(valued & _inside(stats, leaf.values[0]))
         case "in":
             within = [_inside(stats, v) for v in leaf.values]
-            return valued & np.logical_or.reduce(within) if within else np.zeros(len(rows), bool)
+            return np.asarray(valued & np.logical_or.reduce(within)) if within else np.zeros(len(rows), bool)
         case "<" | "<=" | ">" | ">=":
-            return valued & _beyond(stats, leaf.op, leaf.values[0])
+            return np.asarray(valued & _beyond(stats, leaf.op, leaf.values[0]))
         case "starts with":
-            return valued & _prefixed(stats, leaf.values[0])
+            return np.asarray(valued & _prefixed(stats, leaf.values[0]))
     return valued
 
 
 def _known(mask: Any) -> np.ndarray:
-    return pc.fill_null(mask, True).to_numpy(zero_copy_only=False)
+    return np.asarray(pc.fill_null(mask, True).to_numpy(zero_copy_only=False))
 
 
 def _comparable(kind: pa.DataType) -> bool:
@@ -70,7 +70,7 @@ def _comparable(kind: pa.DataType) -> bool:
 
 
 def _inside(stats: ColumnStats, value: Any) -> np.ndarray:
-    return _beyond(stats, "<=", value) & _beyond(stats, ">=", value)
+    return np.asarray(_beyond(stats, "<=", value) & _beyond(stats, ">=", value))
 
 
 def _beyond(stats: ColumnStats, op: str, value: Any) -> np.ndarray:
@@ -87,4 +87,4 @@ def _beyond(stats: ColumnStats, op: str, value: Any) -> np.ndarray:
 
 def _prefixed(stats: ColumnStats, prefix: str) -> np.ndarray:
     low = pc.less_equal(pc.utf8_slice_codeunits(stats.min, 0, len(prefix)), prefix) if prefix else stats.min.is_valid()
-    return _known(low) & _known(pc.greater_equal(stats.max, prefix))
+    return np.asarray(_known(low) & _known(pc.greater_equal(stats.max, prefix)))

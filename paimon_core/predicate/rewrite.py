@@ -203,8 +203,8 @@ def _moved_leaf(leaf: Leaf, read: dict[str, DataField], stored: dict[int, DataFi
     if source is None:
         return _of_null(leaf)
     here = Leaf(leaf.op, source.name, leaf.values)
-    if _same(source.type, target.type) or leaf.op in ("is null", "is not null") and isinstance(source.type, AtomicType):
-        return here if _same(source.type, target.type) else TRUE
+    if _same(source.type, target.type):
+        return here
     if _widened(source.type, target.type):
         return bind_leaf(here, source.type)
     return TRUE

@@ -21,7 +21,7 @@ def merge_order(store: FileStore) -> MergeOrder:
     """The order rows of one key are merged in, as the table's options have it."""
     return MergeOrder(
         tuple(store.schema.trimmed_primary_keys),
-        tuple(store.options.value(SEQUENCE_FIELD)),
+        store.options.value(SEQUENCE_FIELD),
         store.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
     )
 

@@ -24,7 +24,7 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """Rows of splits, with ``fields`` in that order, those matching ``predicate`` (bound to the store's schema) only."""
+    """Rows of splits: the columns ``fields``, of rows matching ``predicate`` (bound to the store's schema)."""
 
     store: FileStore
     fields: tuple[DataField, ...]
@@ -56,9 +56,7 @@ class TableRead:
     def _raw(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         fields = self._needed()
         for file in split.files:
-            yield from read_file(
-                self.store, split.partition, split.bucket, file, fields, predicate=self.predicate
-            )
+            yield from read_file(self.store, split.partition, split.bucket, file, fields, predicate=self.predicate)
 
     def _merged(self, split: DataSplit) -> Iterator[pa.Table]:
         store, schema = self.store, self.store.schema

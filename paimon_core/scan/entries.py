@@ -30,8 +30,10 @@ class Entries:
 
 def manifest_metas(store: FileStore, snapshot: Snapshot) -> list[ManifestFileMeta]:
     """All manifests of a snapshot, oldest first."""
-    lists = ((snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-             (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size))
+    lists = (
+        (snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+        (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
+    )
     return [meta for name, _ in lists for meta in store.manifests.read_list(name)]
 
 

@@ -87,8 +87,14 @@ def _by_bucket(store: FileStore, entries: list[ManifestEntry], predicate: Predic
 
 def _key_mask(store: FileStore, entries: list[ManifestEntry], predicate: Predicate) -> np.ndarray:
     fields = tuple(store.schema.field(k) for k in store.schema.trimmed_primary_keys)
-    return _mask(entries, lambda e: e.file.schema_id, lambda e: e.file.key_stats, lambda e: fields,
-                 lambda file_id: to_file(predicate, store.schema.fields, store.schemas.get(file_id).fields), store)
+    return _mask(
+        entries,
+        lambda e: e.file.schema_id,
+        lambda e: e.file.key_stats,
+        lambda e: fields,
+        lambda file_id: to_file(predicate, store.schema.fields, store.schemas.get(file_id).fields),
+        store,
+    )
 
 
 def _value_mask(store: FileStore, entries: list[ManifestEntry], predicate: Predicate) -> np.ndarray:
@@ -103,9 +109,14 @@ def _value_mask(store: FileStore, entries: list[ManifestEntry], predicate: Predi
     on_files = restrict(predicate, columns(predicate) - set(store.schema.partition_keys))
     if on_files is None:
         return np.ones(len(entries), bool)
-    return _mask(entries, lambda e: (e.file.schema_id, e.file.value_stats_cols, e.file.write_cols),
-                 lambda e: e.file.value_stats, stats_fields,
-                 lambda key: to_file(on_files, store.schema.fields, store.schemas.get(key[0]).fields), store)
+    return _mask(
+        entries,
+        lambda e: (e.file.schema_id, e.file.value_stats_cols, e.file.write_cols),
+        lambda e: e.file.value_stats,
+        stats_fields,
+        lambda key: to_file(on_files, store.schema.fields, store.schemas.get(key[0]).fields),
+        store,
+    )
 
 
 def _mask(

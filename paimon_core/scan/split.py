@@ -35,7 +35,7 @@ class DataSplit:
         return sum(f.file_size for f in self.files)
 
     def to_bytes(self) -> bytes:
-        """This split as bytes, for engines that carry nothing else; only :meth:`from_bytes` of this package reads them."""
+        """This split as bytes, for engines that carry nothing else; only :meth:`from_bytes` reads them."""
         return _MAGIC + pickle.dumps(self, protocol=5)
 
     @staticmethod

@@ -41,7 +41,7 @@ def pack(items: Sequence[T], weight: Callable[[T], int], packing: Packing) -> li
 def plan_splits(
     snapshot_id: int, entries: Iterable[ManifestEntry], packing: Packing, key_schema: pa.Schema | None
 ) -> list[DataSplit]:
-    """Splits of live entries, bucket by bucket in the order of the entries; ``key_schema`` is None for append tables."""
+    """Splits of live entries, bucket by bucket in their order; ``key_schema`` is None for append tables."""
     buckets: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
     for entry in entries:
         buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)

@@ -22,9 +22,7 @@ _TEXT = AtomicType("VARCHAR", True, 2147483647)
 Positions = tuple[int | None, ...]
 
 
-def align(
-    data: pa.RecordBatch, schema: TableSchema, positions: Positions, first_row: int = 0
-) -> pa.RecordBatch:
+def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first_row: int = 0) -> pa.RecordBatch:
     """``data`` as a batch with exactly ``schema.arrow``; ``first_row`` numbers its rows in messages.
 
     ``positions`` come from :func:`column_positions` for the names of ``data``. Raises InvalidInputError for a NULL in a
@@ -85,7 +83,9 @@ def _missing(field: DataField, rows: int) -> pa.Array:
 def _not_null(array: pa.Array, field: DataField, first_row: int) -> pa.Array:
     if array.null_count and not field.type.nullable:
         row = first_row + pc.index(pc.is_null(array), True).as_py()
-        raise InvalidInputError(f"cannot write NULL to column {field.name!r}, which is NOT NULL (row {row} of the data)")
+        raise InvalidInputError(
+            f"cannot write NULL to column {field.name!r}, which is NOT NULL (row {row} of the data)"
+        )
     return array
 
 

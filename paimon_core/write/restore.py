@@ -58,8 +58,9 @@ class Restore:
     def _check_buckets(self, entry: ManifestEntry) -> None:
         buckets = self._store.options.value(BUCKET)
         if entry.total_buckets != buckets and entry.bucket >= 0:
+            place = self._store.partition_path(entry.partition) or "the table"
             raise InvalidInputError(
-                f"cannot write {self._store.root} with {buckets} buckets: {self._store.partition_path(entry.partition) or 'the table'} "
+                f"cannot write {self._store.root} with {buckets} buckets: {place} "
                 f"holds files hashed into {entry.total_buckets}. Overwrite the partition to give it the new number, "
                 f"or set the option bucket back to {entry.total_buckets}"
             )

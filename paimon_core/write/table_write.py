@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import kept_rows, kinds_of
 
 T = TypeVar("T")
-Data = pa.Table | pa.RecordBatch | pa.RecordBatchReader
+Data: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
 BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
 ENCODERS = 2  # buckets sorted and encoded at a time

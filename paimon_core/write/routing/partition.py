@@ -33,4 +33,5 @@ def _codes(column: pa.Array) -> np.ndarray:
         bits = pa.int32() if column.type == pa.float32() else pa.int64()
         column = pa.Array.from_buffers(bits, len(column), column.buffers(), column.null_count, column.offset)
     encoded = pc.dictionary_encode(column)
-    return pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+    filled = pc.fill_null(encoded.indices, len(encoded.dictionary))
+    return np.asarray(filled.to_numpy(zero_copy_only=False)).astype(np.int64)

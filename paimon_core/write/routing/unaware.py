@@ -1,7 +1,6 @@
 """Append tables without buckets: every row goes to bucket 0."""
 
 import numpy as np
-import pyarrow as pa
 
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.routing.router import Router

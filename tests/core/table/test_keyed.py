@@ -71,7 +71,9 @@ def test_overwrite_replaces_everything(tmp_path):
 
 
 def test_overwrite_of_partitions(tmp_path):
-    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("dt", pa.string(), nullable=False), ("v", pa.string())])
+    schema = pa.schema(
+        [pa.field("id", pa.int64(), nullable=False), pa.field("dt", pa.string(), nullable=False), ("v", pa.string())]
+    )
     table = Table.create(
         str(tmp_path / "t"), Schema(schema, primary_keys=["dt", "id"], partition_keys=["dt"], options={"bucket": "1"})
     )
