@@ -234,7 +234,8 @@ def _simplified(p: Predicate) -> Predicate:
     match p:
         case And(children):
             parts = [c for c in map(_simplified, children) if c != TRUE]
-            return FALSE if FALSE in parts else conjunction(parts) or TRUE
+            together = FALSE if FALSE in parts else conjunction(parts)
+            return TRUE if together is None else together
         case Or(children):
             parts = [c for c in map(_simplified, children) if c != FALSE]
             if TRUE in parts:
