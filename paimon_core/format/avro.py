@@ -33,7 +33,7 @@ def read_avro(data: bytes, path: str = "", skip: Collection[str] = ()) -> tuple[
 
 
 def write_avro(schema: Schema, records: Iterable[dict[str, Any]], codec: str = "zstd", level: int = 1) -> bytes:
-    """A complete container. ``codec`` by either name, Avro's or Paimon's (``zstd`` is ``zstandard``, ``none`` ``null``)."""
+    """A complete container. ``codec`` by Avro's name or the table option's (``zstd``, ``none``)."""
     sink = io.BytesIO()
     writer = ContainerWriter(sink, schema, avro_codec(codec), level)
     source = iter(records)

@@ -89,7 +89,8 @@ class AvroFileWriter:
         size = min(_MAX_BLOCK_ROWS, max(1, _BLOCK_BYTES // row_bytes))
         for piece in rows.to_batches(max_chunksize=size):
             stored = [to_stored(column, f.type) for column, f in zip(piece.columns, self._fields, strict=True)]
-            self._container.write(pa.RecordBatch.from_arrays(stored, names=self._schema.names).to_pylist(maps_as_pydicts="strict"))
+            block = pa.RecordBatch.from_arrays(stored, names=self._schema.names)
+            self._container.write(block.to_pylist(maps_as_pydicts="strict"))
 
     def tell(self) -> int:
         """See `FormatWriter.tell`."""

@@ -68,8 +68,8 @@ def _record(name: str, fields: Sequence[DataField], taken: set[str]) -> dict[str
     for field in fields:
         if not _NAME.match(field.name):
             raise UnsupportedError(
-                f"column {field.name!r} cannot be stored in Avro, whose names are ASCII letters, digits and underscores; "
-                "use Parquet"
+                f"column {field.name!r} cannot be stored in Avro, whose names are ASCII letters, digits and "
+                "underscores; use Parquet"
             )
         column: dict[str, Any] = {"name": field.name, "type": _type(f"{name}_{field.name}", field.type, taken)}
         if field.type.nullable:
@@ -205,7 +205,8 @@ def to_stored(array: pa.Array, t: DataType) -> pa.Array:
         case AtomicType():
             return array
         case VectorType(element):
-            return _rebuilt_list(plain := array.cast(pa.list_(array.type.value_field)), to_stored(plain.values, element))
+            plain = array.cast(pa.list_(array.type.value_field))
+            return _rebuilt_list(plain, to_stored(plain.values, element))
         case ArrayType(element):
             return _rebuilt_list(array, to_stored(array.values, element))
         case RowType(fields):

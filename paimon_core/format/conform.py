@@ -45,8 +45,8 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as cause:
             found = batch.schema.field(at).type
             raise CorruptedError(
-                f"column {field.name!r} of {path or 'the file'} is stored as {found} and cannot be read as {field.type}: "
-                f"{cause}"
+                f"column {field.name!r} of {path or 'the file'} is stored as {found} and cannot be read as "
+                f"{field.type}: {cause}"
             ) from cause
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -103,8 +103,8 @@ def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
         return array.view(pa.timestamp(array.type.unit)).cast(pa.timestamp(target.unit)).view(target)
     except pa.ArrowInvalid as cause:
         raise UnsupportedError(
-            "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the column's "
-            "precision to 6, or leave it out"
+            "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the "
+            "column's precision to 6, or leave it out"
         ) from cause
 
 
@@ -148,9 +148,10 @@ def _list(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
-    if pa.types.is_map(array.type):
+    found = array.type
+    if pa.types.is_map(found):
         keys, items = array.keys, array.items
-    elif pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type) and array.type.value_type.num_fields == 2:
+    elif pa.types.is_list(found) and pa.types.is_struct(found.value_type) and found.value_type.num_fields == 2:
         keys, items = array.values.field(0), array.values.field(1)
     else:
         raise TypeError("it is no map")

@@ -146,8 +146,8 @@ class BlockDecoder:
     """Records of one writer schema, optionally only some of their fields (``reader``: the same schema with less)."""
 
     def __init__(self, schema: Schema, reader: Schema | None = None) -> None:
-        self._writer = fastavro.parse_schema({"type": "array", "items": schema}, _force=True)
-        self._reader = None if reader is None else fastavro.parse_schema({"type": "array", "items": reader}, _force=True)
+        self._writer = _array_of(schema)
+        self._reader = None if reader is None else _array_of(reader)
 
     def decode(self, count: int, data: bytes) -> list[Any]:
         """The records of a block; ValueError when there are more or fewer bytes than records need."""
@@ -167,7 +167,7 @@ class ContainerWriter:
         self.written = 0
         self._sink, self._level = sink, level
         self._compress: Callable[[bytes, int], bytes] = _codec(_COMPRESS, codec, "")
-        self._items = fastavro.parse_schema({"type": "array", "items": schema}, _force=True)
+        self._items = _array_of(schema)
         self._sync = os.urandom(SYNC_SIZE)
         head = io.BytesIO()
         meta = {"avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
@@ -187,6 +187,10 @@ class ContainerWriter:
     def _emit(self, data: bytes) -> None:
         self._sink.write(data)
         self.written += len(data)
+
+
+def _array_of(schema: Schema) -> Any:
+    return fastavro.parse_schema({"type": "array", "items": schema}, _force=True)
 
 
 def encode_long(value: int) -> bytes:
@@ -248,6 +252,11 @@ def _snap(data: bytes, _level: int) -> bytes:
     return bytes(snappy.compress_raw(data)) + zlib.crc32(data).to_bytes(4, "big")
 
 
+def _zstd(data: bytes, level: int) -> bytes:
+    setting = zstd.CompressionParameter
+    return bytes(zstd.compress(data, options={setting.compression_level: level, setting.checksum_flag: 1}))
+
+
 def _deflate(data: bytes, _level: int) -> bytes:
     squeezer = zlib.compressobj(6, zlib.DEFLATED, -15)
     return squeezer.compress(data) + squeezer.flush()
@@ -265,7 +274,7 @@ _COMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
     "null": lambda data, _level: data,
     "deflate": _deflate,
     "snappy": _snap,
-    "zstandard": lambda data, level: bytes(zstd.compress(data, level)),
+    "zstandard": _zstd,
     "bzip2": lambda data, _level: bz2.compress(data),
     "xz": lambda data, _level: lzma.compress(data),
 }

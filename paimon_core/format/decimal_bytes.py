@@ -11,8 +11,8 @@ def to_bytes(decimals: pa.Array) -> pa.Array:
     """decimal128 to binary; null stays null."""
     rows = len(decimals)
     valid = decimals.is_valid().to_numpy(zero_copy_only=False)
-    little = np.frombuffer(decimals.buffers()[1], np.uint8)[decimals.offset * _WIDTH : (decimals.offset + rows) * _WIDTH]
-    big = little.reshape(rows, _WIDTH)[:, ::-1]
+    little = np.frombuffer(decimals.buffers()[1], np.uint8).reshape(-1, _WIDTH)
+    big = little[decimals.offset : decimals.offset + rows, ::-1]
     sign = np.where(big[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
     differs = big != sign
     first = np.where(differs.any(axis=1), differs.argmax(axis=1), _WIDTH - 1)  # the first byte that says something
@@ -20,7 +20,7 @@ def to_bytes(decimals: pa.Array) -> pa.Array:
     lengths = _WIDTH - first + ((at_first ^ sign) >= 0x80).ravel()  # its sign bit must agree, or one more byte
     lengths = np.where(valid, lengths, 0)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-    flat = np.ascontiguousarray(big[_PLACES >= _WIDTH - lengths[:, None]])
+    flat = np.ascontiguousarray(big[_WIDTH - lengths[:, None] <= _PLACES])
     return _with_buffers(pa.binary(), decimals, [pa.py_buffer(offsets), pa.py_buffer(flat)])
 
 
@@ -41,7 +41,7 @@ def from_bytes(values: pa.Array, target: pa.DataType) -> pa.Array:
     negative[lengths > 0] = flat[starts] >= 0x80
     big = np.zeros((rows, _WIDTH), np.uint8)
     big[negative] = 0xFF
-    big[_PLACES >= _WIDTH - lengths[:, None]] = flat
+    big[_WIDTH - lengths[:, None] <= _PLACES] = flat
     little = np.ascontiguousarray(big[:, ::-1])
     wide = _with_buffers(pa.decimal128(38, target.scale), values, [pa.py_buffer(little)])
     return wide.cast(target)

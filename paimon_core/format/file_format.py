@@ -67,7 +67,7 @@ def check_columns(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Tab
         if column.type != field.type and not _same_layout(column.type, field.type):
             raise InvalidInputError(f"column {field.name!r} is {column.type}, the file stores {field.type}")
         if column.null_count and not field.nullable:
-            raise InvalidInputError(f"column {field.name!r} is NOT NULL, and {column.null_count} of its values are null")
+            raise InvalidInputError(f"column {field.name!r} is NOT NULL and {column.null_count} of its values are null")
         columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.Table.from_arrays(columns, schema=schema)
 

@@ -68,8 +68,9 @@ def decode_int96(array: pa.Array, unit: str) -> pa.Array:
             far &= ~mask
         if far.any():
             raise UnsupportedError(
-                "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the column's "
-                "precision to 6, or leave it out"
+                "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the "
+                "column's precision to 6, or leave it out"
             )
     per_unit = _NANOS[unit]
-    return pa.array(days * (_NANOS_OF_DAY // per_unit) + np.floor_divide(stored["nanos"], per_unit), pa.int64(), mask=mask)
+    counted = days * (_NANOS_OF_DAY // per_unit) + np.floor_divide(stored["nanos"], per_unit)
+    return pa.array(counted, pa.int64(), mask=mask)

@@ -18,8 +18,8 @@ def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
     found = [f for f in fields if isinstance(f.type, AtomicType) and f.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")]
     if not found or any(to_arrow(f.type).unit == "ns" for f in found):
         raise UnsupportedError(
-            f"{path or 'the file'} holds a timestamp outside the years 1677 to 2262 in a column of nanoseconds or inside a "
-            "nested column; change the column's precision to 6, or leave it out"
+            f"{path or 'the file'} holds a timestamp outside the years 1677 to 2262 in a column of nanoseconds or "
+            "inside a nested column; change the column's precision to 6, or leave it out"
         )
     return found
 

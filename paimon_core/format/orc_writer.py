@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as paorc
 
 from paimon_core.errors import UnsupportedError
@@ -36,9 +37,13 @@ class OrcFileWriter:
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`."""
-        rows = self._as_stored(check_columns(batch, self._schema))
-        if not rows.num_rows:
+        checked = check_columns(batch, self._schema)
+        if not checked.num_rows:
             return
+        for name, column in zip(checked.column_names, checked.columns, strict=True):
+            for chunk in column.chunks:
+                _check_fractions(name, chunk)
+        rows = self._as_stored(checked)
         self._empty = False
         self._writer.write(rows)
         self._size.add(rows)
@@ -65,6 +70,32 @@ class OrcFileWriter:
         return int(trial.tell())
 
 
+def _check_fractions(column: str, array: pa.Array) -> None:
+    """Refuse times before 1970 with a part finer than a millisecond: the encoder stores that part negative, and other
+    engines then fail to read the file.
+    """
+    kind = array.type
+    if pa.types.is_timestamp(kind) and kind.unit != "ms":
+        numbers = array.view(pa.int64())
+        lowest = pc.min(numbers).as_py()
+        if lowest is None or lowest >= 0:
+            return
+        early = numbers.filter(pc.less(numbers, 0)).to_numpy(zero_copy_only=False)
+        if (early % (1_000 if kind.unit == "us" else 1_000_000)).any():
+            raise UnsupportedError(
+                f"column {column!r} holds a timestamp before 1970 with a part finer than a millisecond, which cannot "
+                "be stored in ORC; use Parquet"
+            )
+    elif pa.types.is_struct(kind):
+        for child in array.flatten():
+            _check_fractions(column, child)
+    elif pa.types.is_map(kind):
+        _check_fractions(column, array.keys)
+        _check_fractions(column, array.items)
+    elif pa.types.is_list(kind):
+        _check_fractions(column, array.values)
+
+
 def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A copy without offsets: the encoder ignores the offset into the nulls of a sliced row."""
     if not pa.types.is_nested(column.type):
@@ -85,9 +116,7 @@ def _stored_type(column: str, t: DataType) -> pa.DataType:
         case ArrayType(element):
             return pa.list_(pa.field("element", _stored_type(column, element), element.nullable))
         case MapType(key, value):
-            return pa.map_(
-                _stored_type(column, key), pa.field("value", _stored_type(column, value), value.nullable)
-            )
+            return pa.map_(_stored_type(column, key), pa.field("value", _stored_type(column, value), value.nullable))
         case MultisetType(element):
             return pa.map_(_stored_type(column, element), pa.field("value", pa.int32(), False))
         case _:
