@@ -132,7 +132,7 @@ class DataFileWriter:
 
     def _slice_rows(self, rows: pa.Table) -> int:
         row_bytes = max(1, rows.nbytes // max(1, rows.num_rows))
-        return min(_MAX_SLICE, max(_MIN_SLICE, self._shape.target_size // 4 // row_bytes))
+        return int(min(_MAX_SLICE, max(_MIN_SLICE, self._shape.target_size // 4 // row_bytes)))
 
     def _start(self) -> "_OpenFile":
         shape = self._shape
