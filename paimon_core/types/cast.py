@@ -184,7 +184,7 @@ def _decimal_to_decimal(array: ArrowArray, source: AtomicType, target: AtomicTyp
 
 
 def _decimal_to_integer(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    whole = pc.round(array, 0, round_mode="towards_zero").cast(pa.decimal128(38, 0))
+    whole = pc.round(widened(array), 0, round_mode="towards_zero").cast(pa.decimal128(38, 0))
     mask = whole.is_null().to_numpy(zero_copy_only=False) if whole.null_count else None
     return pa.array(low_words(whole), pa.int64(), mask=mask).cast(to_arrow(target), safe=False)
 
