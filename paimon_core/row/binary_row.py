@@ -1,63 +1,103 @@
-"""One row back to values."""
+"""Serialised BinaryRows (format 5.5) and values: one row, or very many at once.
+
+Values are what metadata holds: bool, int, float, str, bytes, Decimal; dates as days, times as milliseconds of the day,
+timestamps as a number in the unit of their Arrow type; None for null.
+"""
 
 import decimal
+import struct
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
-from paimon_core.row.encode import _TICKS, _is_bytes, encode
+from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.row.columns import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, unsupported
+from paimon_core.row.decode import decode_column, locate
+from paimon_core.row.encode import encode, header_words
 
 EMPTY_ROW = bytes(12)
+"""The row without fields: the partition of an unpartitioned table, and absent statistics."""
+
+_FORMATS = {
+    pa.bool_().id: "<?", pa.int8().id: "<b", pa.int16().id: "<h", pa.int32().id: "<i", pa.int64().id: "<q",
+    pa.date32().id: "<i", pa.float32().id: "<f", pa.float64().id: "<d",
+}  # fmt: skip
 
 
-def serialize(values: tuple, schema: pa.Schema) -> bytes:
-    """One tuple as a row with its arity prefix."""
-    columns = [pa.array([v], t) for v, t in zip(values, schema.types, strict=True)]
-    return encode(pa.record_batch(columns, schema=schema)).serialized()[0].as_py() if columns else bytes(12)
+def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
+    """One row with its arity prefix.
+
+    Raises InvalidInputError when a value is not of its column's type or there is not one per column.
+    """
+    if len(values) != len(schema):
+        raise InvalidInputError(f"{len(values)} values for a row of {len(schema)} columns: {', '.join(schema.names)}")
+    if not values:
+        return EMPTY_ROW
+    columns = [_column_of(value, field) for value, field in zip(values, schema, strict=True)]
+    row: bytes = encode(pa.record_batch(columns, names=schema.names)).serialized()[0].as_py()
+    return row
 
 
-def deserialize(data: bytes, schema: pa.Schema) -> tuple:
-    """The inverse of :func:`serialize`."""
-    if (arity := int.from_bytes(data[:4], "big")) != len(schema):
-        raise ValueError(f"a row of {arity} fields, not {len(schema)}")
-    return decode(data[4:], schema)
+def _column_of(value: Any, field: pa.Field) -> pa.Array:
+    try:
+        return pa.array([value], field.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"{value!r} is no value of column {field.name} ({field.type}): {error}") from error
 
 
-def decode(row: bytes, schema: pa.Schema) -> tuple:
-    """The values of one row (without prefix) as Python objects."""
-    first = (len(schema) + 71) // 64 * 8
-    return tuple(None if row[(i + 8) // 8] >> i % 8 & 1 else _read(row, row[first + 8 * i:first + 8 * i + 8], t)
-                 for i, t in enumerate(schema.types))
+def deserialize(data: bytes, schema: pa.Schema) -> tuple[Any, ...]:
+    """The values of one serialised row. Raises CorruptedError when the bytes are no row of ``len(schema)`` fields."""
+    arity, first = len(schema), 8 * header_words(len(schema))
+    row = data[4:]
+    if len(row) < first + 8 * arity or int.from_bytes(data[:4], "big") != arity:
+        raise CorruptedError(f"{len(data)} bytes starting {data[:8].hex()} are no row of {arity} fields")
+    return tuple(
+        None if row[(i + 8) // 8] >> i % 8 & 1 else _value(row, first + 8 * i, t) for i, t in enumerate(schema.types)
+    )
 
 
-def _read(row: bytes, slot: bytes, t: pa.DataType) -> object:
-    number, length, offset = (int.from_bytes(b, "little", signed=True) for b in (slot, slot[:4], slot[4:]))
-    t = t.value_type if pt.is_dictionary(t) else t
-    if _is_bytes(t) or t in (pa.string_view(), pa.binary_view()):
-        data = slot[:slot[7] & 0x7F] if slot[7] & 0x80 else row[offset:offset + length]
-        return data.decode() if t in (pa.string(), pa.large_string(), pa.string_view()) else data
+def _value(row: bytes, at: int, t: pa.DataType) -> Any:
+    slot = row[at : at + 8]
+    if pt.is_dictionary(t):
+        return _value(row, at, t.value_type)
+    if t.id in _FORMATS:
+        return struct.unpack_from(_FORMATS[t.id], slot)[0]
+    number, length, offset = struct.unpack("<q", slot)[0], *struct.unpack("<iI", slot)
+    if is_bytes(t):
+        data = slot[: slot[7] & 0x7F] if slot[7] & 0x80 else _part(row, offset, length)
+        return data.decode() if is_text(t) else data
     if pt.is_decimal128(t):
-        unscaled = number if t.precision <= 18 else int.from_bytes(row[offset:offset + length], "big", signed=True)
+        compact = t.precision <= COMPACT_DECIMAL
+        unscaled = number if compact else int.from_bytes(_part(row, offset, length), "big", signed=True)
         return decimal.Decimal(f"{unscaled}E{-t.scale}")
-    if pt.is_timestamp(t):
-        compact = t.unit in ("s", "ms")
-        millis = number if compact else int.from_bytes(row[offset:offset + 8], "little", signed=True)
-        value = (millis * 1_000_000 + (0 if compact else length)) * _TICKS[t.unit] // 1_000_000_000
-        return value
     if pt.is_time(t):
-        return length
-    if pt.is_boolean(t):
-        return bool(slot[0])
-    if pt.is_signed_integer(t) or t in (pa.float32(), pa.float64()):
-        return np.frombuffer(slot, f"<{'f' if pt.is_floating(t) else 'i'}{t.bit_width // 8}", 1)[0].item()
-    if t == pa.date32():
-        return length
-    raise TypeError(f"{t} has no BinaryRow form here")
+        return length * TICKS[t.unit] // 1_000
+    if not pt.is_timestamp(t):
+        raise unsupported(t)
+    if is_compact_timestamp(t):
+        return number * TICKS[t.unit] // 1_000
+    nanos = struct.unpack("<q", _part(row, offset, 8))[0] * 1_000_000 + length
+    return nanos * TICKS[t.unit] // 1_000_000_000
 
 
-def decode_rows(rows, schema, columns=None):
-    picked = list(range(len(schema))) if columns is None else list(columns)
-    values = [deserialize(r, schema) for r in rows]
+def _part(row: bytes, offset: int, length: int) -> bytes:
+    if length < 0 or offset + length > len(row):
+        raise CorruptedError(f"a field at bytes {offset} to {offset + length} of a row of {len(row)} bytes")
+    return row[offset : offset + length]
+
+
+def decode_rows(rows: Sequence[bytes], schema: pa.Schema, columns: Sequence[int] | None = None) -> pa.RecordBatch:
+    """Many serialised rows as Arrow columns: those at positions ``columns`` of ``schema`` (None: all), in that order.
+
+    All fields of the result are nullable: a row may hold null anywhere. Cost: a few numpy passes per column, no Python
+    per row. Raises CorruptedError when one of them is no row of ``len(schema)`` fields.
+    """
+    picked = range(len(schema)) if columns is None else columns
     fields = [schema.field(i).with_nullable(True) for i in picked]
-    return pa.RecordBatch.from_arrays([pa.array([v[i] for v in values], schema.field(i).type) for i in picked], schema=pa.schema(fields))
+    places = locate(rows, len(schema))
+    if not fields:  # columns alone would not say how many rows there are
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
+    arrays = [decode_column(places, i, field.type) for i, field in zip(picked, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -1,46 +1,80 @@
-"""Bucket functions default, mod and hive (format 6.2, 6.3)."""
+"""Bucket functions: default, mod and hive (format 6.2, 6.3)."""
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
-from paimon_core.row.encode import HALF, WORD, _bytes, _decimal_words, _is_bytes, _numbers, _plain, _runs, encode
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.row.columns import HALF, WORD, byte_runs, decimal_words, is_bytes, numbers, plain, runs
+from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
 
-SLICE = 1 << 16  # rows encoded for hashing together
+_SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 
 
 def buckets(keys: pa.RecordBatch, count: int, function: str = "default") -> np.ndarray:
-    """The bucket (int32) of each row of bucket key columns; ``function`` as option ``bucket-function.type`` has it."""
-    if count < 1 or function not in ("default", "mod", "hive"):
-        raise ValueError(f"no bucket function {function!r} for {count} buckets")
-    if function == "mod":
-        if keys.schema.types not in ([pa.int32()], [pa.int64()]):
-            raise TypeError("function mod needs exactly one INT or BIGINT column")
-        return (_numbers(keys.column(0)) % np.int64(count)).astype(np.int32)
+    """The bucket (int32, 0 to ``count - 1``) of each row of bucket key columns.
+
+    ``function`` is a value of option ``bucket-function.type``. Raises InvalidInputError when the function does not take
+    these columns, UnsupportedError for an unknown function or a type that cannot be hashed.
+    """
+    if count < 1:
+        raise InvalidInputError(f"rows cannot be spread over {count} buckets: a fixed bucket number is at least 1")
+    match function:
+        case "default":
+            return _default(keys, count)
+        case "mod":
+            return _mod(keys, count)
+        case "hive":
+            return _hive(keys, count)
+    raise UnsupportedError(f"bucket-function.type {function!r}: known are 'default', 'mod' and 'hive'")
+
+
+def _default(keys: pa.RecordBatch, count: int) -> np.ndarray:
+    h = np.empty(keys.num_rows, HALF)
+    for low in range(0, len(h), _SLICE):
+        # |-2^31| overflows to itself, which is right once seen as unsigned
+        h[low : low + _SLICE] = np.abs(hashes(encode(keys.slice(low, _SLICE)))).view(HALF)
+    return _modulo(h, count)
+
+
+def _modulo(h: np.ndarray, count: int) -> np.ndarray:
+    bucket: np.ndarray = (h % HALF.type(count)).view(np.int32)
+    return bucket
+
+
+def _mod(keys: pa.RecordBatch, count: int) -> np.ndarray:
+    if keys.schema.types not in ([pa.int32()], [pa.int64()]):
+        found = ", ".join(f"{f.name} {f.type}" for f in keys.schema)
+        raise InvalidInputError(
+            f"bucket-function.type 'mod' needs a bucket key of one INT or BIGINT column, not ({found})"
+        )
+    bucket: np.ndarray = (numbers(keys.column(0)) % np.int64(count)).astype(np.int32)
+    return bucket
+
+
+def _hive(keys: pa.RecordBatch, count: int) -> np.ndarray:
     h = np.zeros(keys.num_rows, HALF)
-    if function == "default":
-        for low in range(0, len(h), SLICE):
-            h[low:low + SLICE] = np.abs(hashes(encode(keys.slice(low, SLICE)))).view(HALF)  # |-2^31| is 2^31 when unsigned
-    else:
-        for column in keys.columns:
-            h = h * HALF.type(31) + _hive(_plain(column))
-        h &= HALF.type(0x7FFFFFFF)
-    return (h % HALF.type(count)).view(np.int32)
+    for name, column in zip(keys.schema.names, keys.columns, strict=True):
+        if pt.is_timestamp(column.type):
+            raise InvalidInputError(f"bucket-function.type 'hive' takes no timestamps, and {name} is {column.type}")
+        h = h * HALF.type(31) + _hive_column(plain(column))
+    return _modulo(h & HALF.type(0x7FFFFFFF), count)
 
 
-def _hive(array: pa.Array) -> np.ndarray:
+def _hive_column(array: pa.Array) -> np.ndarray:
     """Hive's hash of each value, 0 where null."""
     t = array.type
-    if _is_bytes(t):
-        return _hive_bytes(*_bytes(array))
+    if is_bytes(t):
+        return _hive_bytes(*byte_runs(array))
     if pt.is_decimal128(t):
-        return _hive_decimal(*_decimal_words(array), t.scale)
-    if pt.is_timestamp(t):
-        raise TypeError("function hive takes no timestamps")
-    values = _numbers(array)
+        return _hive_decimal(*decimal_words(array), t.scale)
+    values: np.ndarray = numbers(array)
     if values.dtype.kind == "f":  # one zero, one NaN
-        values = np.where(np.isnan(values), np.nan, values + 0).astype(values.dtype).view(f"<i{values.itemsize}")
+        one: Any = np.where(np.isnan(values), np.nan, values + 0).astype(values.dtype)
+        values = one.view(f"<i{values.itemsize}")
     if values.itemsize == 8:
         values = (values.view(WORD) ^ values.view(WORD) >> np.uint64(32)).astype(HALF)
     return values.astype(np.int32).view(HALF)
@@ -48,11 +82,13 @@ def _hive(array: pa.Array) -> np.ndarray:
 
 def _hive_bytes(words: np.ndarray, first: np.ndarray, length: np.ndarray) -> np.ndarray:
     """Sum of byte * 31^(bytes after it), bytes signed: a difference of running sums modulo 2^32."""
-    at, ends = _runs(first, length), np.cumsum(length)
+    at, ends = runs(first, length), np.cumsum(length)
     powers = np.cumprod(np.append(1, np.full(length.max(initial=0), 31)).astype(HALF), dtype=HALF)
-    terms = words.view("i1").take(at).astype(np.int32).view(HALF) * powers.take(np.repeat(first + length, length) - 1 - at)
+    signed = words.view("i1").take(at).astype(np.int32).view(HALF)
+    terms = signed * powers.take(np.repeat(first + length, length) - 1 - at)
     sums = np.append(HALF.type(0), np.cumsum(terms, dtype=HALF))
-    return sums[ends] - sums[ends - length]
+    difference: np.ndarray = sums[ends] - sums[ends - length]
+    return difference
 
 
 def _hive_decimal(high: np.ndarray, low: np.ndarray, scale: int) -> np.ndarray:
@@ -64,11 +100,7 @@ def _hive_decimal(high: np.ndarray, low: np.ndarray, scale: int) -> np.ndarray:
     scales = np.where(high | low, scale, 0)
     rows = np.flatnonzero(scales > 0)
     while rows.size:
-        tenth, rest = limbs[:, rows], np.uint64(0)
-        for limb in tenth:
-            limb |= rest << np.uint64(32)
-            rest = limb % np.uint64(10)
-            limb //= np.uint64(10)
+        tenth, rest = _tenth(limbs[:, rows])
         rows = rows[rest == 0]
         limbs[:, rows] = tenth[:, rest == 0]
         scales[rows] -= 1
@@ -76,4 +108,15 @@ def _hive_decimal(high: np.ndarray, low: np.ndarray, scale: int) -> np.ndarray:
     h = np.zeros(len(low), HALF)
     for limb in limbs:
         h = h * HALF.type(31) + limb.astype(HALF)
-    return np.where(negative, -h, h) * HALF.type(31) + scales.astype(HALF)
+    signed: np.ndarray = np.where(negative, -h, h)
+    return signed * HALF.type(31) + scales.astype(HALF)
+
+
+def _tenth(limbs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """128-bit numbers, as four limbs of 32 bits with the highest first, divided by ten; and what is left."""
+    rest = np.zeros(limbs.shape[1], WORD)
+    for limb in limbs:
+        limb |= rest << np.uint64(32)
+        rest = limb % np.uint64(10)
+        limb //= np.uint64(10)
+    return limbs, rest

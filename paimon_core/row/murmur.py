@@ -2,20 +2,22 @@
 
 import numpy as np
 
-from paimon_core.row.encode import HALF, BinaryRows
+from paimon_core.row.columns import HALF
+from paimon_core.row.encode import BinaryRows
 
-CHUNK = 1 << 14  # rows hashed together: temporaries stay in the cache
-FEW = 32  # rows left in a chunk below which plain integers are faster than numpy
+_SEED = 42
+_CHUNK = 1 << 14  # rows hashed together: temporaries stay in the cache
+_FEW = 32  # rows left in a chunk below which plain integers are faster than numpy
 
 
 def hashes(rows: BinaryRows) -> np.ndarray:
-    """Java's hash of each row, as int32."""
+    """The hash of each row, int32. The format's rows are whole words, so there is no tail to mix in."""
     out = np.empty(len(rows), HALF)
-    for low in range(0, len(rows), CHUNK):
-        starts = 2 * rows.starts[low:low + CHUNK + 1]
-        blocks = rows.words.view(HALF)[starts[0]:starts[-1]]
+    for low in range(0, len(rows), _CHUNK):
+        starts = 2 * rows.starts[low : low + _CHUNK + 1]
+        blocks = rows.words.view(HALF)[starts[0] : starts[-1]]
         if rows.width is not None:
-            h = np.full(len(starts) - 1, 42, HALF)
+            h = np.full(len(starts) - 1, _SEED, HALF)
             for block in _mix(blocks.reshape(-1, 2 * rows.width).T.copy()):
                 _step(h, block)
         else:
@@ -24,7 +26,7 @@ def hashes(rows: BinaryRows) -> np.ndarray:
         for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
             h ^= h >> HALF.type(shift)
             h *= HALF.type(factor)
-        out[low:low + CHUNK] = h
+        out[low : low + _CHUNK] = h
     return out.view(np.int32)
 
 
@@ -52,17 +54,20 @@ def _uneven(blocks: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarr
     """Rows of differing length, longest first: step j concerns a prefix, the rows that have a block j."""
     order = np.argsort(-size, kind="stable")
     first, size = first[order], size[order]
-    h = np.full(len(first), 42, HALF)
+    h = np.full(len(first), _SEED, HALF)
     for j, rows in enumerate(np.searchsorted(-size, -np.arange(size[0]))):
-        if rows < FEW < len(first):
+        if rows < _FEW < len(first):
             for i in range(rows):  # the few far longer than the others
-                x = int(h[i])
-                for block in blocks[first[i] + j:first[i] + size[i]].tolist():
-                    x ^= block
-                    x = ((x << 13 | x >> 19) & 0xFFFFFFFF) * 5 + 0xE6546B64 & 0xFFFFFFFF
-                h[i] = x
+                h[i] = _finish(int(h[i]), blocks[first[i] + j : first[i] + size[i]])
             break
         _step(h[:rows], blocks.take(first[:rows] + j))
     result = np.empty_like(h)
     result[order] = h
     return result
+
+
+def _finish(h: int, blocks: np.ndarray) -> int:
+    for block in blocks.tolist():
+        h ^= block
+        h = ((h << 13 | h >> 19) & 0xFFFFFFFF) * 5 + 0xE6546B64 & 0xFFFFFFFF
+    return h
