@@ -13,6 +13,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import MAX_LENGTH, AtomicType
 from paimon_core.types.decimals import WIDE_PRECISION, decimal_text, fitted
+from paimon_core.types.store import first_failure
 
 __all__ = [
     "date_text",
@@ -120,15 +121,8 @@ def _parsed(texts: ArrowArray, wanted: Any, array: ArrowArray, target: AtomicTyp
     try:
         return texts.cast(wanted)
     except pa.ArrowInvalid as error:
-        good, bad = 0, len(texts)
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            try:
-                texts.slice(good, middle - good).cast(wanted)
-                good = middle
-            except pa.ArrowInvalid:
-                bad = middle
-        raise InvalidInputError(f"text {array[good].as_py()!r} is not a value of {target}") from error
+        position = first_failure(texts, lambda part: part.cast(wanted))
+        raise InvalidInputError(f"text {array[position].as_py()!r} is not a value of {target}") from error
 
 
 def to_boolean(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:

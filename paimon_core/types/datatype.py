@@ -5,7 +5,6 @@ A type is an :class:`AtomicType` or one of the constructed types below; every ty
 ones. Only the fields of a :class:`RowType` carry ids: elements of arrays, maps and multisets have none.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -248,13 +247,3 @@ def with_nullable(t: _T, nullable: bool) -> _T:
 def is_nested(t: DataType) -> bool:
     """Whether a type has parts (ARRAY, MAP, MULTISET, ROW, VECTOR): such a type cannot be a key."""
     return not isinstance(t, AtomicType)
-
-
-def same_shape(a: DataType, b: DataType) -> bool:
-    """Whether two types are equal apart from the nullability of the outermost level."""
-    return a == b or with_nullable(a, b.nullable) == b
-
-
-def field_index(fields: Sequence[DataField], name: str) -> int | None:
-    """Position of the field of that exact name, or None."""
-    return next((position for position, field in enumerate(fields) if field.name == name), None)

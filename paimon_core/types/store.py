@@ -202,7 +202,8 @@ def _exactly(array: ArrowArray, wanted: Any, target: AtomicType, place: _Place) 
     try:
         result = _cast(array, wanted)
     except pa.ArrowInvalid as error:
-        raise place.refusal(array, _first_failure(array, wanted), target, _reason(error)) from error
+        position = first_failure(array, lambda part: _cast(part, wanted))
+        raise place.refusal(array, position, target, _reason(error)) from error
     if pa.types.is_floating(array.type) and pa.types.is_floating(wanted) and wanted.bit_width < array.type.bit_width:
         changed = pc.and_(pc.not_equal(result.cast(array.type), array), pc.invert(pc.is_nan(array)))
         _refuse_first(changed, array, target, place, "it is not exactly a number of that type; round it before")
@@ -219,13 +220,16 @@ def _cast(array: ArrowArray, wanted: Any) -> ArrowArray:
     return array.cast(wanted)
 
 
-def _first_failure(array: ArrowArray, wanted: Any) -> int:
-    """Position of the first value Arrow cannot cast: the longest good prefix, by halving."""
+def first_failure(array: ArrowArray, convert: Callable[[ArrowArray], ArrowArray]) -> int:
+    """Position of the first value Arrow cannot convert: the end of the longest good prefix, by halving.
+
+    ``convert`` raises ArrowInvalid when any value of its array fails; one of ``array`` does.
+    """
     good, bad = 0, len(array)
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
-            _cast(array.slice(good, middle - good), wanted)
+            convert(array.slice(good, middle - good))
             good = middle
         except pa.ArrowInvalid:
             bad = middle

@@ -15,7 +15,6 @@ from paimon_core.types.datatype import (
     VectorType,
     decimal,
     is_nested,
-    same_shape,
     with_nullable,
 )
 
@@ -64,8 +63,6 @@ def test_text_of_a_nested_type():
 def test_nullability_changes_without_a_copy_where_it_can():
     assert with_nullable(INT, True) is INT
     assert not with_nullable(INT, False).nullable
-    assert same_shape(INT, with_nullable(INT, False))
-    assert not same_shape(ArrayType(INT), ArrayType(with_nullable(INT, False)))
 
 
 def test_nested_types_cannot_be_keys():
