@@ -12,7 +12,7 @@ from paimon_core.format import FORMATS
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.stats import StatsCollector, StatsMode, parse_mode
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
-from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
+from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats, stats_schema
 from paimon_core.options.file import (
     DATA_FILE_PREFIX,
     FILE_COMPRESSION,
@@ -25,8 +25,8 @@ from paimon_core.options.file import (
 )
 from paimon_core.row.binary_row import EMPTY_ROW, serialize
 from paimon_core.store.file_store import FileStore
-from paimon_core.types.arrow import arrow_field, arrow_schema
-from paimon_core.types.datatype import DataField, with_nullable
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
 from paimon_core.types.row_kind import is_retract
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
 
@@ -270,13 +270,9 @@ def _simple_stats(
                 return EMPTY_STATS, ()
     elif modes and all(mode.kind == "none" for mode in modes):
         return EMPTY_STATS, ()  # a reader would trip over bounds that are promised and not there
-    schema = pa.schema([arrow_field(_nullable(f)) for f, _ in bounds])
+    schema = stats_schema([f for f, _ in bounds])
     return SimpleStats(
         serialize(tuple(b.min for _, b in bounds), schema),
         serialize(tuple(b.max for _, b in bounds), schema),
         tuple(b.null_count for _, b in bounds),
     ), columns
-
-
-def _nullable(field: DataField) -> DataField:
-    return DataField(field.id, field.name, with_nullable(field.type, True))

@@ -1,9 +1,15 @@
 """Statistics of a set of rows as stored: two serialised rows and counts of nulls (format 5.7)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["EMPTY_STATS", "SimpleStats"]
+import pyarrow as pa
+
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import DataField
+
+__all__ = ["EMPTY_STATS", "SimpleStats", "stats_schema"]
 
 _EMPTY_ROW: Final = bytes(12)
 
@@ -23,3 +29,14 @@ class SimpleStats:
 
 EMPTY_STATS: Final = SimpleStats(_EMPTY_ROW, _EMPTY_ROW, ())
 """Statistics of no column."""
+
+
+def stats_schema(fields: Sequence[DataField]) -> pa.Schema:
+    """The Arrow schema that bounds of these columns are serialised by: every one nullable.
+
+    Columns of nested types have no bounds, so their slot is a null of whatever fixed width.
+    """
+    kinds = [to_arrow(f.type) for f in fields]
+    return pa.schema(
+        [(f.name, pa.int64() if pa.types.is_nested(kind) else kind) for f, kind in zip(fields, kinds, strict=True)]
+    )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.stats import SimpleStats
+from paimon_core.manifest.stats import SimpleStats, stats_schema
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import columns, pinned_values, restrict, to_file
@@ -20,7 +20,7 @@ from paimon_core.row.binary_row import decode_rows
 from paimon_core.row.bucket import buckets as bucket_of
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_field
-from paimon_core.types.datatype import DataField, with_nullable
+from paimon_core.types.datatype import DataField
 
 MAX_KEY_COMBINATIONS = 1_000
 
@@ -150,7 +150,7 @@ def _mask(
 def _column_stats(
     stats: Sequence[SimpleStats], fields: Sequence[DataField], wanted: set[str]
 ) -> dict[str, ColumnStats]:
-    schema = pa.schema([arrow_field(DataField(f.id, f.name, with_nullable(f.type, True))) for f in fields])
+    schema = stats_schema(fields)
     picked = [i for i, f in enumerate(fields) if f.name in wanted]
     if not picked:
         return {}
