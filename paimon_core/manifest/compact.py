@@ -6,18 +6,20 @@ Law: replaying the merged manifests gives the live files that replaying the give
 from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.manifest.decode import UnknownFieldsError
 from paimon_core.manifest.entry import DELETE, Identity, ManifestEntry, merge_entries
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.manifests import Manifests
+from paimon_core.manifest.partition_stats import internal_values
 from paimon_core.manifest.prune import may_hold_partitions
 from paimon_core.options.snapshot import (
     MANIFEST_FULL_COMPACTION_THRESHOLD_SIZE,
     MANIFEST_MERGE_MIN_COUNT,
     MANIFEST_TARGET_FILE_SIZE,
 )
-from paimon_core.predicate.expr import FALSE, Predicate, col
+from paimon_core.predicate.expr import TRUE, Predicate, col, conjunction
 from paimon_core.row.binary_row import decode_rows
 
 __all__ = ["merge_manifests"]
@@ -124,13 +126,17 @@ def _touched(metas: Sequence[ManifestFileMeta], deleted: Collection[Identity], s
     if not deleted or not len(schema):
         return [bool(deleted)] * len(metas)
     rows = decode_rows(list({identity[0] for identity in deleted}), schema)
-    predicate: Predicate | None = None
-    for name, column in zip(rows.schema.names, rows.columns, strict=True):
-        values = column.drop_null().unique().to_pylist()
-        here: Predicate = col(name).isin(values) if values else FALSE
-        if column.null_count:
-            here = here | col(name).is_null()
-        predicate = here if predicate is None else predicate & here
-    assert predicate is not None
-    touched: list[bool] = may_hold_partitions(metas, predicate, schema).tolist()
+    columns = zip(rows.schema.names, rows.columns, strict=True)
+    predicate = conjunction([_one_of(name, column) for name, column in columns])
+    touched: list[bool] = may_hold_partitions(metas, predicate or TRUE, schema).tolist()
     return touched
+
+
+def _one_of(name: str, column: pa.Array) -> Predicate:
+    """The column has one of these values; NaN is like every value, for bounds say nothing of it."""
+    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        return TRUE
+    values = internal_values(column.drop_null().unique())
+    if not column.null_count:
+        return col(name).isin(values)
+    return col(name).is_null() | col(name).isin(values) if values else col(name).is_null()

@@ -26,7 +26,7 @@ _PAIRS: Final = tuple(  # join groups of 7, 14, 28 bits: mask of the lower ones,
         (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
     )
 )
-_ONE, _TOP = np.uint64(1), np.uint64(56)
+_ONE, _TOP, _GROUP = np.uint64(1), np.uint64(56), np.uint64(0x7F)
 
 Schema = Any
 Move = Callable[[np.ndarray], np.ndarray]  # cursors before -> cursors after
@@ -86,7 +86,7 @@ def read_lanes(
 def variable_numbers(data: bytes, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All numbers (int64) in pieces [first, second) of the data that hold nothing else, and how many each piece has.
 
-    Raises `Irregular` for pieces that end inside a number, and for numbers of more than eight bytes.
+    Raises `Irregular` for pieces that end inside a number, and for numbers of more than ten bytes.
     """
     size = second - first
     stop = np.cumsum(size)
@@ -94,13 +94,19 @@ def variable_numbers(data: bytes, first: np.ndarray, second: np.ndarray) -> tupl
     last = piece < 0x80
     ends = np.flatnonzero(last)
     length = np.diff(ends, prepend=-1)
-    if not last[stop[size > 0] - 1].all() or length.max(initial=0) > 8:
+    if not last[stop[size > 0] - 1].all() or length.max(initial=0) > 10:
         raise Irregular("numbers too long, or cut off")
-    value = np.zeros(len(ends), np.int64)
+    value = np.zeros(len(ends), np.uint64)
     for k in range(int(length.max(initial=0))):
         longer = np.flatnonzero(length > k)
-        value[longer] |= (piece[ends[longer] - length[longer] + 1 + k].astype(np.int64) & 0x7F) << (7 * k)
-    return (value >> 1) ^ -(value & 1), np.diff(np.searchsorted(ends, stop, "left"), prepend=0)
+        group = piece[ends[longer] - length[longer] + 1 + k].astype(np.uint64) & _GROUP
+        value[longer] |= group << np.uint64(7 * k)
+    return _unzigzag(value), np.diff(np.searchsorted(ends, stop, "left"), prepend=0)
+
+
+def _unzigzag(value: np.ndarray) -> np.ndarray:
+    result: np.ndarray = (value >> _ONE).astype(np.int64) ^ -(value & _ONE).astype(np.int64)
+    return result
 
 
 def _places(found: Sequence[np.ndarray], offsets: np.ndarray) -> np.ndarray:
@@ -289,9 +295,8 @@ class _Lanes:
         word = word & mask
         for low, high, distance in _PAIRS:
             word = (word & low) | ((word & high) >> distance)
-        length = ((mask & _ONES) * _ONES) >> _TOP
-        value = (word >> _ONE).astype(np.int64) ^ -(word & _ONE).astype(np.int64)
-        return value, at + length.astype(np.int64)
+        length = ((mask & _ONES) * _ONES) >> _TOP  # the bytes set in the mask, added up in the highest one
+        return _unzigzag(word), at + length.astype(np.int64)
 
     def _long_number(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same when one has nine or ten bytes."""
@@ -301,11 +306,11 @@ class _Lanes:
             if shift == 70:
                 raise Irregular("a number of more than ten bytes")
             byte = self.bytes[after[going]].astype(np.uint64)
-            value[going] |= (byte & np.uint64(0x7F)) << np.uint64(shift)
+            value[going] |= (byte & _GROUP) << np.uint64(shift)
             after[going] += 1
             going = going[byte >= 0x80]
             shift += 7
-        return (value >> _ONE).astype(np.int64) ^ -(value & _ONE).astype(np.int64), after
+        return _unzigzag(value), after
 
 
 def _name(schema: Schema) -> str:

@@ -4,6 +4,7 @@ import io
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.format.codec import avro_codec
 from paimon_core.format.container import ContainerWriter
 from paimon_core.manifest.decode import decode_entries, decode_records
-from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.partition_stats import partition_stats
@@ -30,7 +31,11 @@ from paimon_core.manifest.records import (
     record_of_manifest_file,
 )
 from paimon_core.options.option import Options
-from paimon_core.options.snapshot import MANIFEST_COMPRESSION, MANIFEST_TARGET_FILE_SIZE
+from paimon_core.options.snapshot import (
+    MANIFEST_COMPRESSION,
+    MANIFEST_DELETE_FILE_DROP_STATS,
+    MANIFEST_TARGET_FILE_SIZE,
+)
 
 __all__ = ["ManifestFileMeta", "Manifests"]
 
@@ -90,6 +95,8 @@ class Manifests:
         target = self.options.value(MANIFEST_TARGET_FILE_SIZE)
         written: list[ManifestFileMeta] = []
         source = iter(entries)
+        if self.options.value(MANIFEST_DELETE_FILE_DROP_STATS):
+            source = map(_deletion_without_stats, source)
         try:
             while block := list(itertools.islice(source, _BLOCK_RECORDS)):
                 written.append(self._write_one(block, source, target))
@@ -145,6 +152,10 @@ class Manifests:
         self._written[kind] += 1
         self.io.write(self.path(name), data)
         return name
+
+
+def _deletion_without_stats(entry: ManifestEntry) -> ManifestEntry:
+    return replace(entry, file=entry.file.without_stats()) if entry.kind == DELETE else entry
 
 
 class _Summary:

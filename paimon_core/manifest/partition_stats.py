@@ -1,6 +1,7 @@
 """Statistics of the partitions that the entries of one manifest are in."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 from paimon_core.row.binary_row import decode_rows, serialize
 
-__all__ = ["partition_stats"]
+__all__ = ["internal_values", "partition_stats"]
 
 
 def partition_stats(partitions: Mapping[bytes, int], schema: pa.Schema) -> SimpleStats:
@@ -32,13 +33,15 @@ def _bounds(column: pa.Array) -> tuple[object, object]:
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         return None, None
     ends = pc.min_max(column)
-    return _internal(ends["min"]), _internal(ends["max"])
+    low, high = (internal_values(pa.repeat(ends[end], 1))[0] for end in ("min", "max"))
+    return low, high
 
 
-def _internal(value: pa.Scalar) -> object:
-    """Times as numbers in the unit of their type."""
-    if pa.types.is_date32(value.type) or pa.types.is_time32(value.type):
-        return value.cast(pa.int32()).as_py()
-    if pa.types.is_timestamp(value.type):
-        return value.cast(pa.int64()).as_py()
-    return value.as_py()
+def internal_values(column: pa.Array) -> list[Any]:
+    """The values as rows and predicates hold them: dates and times as numbers in the unit of their type."""
+    if pa.types.is_date32(column.type) or pa.types.is_time32(column.type):
+        column = column.cast(pa.int32())
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    values: list[Any] = column.to_pylist()
+    return values

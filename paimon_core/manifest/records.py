@@ -196,7 +196,8 @@ def _inner(schema: Schema) -> Schema:
 
 def stats_of(record: Record) -> SimpleStats:
     """Statistics; counts that are missing altogether are as good as none."""
-    stats: SimpleStats = _stats_value(record["_MIN_VALUES"], record["_MAX_VALUES"], tuple(record.get("_NULL_COUNTS") or ()))
+    counts = tuple(record.get("_NULL_COUNTS") or ())
+    stats: SimpleStats = _stats_value(record["_MIN_VALUES"], record["_MAX_VALUES"], counts)
     return stats
 
 

@@ -1,0 +1,137 @@
+import io
+from dataclasses import replace
+
+import fastavro
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format.container import Container, ContainerWriter
+from paimon_core.manifest import decode
+from paimon_core.manifest.columns import entries_of_blocks
+from paimon_core.manifest.decode import UnknownFieldsError, decode_entries
+from paimon_core.manifest.records import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, plain, record_of_entry
+from tests.support.manifests import entries, entry
+
+
+def container(rows, per_block=2, schema=MANIFEST_SCHEMA, codec="zstandard"):
+    sink = io.BytesIO()
+    writer = ContainerWriter(sink, schema, codec, 1)
+    for i in range(0, len(rows), per_block):
+        writer.write(rows[i : i + per_block])
+    return sink.getvalue()
+
+
+def side_by_side(data, *, with_stats=True):
+    found = Container(io.BytesIO(data))
+    return entries_of_blocks(plain(found.header.schema), list(found.blocks()), with_stats=with_stats)
+
+
+def bare(entry):
+    return replace(entry, file=entry.file.without_stats())
+
+
+@settings(max_examples=40)
+@given(st.lists(entries, max_size=6), st.integers(1, 4))
+def test_both_ways_of_decoding_give_back_what_was_written(given_entries, per_block):
+    data = container([record_of_entry(e) for e in given_entries], per_block)
+    assert decode_entries(data, "m") == given_entries
+    assert side_by_side(data) == given_entries
+    assert decode_entries(data, "m", with_stats=False) == list(map(bare, given_entries))
+    assert side_by_side(data, with_stats=False) == list(map(bare, given_entries))
+
+
+def test_many_blocks_are_decoded_side_by_side(monkeypatch):
+    given_entries = [entry(f"data-{i}-0.parquet", high=i * 100, p=i % 3, creation_time=i << 40) for i in range(500)]
+    data = container([record_of_entry(e) for e in given_entries], 7)
+    monkeypatch.setattr(decode, "_one_by_one", None)  # would fail
+    assert decode_entries(data, "m") == given_entries
+
+
+@settings(max_examples=25)
+@given(st.lists(entries, min_size=1, max_size=3), st.integers(11, 21))
+def test_files_of_older_versions_have_fewer_fields(given_entries, kept):
+    old_file = {**DATA_FILE_SCHEMA, "fields": DATA_FILE_SCHEMA["fields"][: kept + 1]}
+    names = {f["name"] for f in old_file["fields"]}
+    schema = {**MANIFEST_SCHEMA, "fields": [*MANIFEST_SCHEMA["fields"][:-1], {"name": "_FILE", "type": old_file}]}
+    rows = [record_of_entry(e) for e in given_entries]
+    for row in rows:
+        row["_FILE"] = {k: v for k, v in row["_FILE"].items() if k in names}
+    data = container(rows, schema=schema)
+    later = {f["name"][1:].lower() for f in DATA_FILE_SCHEMA["fields"][kept + 1 :]}
+    attributes = {"embedded_file_index": "embedded_index"}
+    expected = [replace(e, file=replace(e.file, **{attributes.get(n, n): None for n in later})) for e in given_entries]
+    assert decode_entries(data, "m", lossless=True) == expected
+    assert side_by_side(data) == expected
+
+
+def test_unknown_fields_are_passed_over_but_not_rewritten():
+    extra = {"name": "_NEWER", "type": ["null", {"type": "array", "items": ["null", "string"]}], "default": None}
+    file = {**DATA_FILE_SCHEMA, "fields": [extra, *DATA_FILE_SCHEMA["fields"]]}
+    schema = {**MANIFEST_SCHEMA, "fields": [*MANIFEST_SCHEMA["fields"][:-1], {"name": "_FILE", "type": file}]}
+    rows = [record_of_entry(entry(str(i))) for i in range(5)]
+    for i, row in enumerate(rows):
+        row["_FILE"] = {**row["_FILE"], "_NEWER": [None, ["a", None, "b"], []][i % 3]}
+    data = container(rows, schema=schema)
+    expected = [entry(str(i)) for i in range(5)]
+    assert decode_entries(data, "m") == side_by_side(data) == expected
+    with pytest.raises(UnknownFieldsError, match="_NEWER"):
+        decode_entries(data, "m", lossless=True)
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
+def test_fastavro_reads_what_is_written_and_the_other_way_round(codec):
+    given_entries = [entry(str(i), creation_time=1_700_000_000_123, value_stats_cols=("a", "b")) for i in range(5)]
+    rows = [record_of_entry(e) for e in given_entries]
+    ours = list(fastavro.reader(io.BytesIO(container(rows, codec=codec))))
+    assert [r["_FILE"]["_CREATION_TIME"].timestamp() for r in ours] == [1_700_000_000.123] * 5
+    theirs = io.BytesIO()
+    fastavro.writer(theirs, MANIFEST_SCHEMA, rows, codec=codec, sync_interval=100)
+    assert decode_entries(theirs.getvalue(), "m") == given_entries
+
+
+def test_the_top_level_has_exactly_the_six_fields_strict_readers_want():
+    fields = [(f["name"], f["type"] if isinstance(f["type"], str) else f["type"]["type"]) for f in MANIFEST_SCHEMA["fields"]]
+    assert fields == [
+        ("_VERSION", "int"),
+        ("_KIND", "int"),
+        ("_PARTITION", "bytes"),
+        ("_BUCKET", "int"),
+        ("_TOTAL_BUCKETS", "int"),
+        ("_FILE", "record"),
+    ]
+
+
+@pytest.mark.parametrize("blocks", [1, 50])
+def test_another_version_is_refused(blocks):
+    rows = [{**record_of_entry(entry("f")), "_VERSION": 3}] * blocks
+    with pytest.raises(UnsupportedError, match="/x/m has version 3"):
+        decode_entries(container(rows, 1), "/x/m")
+
+
+def test_garbage_is_refused_by_name():
+    data = container([record_of_entry(entry(str(i))) for i in range(100)], 1, codec="null")
+    other = container([{"a": 1}], schema={"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})
+    for bad in (b"", b"garbage", data[:-1], data[: len(data) // 2], other):
+        with pytest.raises(CorruptedError, match="/x/m"):
+            decode_entries(bad, "/x/m")
+
+
+@given(st.integers(0, 2**31), st.integers(1, 255))
+def test_a_changed_byte_is_refused_or_harmless_the_same_way_for_both(at, change):
+    given_entries = [entry(str(i), value_stats_cols=("a",)) for i in range(60)]
+    data = bytearray(container([record_of_entry(e) for e in given_entries], 2, codec="null"))
+    start = len(container([], codec="null"))
+    at = start + at % (len(data) - start)
+    data[at] ^= change
+    limit, outcomes = decode._MIN_LANES, []
+    for lanes in (0, 10**9):
+        decode._MIN_LANES = lanes
+        try:
+            outcomes.append(decode_entries(bytes(data), "m"))
+        except (CorruptedError, UnsupportedError) as refusal:
+            outcomes.append(str(refusal))
+        finally:
+            decode._MIN_LANES = limit
+    assert outcomes[0] == outcomes[1]
