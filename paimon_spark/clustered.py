@@ -7,6 +7,7 @@ import pyarrow as pa
 from paimon_core.types.cast import store_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import IntegerType
 
 from paimon_core.errors import InvalidInputError
@@ -38,7 +39,7 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
         if not placing.fields:
             return frame.repartition(1)
         columns = [F.col(f"`{_column(frame, field)}`") for field in placing.fields]
-        task = F.arrow_udf(placing.task_of, IntegerType())(*columns)
+        task = arrow_udf(placing.task_of, IntegerType(), ArrowUDFType.SCALAR)(*columns)
         return frame.withColumn(TASK_COLUMN, task).repartitionById(placing.tasks, TASK_COLUMN).drop(TASK_COLUMN)
 
     return shuffle

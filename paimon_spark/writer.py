@@ -105,7 +105,7 @@ class PaimonWriter(DataSourceArrowWriter):
         self._overwrite = overwrite
         self._dynamic = request.dynamic
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of one task. Whatever goes wrong, the files written so far are deleted."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()

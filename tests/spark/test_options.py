@@ -23,7 +23,7 @@ def read(**options):
     return read_request({"path": "/w/db.db/t", **options})
 
 
-def write(columns=(), **options):
+def write(*columns, **options):
     return write_request({"path": "/w/db.db/t", **options}, columns)
 
 
@@ -133,7 +133,7 @@ def test_table_options_are_dynamic_and_storage_options_go_their_way():
 
 
 def test_keys_and_the_case_of_columns_in_options():
-    request = write(("Id", "Amount"), **{"primary-key": "Id, dt", "fields.amount.aggregate-function": "sum"})
+    request = write("Id", "Amount", **{"primary-key": "Id, dt", "fields.amount.aggregate-function": "sum"})
     assert request.primary_keys == ("Id", "dt")
     assert request.options == {"fields.Amount.aggregate-function": "sum"}
 
