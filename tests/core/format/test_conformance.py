@@ -1,0 +1,216 @@
+"""What every file format promises, asked of each."""
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
+from paimon_core.format import FORMATS, format_of
+from paimon_core.options.option import Options
+from paimon_core.types.datatype import NO_ID, STRING, DataField
+from paimon_core.types.parse import parse_type
+from tests.support.samples import TYPES, fields_of, rows_of, spelled
+
+RECORDED = Path(__file__).parent / "recorded"
+CODECS = {
+    "parquet": ["zstd", "none", "null", "snappy", "gzip", "lz4"],
+    "orc": ["zstd", "none", "snappy", "lz4", "zlib"],
+    "avro": ["zstd", "none", "snappy", "deflate", "bzip2", "xz"],
+}
+
+formats = pytest.mark.parametrize("name", sorted(FORMATS))
+
+
+def encode(name, fields, pieces, compression="zstd", **options):
+    sink = pa.BufferOutputStream()
+    writer = FORMATS[name].open_writer(sink, fields, Options(options), compression)
+    for piece in pieces:
+        writer.write(piece)
+    writer.close()
+    return sink.getvalue()
+
+
+def decode(name, data, fields, batch_size=1000, **how):
+    return list(FORMATS[name].read(pa.BufferReader(data), fields, batch_size, path="the-file", **how))
+
+
+def sample(name, seed=1, count=40):
+    fields = fields_of(TYPES[name])
+    return fields, rows_of(fields, seed, count, earliest=0 if name == "orc" else -(10**15))
+
+
+def assert_same(batches, table):
+    back = pa.Table.from_batches(batches)
+    assert back.schema == table.schema
+    for column in table.column_names:
+        assert back[column].combine_chunks().equals(table[column].combine_chunks()), column
+
+
+@pytest.mark.parametrize(("name", "codec"), [(n, c) for n in CODECS for c in CODECS[n]])
+def test_rows_come_back_from_every_codec(name, codec):
+    fields, table = sample(name)
+    pieces = [table.slice(0, 11), table.slice(11, 20).combine_chunks().to_batches()[0], table.slice(31)]
+    data = encode(name, fields, pieces, codec)
+    assert_same(decode(name, data, fields), table)
+    assert FORMATS[name].row_count(pa.BufferReader(data)) == table.num_rows
+
+
+@formats
+@pytest.mark.parametrize("batch_size", [1, 7, 40, 10_000])
+@pytest.mark.parametrize("threads", [True, False])
+def test_batches_are_no_larger_than_asked_for(name, batch_size, threads):
+    fields, table = sample(name)
+    batches = decode(name, encode(name, fields, [table]), fields, batch_size, threads=threads)
+    assert max(b.num_rows for b in batches) <= batch_size
+    assert_same(batches, table)
+
+
+@formats
+def test_any_python_file_will_do(name):
+    fields, table = sample(name)
+    file = io.BytesIO(encode(name, fields, [table]).to_pybytes())
+    assert_same(list(FORMATS[name].read(pa.PythonFile(file), fields, 16)), table)
+    assert FORMATS[name].row_count(pa.PythonFile(file)) == table.num_rows
+    assert not file.closed
+
+
+@formats
+def test_columns_by_name_in_the_order_asked_for_and_null_where_absent(name):
+    fields, table = sample(name)
+    asked = [fields[12], DataField(99, "added", parse_type("ARRAY<DECIMAL(9,1)>")), fields[3]]
+    (batch,) = decode(name, encode(name, fields, [table]), asked)
+    assert batch.schema.names == ["c12", "added", "c3"]
+    assert batch.column(1).null_count == table.num_rows
+    assert batch.column(0).equals(table["c12"].combine_chunks())
+
+
+@formats
+@pytest.mark.parametrize("asked", [(), (DataField(NO_ID, "added", STRING),)])
+def test_rows_are_counted_when_no_stored_column_is_asked_for(name, asked):
+    fields, table = sample(name)
+    batches = decode(name, encode(name, fields, [table]), asked, 16)
+    assert sum(b.num_rows for b in batches) == table.num_rows
+
+
+@formats
+def test_a_file_of_no_rows(name):
+    fields, table = sample(name)
+    data = encode(name, fields, [table.slice(0, 0)])
+    assert decode(name, data, fields) == []
+    assert FORMATS[name].row_count(pa.BufferReader(data)) == 0
+
+
+@formats
+def test_size_is_known_while_writing(name):
+    fields = fields_of(["BIGINT", "STRING"])
+    table = pa.table({"c0": range(200_000), "c1": [f"value {i % 977}" for i in range(200_000)]})
+    sink = pa.BufferOutputStream()
+    writer = FORMATS[name].open_writer(sink, fields, Options({}), "zstd")
+    sizes = []
+    for batch in table.to_batches(20_000):
+        writer.write(batch)
+        sizes.append(writer.tell())
+    writer.close()
+    assert sizes == sorted(sizes)
+    assert 0.5 < sizes[-1] / sink.tell() < 2
+
+
+@formats
+def test_wrong_columns_are_refused_while_writing(name):
+    fields = fields_of(["INT", "INT NOT NULL"])
+    with pytest.raises(InvalidInputError, match="'c1' occurs 0 times"):
+        encode(name, fields, [pa.table({"c0": pa.array([1], pa.int32())})])
+    with pytest.raises(InvalidInputError, match="'c0' is int64, the file stores int32"):
+        encode(name, fields, [pa.table({"c0": [1], "c1": pa.array([1], pa.int32())})])
+    with pytest.raises(InvalidInputError, match="'c1' is NOT NULL and 1 of its values"):
+        encode(name, fields, [pa.table({"c0": pa.array([1], pa.int32()), "c1": pa.array([None], pa.int32())})])
+
+
+@formats
+@pytest.mark.parametrize("codec", ["lzo", "brotli", "rar"])
+def test_unknown_codecs_are_refused_by_name(name, codec):
+    with pytest.raises(UnsupportedError, match=codec):
+        encode(name, fields_of(["INT"]), [], codec)
+
+
+@formats
+def test_formats_own_codec_option_wins(name):
+    fields, table = sample(name)
+    key = {"parquet": "parquet.compression", "orc": "orc.compress", "avro": "avro.codec"}[name]
+    with pytest.raises(UnsupportedError, match="lzo"):
+        encode(name, fields, [table], "zstd", **{key: "lzo"})
+
+
+@formats
+def test_damage_is_named_and_never_read_as_rows(name):
+    fields, table = sample(name, count=200)
+    data = encode(name, fields, [table]).to_pybytes()
+    cut = [data[:n] for n in range(0, len(data) - 1, max(1, len(data) // 40))]
+    for broken in [*cut, b"garbage" * 500]:
+        with pytest.raises(CorruptedError, match="the-file"):
+            decode(name, broken, fields)
+        with pytest.raises(CorruptedError, match="the-file"):
+            FORMATS[name].row_count(pa.BufferReader(broken), path="the-file")
+
+
+@pytest.mark.parametrize("name", ["avro", "parquet"])
+def test_flipped_bits_in_compressed_pages_are_noticed(name):
+    fields = fields_of(["BIGINT", "STRING"])
+    table = pa.table({"c0": range(5000), "c1": [str(i * 7919 % 5000) for i in range(5000)]})
+    data = encode(name, fields, [table]).to_pybytes()
+    for at in range(len(data) // 4, len(data) // 2, len(data) // 40):
+        broken = bytearray(data)
+        broken[at] ^= 4
+        with pytest.raises(CorruptedError):
+            decode(name, bytes(broken), fields)
+
+
+@formats
+def test_a_column_of_another_kind_is_refused(name):
+    data = encode(name, fields_of(["STRING"]), [pa.table({"c0": ["x"]})])
+    for other in ("INT", "DATE", "TIMESTAMP(3)", "BOOLEAN", "ARRAY<STRING>", "ROW<a INT>", "DECIMAL(5,2)"):
+        with pytest.raises(CorruptedError, match=r"'c0' of the-file is stored as string"):
+            decode(name, data, fields_of([other]))
+
+
+@formats
+def test_storage_errors_pass_as_they_are(name):
+    fields, table = sample(name)
+    data = encode(name, fields, [table]).to_pybytes()
+
+    class Failing(io.BytesIO):
+        def read(self, size=-1, /):
+            raise PermissionError(13, "not yours")
+
+    with pytest.raises(PermissionError):
+        list(FORMATS[name].read(pa.PythonFile(Failing(data)), fields, 10))
+
+
+@formats
+def test_files_of_the_java_engine(name):
+    recorded = json.loads((RECORDED / f"types.{name}.json").read_text())
+    fields = fields_of(recorded["types"])
+    batches = decode(name, (RECORDED / f"types.{name}").read_bytes(), fields)
+    table = pa.Table.from_batches(batches)
+    rows = zip(*(spelled(c.combine_chunks()) for c in table.columns), strict=True)
+    assert [list(row) for row in rows] == recorded["rows"]
+
+
+@pytest.mark.parametrize(
+    ("file", "format_name"),
+    [("data-1-0.parquet", "parquet"), ("bucket-0/data-1.x-0.zstd.orc", "orc"), ("a.zst.avro", "avro")],
+)
+def test_the_last_extension_decides(file, format_name):
+    assert format_of(file).name == format_name
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [("data.csv", "'csv'"), ("data.csv.gz", "'csv'"), ("data.lance", "'lance'"), ("data", "no extension")],
+)
+def test_other_formats_are_refused_by_name(file, said):
+    with pytest.raises(UnsupportedError, match=said):
+        format_of(file)
