@@ -33,7 +33,7 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
         if position is None:
             columns.append(_missing(field, data.num_rows))
             continue
-        array = store_array(data.column(position), field.type, field.name)
+        array = store_array(data.column(position), field.type, field.name, first_row)
         columns.append(_filled(_not_null(array, field, first_row), field))
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
 
