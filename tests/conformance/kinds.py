@@ -102,7 +102,7 @@ LAYOUTS = (
     dotted("mod-buckets", {"bucket-function.type": "mod"}),
     dotted("hive-buckets", {"bucket-function.type": "hive"}),
     dotted("thin", {"data-file.thin-mode": "true"}),
-    dotted("formats-per-level", {"file.format.per.level": "0:avro,3:parquet,5:orc", "file.format": "parquet"}),
+    replace(dotted("formats-per-level", {"file.format.per.level": "0:avro,3:parquet,5:orc"}), file_format="orc"),
     dotted("stats-none", {"metadata.stats-mode": "none"}),
     dotted("stats-counts", {"metadata.stats-mode": "counts"}),
     dotted("stats-full", {"metadata.stats-mode": "full"}),
