@@ -64,7 +64,10 @@ _data_file, _entry, _simple_stats = quick(DataFileMeta), quick(ManifestEntry), q
 def entries_of_blocks(
     schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool
 ) -> list[ManifestEntry]:
-    """The entries of decompressed blocks. Raises `Irregular`, KeyError or ValueError for anything unusual."""
+    """The entries of decompressed blocks that have some.
+
+    Raises `Irregular`, KeyError, TypeError or ValueError for anything unusual.
+    """
     columns = _Columns(schema, blocks, with_stats)
     if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
         raise Irregular("another version")

@@ -1,0 +1,159 @@
+import datetime
+import io
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.manifest.entry import DELETE
+from paimon_core.manifest.index_entry import DeletionRange, GlobalIndex, IndexManifestEntry
+from paimon_core.manifest.partition_stats import partition_stats
+from paimon_core.manifest.records import MANIFEST_LIST_SCHEMA, record_of_manifest_file
+from paimon_core.manifest.stats import EMPTY_STATS
+from paimon_core.row.binary_row import deserialize, serialize
+from tests.support.faulty_io import FaultyIO, MemoryIO
+from tests.support.manifests import PARTITION, entry, manifests
+
+
+def test_a_manifest_is_described_by_its_list():
+    m = manifests()
+    written = [
+        entry("a", p=3, bucket=2, level=1),
+        entry("b", DELETE, p=None, bucket=0, level=5),
+        entry("c", p=-1, bucket=7),
+    ]
+    (meta,) = m.write(written)
+    assert meta.file_name == "manifest-u0-0"
+    assert meta.file_size == len(m.io.read(m.path(meta.file_name)))
+    assert (meta.num_added_files, meta.num_deleted_files, meta.schema_id) == (2, 1, 0)
+    assert (meta.min_bucket, meta.max_bucket, meta.min_level, meta.max_level) == (0, 7, 0, 5)
+    assert (meta.min_row_id, meta.max_row_id) == (None, None)
+    assert deserialize(meta.partition_stats.min_values, PARTITION) == (-1,)
+    assert deserialize(meta.partition_stats.max_values, PARTITION) == (3,)
+    assert meta.partition_stats.null_counts == (1,)
+    assert m.read(meta.file_name, meta.file_size) == written
+    name, size = m.write_list([meta])
+    assert (name, size) == ("manifest-list-u0-0", len(m.io.read(m.path("manifest-list-u0-0"))))
+    assert m.read_list(name) == [meta]
+
+
+def test_row_ids_are_a_range_only_when_every_file_has_one():
+    m = manifests()
+    ids = [entry("a", first_row_id=100), entry("b", first_row_id=5)]
+    assert [(x.min_row_id, x.max_row_id) for x in m.write(ids)] == [(5, 109)]
+    assert [(x.min_row_id, x.max_row_id) for x in m.write([*ids, entry("c")])] == [(None, None)]
+
+
+def test_manifests_roll_at_the_target_size():
+    m = manifests(manifest_target_file_size="8 kb", manifest_compression="null")
+    written = [entry(f"f{i}", p=i) for i in range(500)]
+    metas = m.write(iter(written))
+    assert len(metas) > 2
+    assert all(meta.file_size >= 8 << 10 for meta in metas[:-1])
+    assert [e for meta in metas for e in m.read(meta.file_name)] == written
+    assert len({meta.file_name for meta in metas}) == len(metas)
+    assert m.write([]) == []
+
+
+def test_a_failed_write_leaves_nothing():
+    inner = MemoryIO()
+    for at in range(3):
+        m = manifests(FaultyIO(inner, at=at), manifest_target_file_size="1 b")
+        with pytest.raises(OSError):  # the fault of the test's own storage
+            m.write(entry(f"f{i}") for i in range(500))
+        assert not inner.files
+
+
+def test_unpartitioned_tables_have_empty_partition_statistics():
+    (meta,) = manifests(partition_schema=pa.schema([])).write([replace(entry("a"), partition=bytes(12))])
+    assert meta.partition_stats == EMPTY_STATS
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "low", "high"),
+    [
+        (pa.bool_(), [True, False], False, True),
+        (pa.int64(), [5, -5], -5, 5),
+        (pa.float64(), [1.5, -0.5], -0.5, 1.5),
+        (pa.float64(), [1.5, math.nan], None, None),
+        (pa.string(), ["b", "a" * 99], "a" * 99, "b"),
+        (pa.binary(), [b"\xff", b"\x01"], b"\x01", b"\xff"),
+        (pa.decimal128(20, 2), [Decimal("1.25"), Decimal("-7.50")], Decimal("-7.50"), Decimal("1.25")),
+        (pa.date32(), [3, -3], -3, 3),
+        (pa.time32("ms"), [3, 1], 1, 3),
+        (pa.timestamp("ms"), [3, -3], -3, 3),
+        (pa.timestamp("ns"), [1_000_000_001, -3], -3, 1_000_000_001),
+        (pa.timestamp("us", "UTC"), [3, -3], -3, 3),
+        (pa.int32(), [None, None], None, None),
+    ],
+)
+def test_partition_statistics_of_every_type(kind, values, low, high):
+    schema = pa.schema([("p", kind)])
+    stats = partition_stats({serialize((v,), schema): 2 for v in values}, schema)
+    assert deserialize(stats.min_values, schema) == deserialize(serialize((low,), schema), schema)
+    assert deserialize(stats.max_values, schema) == deserialize(serialize((high,), schema), schema)
+    assert stats.null_counts == (2 * (values[0] is None),)
+
+
+def test_deletions_lose_their_statistics_on_request():
+    m = manifests(manifest_delete_file_drop_stats="true")
+    (meta,) = m.write([entry("a", DELETE), entry("b")])
+    gone, added = m.read(meta.file_name)
+    assert gone.file.value_stats_cols == ()
+    assert added == entry("b")
+
+
+def test_index_manifests_keep_what_they_do_not_know():
+    m = manifests()
+    index = [
+        IndexManifestEntry(0, b"p", 0, "HASH", "h", 4, 1),
+        IndexManifestEntry(
+            0, b"p", 1, "DELETION_VECTORS", "d", 9, 2, (DeletionRange("f", 1, 2), DeletionRange("g", 3, 4, 5)), "/x/d"
+        ),
+        IndexManifestEntry(0, b"", 0, "someday", "s", 1, 1, (), None, GlobalIndex(0, 9, 1, (2, 3), b"m", None)),
+    ]
+    name = m.write_index(index)
+    assert name == "index-manifest-u0-0"
+    assert m.read_index(name) == index
+
+
+def test_lists_with_columns_of_others_are_read():
+    m = manifests()
+    (meta,) = m.write([entry("a")])
+    record = {**record_of_manifest_file(meta), "_TOTAL_BUCKETS": 4}
+    extra = {"name": "_TOTAL_BUCKETS", "type": ["null", "int"], "default": None}
+    old = [f for f in MANIFEST_LIST_SCHEMA["fields"] if f["name"][:4] not in ("_MIN", "_MAX")]
+    data = io.BytesIO()
+    fastavro.writer(data, {**MANIFEST_LIST_SCHEMA, "fields": [*old, extra]}, [record])
+    m.io.write(m.path("list"), data.getvalue())
+    unknown = {"min_bucket": None, "max_bucket": None, "min_level": None, "max_level": None}
+    assert m.read_list("list") == [replace(meta, **unknown)]
+
+
+def test_what_is_missing_cut_or_new_is_refused_by_name():
+    m = manifests()
+    (meta,) = m.write([entry("a")])
+    with pytest.raises(FileNotFoundError):
+        m.read("manifest-nowhere-0")
+    with pytest.raises(CorruptedError, match=f"{meta.file_name} has {meta.file_size} bytes"):
+        m.read(meta.file_name, meta.file_size + 1)
+    name, _ = m.write_list([meta])
+    with pytest.raises(CorruptedError, match=name):
+        m.read(name)
+    with pytest.raises(UnsupportedError, match="version 1 only"):
+        m.read_index(name)
+    m.delete([name, "never-there"])
+    with pytest.raises(FileNotFoundError):
+        m.read_list(name)
+
+
+def test_timestamps_are_never_converted_between_zones(monkeypatch):
+    m = manifests()
+    wall = int(datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.timezone.utc).timestamp() * 1000) + 7
+    (meta,) = m.write([entry("a", creation_time=wall)])
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert m.read(meta.file_name)[0].file.creation_time == wall
