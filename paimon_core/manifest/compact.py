@@ -19,7 +19,7 @@ from paimon_core.options.snapshot import (
     MANIFEST_MERGE_MIN_COUNT,
     MANIFEST_TARGET_FILE_SIZE,
 )
-from paimon_core.predicate.expr import TRUE, Predicate, col, conjunction
+from paimon_core.predicate.expr import TRUE, And, Predicate, col
 from paimon_core.row.binary_row import decode_rows
 
 __all__ = ["merge_manifests"]
@@ -127,8 +127,8 @@ def _touched(metas: Sequence[ManifestFileMeta], deleted: Collection[Identity], s
         return [bool(deleted)] * len(metas)
     rows = decode_rows(list({identity[0] for identity in deleted}), schema)
     columns = zip(rows.schema.names, rows.columns, strict=True)
-    predicate = conjunction([_one_of(name, column) for name, column in columns])
-    touched: list[bool] = may_hold_partitions(metas, predicate or TRUE, schema).tolist()
+    predicate = And(tuple(_one_of(name, column) for name, column in columns))
+    touched: list[bool] = may_hold_partitions(metas, predicate, schema).tolist()
     return touched
 
 

@@ -1,3 +1,5 @@
+import itertools
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -65,7 +67,7 @@ def test_sections_follow_the_rule(bounds):
     for section in found:
         for run in section:
             spans = [by_name[f.file_name] for f in run.files]
-            assert all(a[1] < b[0] for a, b in zip(spans, spans[1:], strict=False))
+            assert all(a[1] < b[0] for a, b in itertools.pairwise(spans))
         deepest = max(sum(low <= k <= high for low, high in _spans(section, by_name)) for k in range(-30, 43))
         assert len(section) == deepest  # no fewer runs would do
 

@@ -23,7 +23,7 @@ def live(m, metas):
 def histories(draw):
     """Commits, each a list of entries, as a table could have made them."""
     present, commits, fresh = [], [], 0
-    for _ in range(draw(st.integers(0, 14))):
+    for _ in range(draw(st.integers(0, 10))):
         gone = draw(st.lists(st.sampled_from(present), unique_by=id, max_size=3)) if present else []
         present = [e for e in present if e not in gone]
         commit = [replace(e, kind=DELETE) for e in gone]
@@ -36,7 +36,7 @@ def histories(draw):
     return commits
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     histories(),
     st.sampled_from(["1 b", "3 kb", "6 kb", "8 mb"]),
