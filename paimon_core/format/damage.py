@@ -15,12 +15,13 @@ T = TypeVar("T")
 def reading(path: str) -> Iterator[None]:
     """Decoder errors inside become CorruptedError naming the file; errors of the storage pass as they are.
 
-    A decoder reports damage as ArrowInvalid, or as an OSError without an error number; the system's own have one.
+    A decoder reports damage as ArrowInvalid, or as an OSError without an error number; the system's own have one,
+    if only in the message.
     """
     try:
         yield
     except OSError as cause:
-        if cause.errno is not None or type(cause) is not OSError:
+        if cause.errno is not None or type(cause) is not OSError or "[Errno " in str(cause):
             raise
         raise _damaged(path, cause) from cause
     except (pa.ArrowException, UnicodeDecodeError, ValueError, IndexError, KeyError) as cause:

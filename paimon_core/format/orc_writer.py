@@ -32,7 +32,7 @@ class OrcFileWriter:
             "batch_size": 1 << 14,
         }
         self._writer = paorc.ORCWriter(sink, **self._how)
-        self._size = EncodedSize(self._encode)
+        self._size = EncodedSize(self._encode, len(b"ORC"))
         self._empty = True
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:

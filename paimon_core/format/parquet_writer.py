@@ -49,7 +49,7 @@ class ParquetFileWriter:
         self._writer = pq.ParquetWriter(sink, self._stored, **self._how)
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
-        self._size = EncodedSize(self._encode)
+        self._size = EncodedSize(self._encode, len(b"PAR1"))
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`."""

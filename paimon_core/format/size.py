@@ -13,13 +13,15 @@ class EncodedSize:
 
     The estimate goes by how well the rows already on storage compressed; before there are any, by ``encode`` applied to
     a sample of the first rows (the size of a small file of them), and for a handful of rows by their size in memory.
+    ``header``: bytes of an empty file, which say nothing about rows.
     """
 
-    def __init__(self, encode: Callable[[pa.Table], int]) -> None:
+    def __init__(self, encode: Callable[[pa.Table], int], header: int) -> None:
         self._encode = encode
         self._first: pa.Table | None = None
         self._ratio: float | None = None
-        self._raw = self._done = 0  # Arrow bytes held by the encoder; encoded bytes seen on storage
+        self._done = header
+        self._raw = 0  # Arrow bytes held by the encoder
         self.held_rows = 0
 
     @property

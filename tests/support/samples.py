@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -33,9 +34,7 @@ def rows_of(fields, seed, count, earliest=-(10**15)):
     """A table of random rows, a fifth of the values null; ``earliest`` bounds timestamps, in their own unit."""
     random = np.random.default_rng(seed)
     schema = arrow_schema(fields)
-    columns = [
-        pa.array([_value(random, f.type, f.nullable, earliest) for _ in range(count)], f.type) for f in schema
-    ]
+    columns = [pa.array([_value(random, f.type, f.nullable, earliest) for _ in range(count)], f.type) for f in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -86,13 +85,10 @@ def spelled(array):
     elif kinds.is_map(t):
         pairs = [list(p) for p in zip(spelled(array.keys), spelled(array.items), strict=True)]
         offsets = array.offsets.to_pylist()
-        whole = [
-            sorted(pairs[a:b], key=lambda pair: json.dumps(pair[0]))
-            for a, b in zip(offsets[:-1], offsets[1:], strict=True)
-        ]
+        whole = [sorted(pairs[a:b], key=lambda pair: json.dumps(pair[0])) for a, b in pairwise(offsets)]
     elif kinds.is_list(t):
         values, offsets = spelled(array.values), array.offsets.to_pylist()
-        whole = [values[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        whole = [values[a:b] for a, b in pairwise(offsets)]
     elif kinds.is_timestamp(t):
         return [None if v is None else _instant(v, t) for v in array.view(pa.int64()).to_pylist()]
     else:

@@ -93,7 +93,7 @@ def test_bytes_left_over_in_a_block_are_damage():
     pairs = {"avro.schema": b'"long"', "avro.codec": b"null"}
     fastavro.schemaless_writer(meta, {"type": "map", "values": "bytes"}, pairs)
     file = b"Obj\x01" + meta.getvalue() + sync + b"\x02" + b"\x04" + b"\x02\x02" + sync
-    with pytest.raises(CorruptedError, match="exactly the 1 records"):
+    with pytest.raises(CorruptedError, match="damaged"):
         read_avro(file)
 
 
@@ -101,5 +101,5 @@ def test_unknown_codecs_are_named():
     with pytest.raises(UnsupportedError, match="lz4"):
         write_avro(SCHEMA, [], "lz4")
     data = write_avro("long", [], "null").replace(b"\x08null", b"\x08rar7")
-    with pytest.raises(UnsupportedError, match="some-file.*rar7"):
+    with pytest.raises(UnsupportedError, match=r"some-file.*rar7"):
         read_avro(data, path="some-file")

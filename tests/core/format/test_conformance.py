@@ -72,8 +72,8 @@ def test_batches_are_no_larger_than_asked_for(name, batch_size, threads):
 def test_any_python_file_will_do(name):
     fields, table = sample(name)
     file = io.BytesIO(encode(name, fields, [table]).to_pybytes())
-    assert_same(list(FORMATS[name].read(pa.PythonFile(file), fields, 16)), table)
-    assert FORMATS[name].row_count(pa.PythonFile(file)) == table.num_rows
+    assert_same(list(FORMATS[name].read(pa.PythonFile(file, mode="r"), fields, 16)), table)
+    assert FORMATS[name].row_count(pa.PythonFile(file, mode="r")) == table.num_rows
     assert not file.closed
 
 
@@ -186,7 +186,7 @@ def test_storage_errors_pass_as_they_are(name):
             raise PermissionError(13, "not yours")
 
     with pytest.raises(PermissionError):
-        list(FORMATS[name].read(pa.PythonFile(Failing(data)), fields, 10))
+        list(FORMATS[name].read(pa.PythonFile(Failing(data), mode="r"), fields, 10))
 
 
 @formats

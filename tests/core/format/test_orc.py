@@ -1,0 +1,131 @@
+"""ORC: padding, the years nanoseconds cannot hold, and what the encoder gets wrong."""
+
+import datetime as dt
+import io
+
+import pyarrow as pa
+import pyarrow.orc as paorc
+import pyorc
+import pytest
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.format.orc import OrcFormat
+from paimon_core.options.option import Options
+from paimon_core.types.arrow import arrow_schema
+from tests.support.samples import fields_of
+
+ORC = OrcFormat()
+UTC = dt.timezone.utc
+USUAL = dt.datetime(2000, 1, 1)
+YEARS = [USUAL] * 3 + [dt.datetime(1, 1, 1), dt.datetime(1500, 2, 3, 4, 5, 6), None, dt.datetime(9999, 12, 31)]
+
+
+def encode(fields, *pieces, **options):
+    sink = pa.BufferOutputStream()
+    writer = ORC.open_writer(sink, fields, Options(options), "zstd")
+    for piece in pieces:
+        writer.write(piece)
+    writer.close()
+    return sink.getvalue()
+
+
+def table_of(fields, *columns):
+    schema = arrow_schema(fields)
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+def read(data, fields, batch_size=1000):
+    batches = list(ORC.read(pa.BufferReader(data), fields, batch_size, path="the-file"))
+    return pa.Table.from_batches(batches, arrow_schema(fields))
+
+
+def test_padding_of_char_is_taken_off_at_any_depth():
+    sink = io.BytesIO()
+    schema = "struct<c0:char(5),c1:array<char(3)>,c2:struct<a:char(4)>,c3:map<char(2),int>,c4:string>"
+    with pyorc.Writer(sink, schema) as writer:
+        writer.write(("ab", ["x", None], ("y",), {"k": 1}, "z  "))
+        writer.write((None, None, None, None, None))
+    fields = fields_of(["CHAR(5)", "ARRAY<CHAR(3)>", "ROW<a CHAR(4)>", "MAP<CHAR(2),INT>", "STRING"])
+    assert read(sink.getvalue(), fields).to_pylist() == [
+        {"c0": "ab", "c1": ["x", None], "c2": {"a": "y"}, "c3": [("k", 1)], "c4": "z  "},
+        dict.fromkeys(["c0", "c1", "c2", "c3", "c4"]),
+    ]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 1000])
+@pytest.mark.parametrize("types", [["TIMESTAMP(3)"], ["TIMESTAMP(6)", "INT"], ["STRING", "TIMESTAMP_LTZ(3)"]])
+def test_years_beyond_nanoseconds(types, batch_size):
+    fields = fields_of(types)
+    columns = {"INT": range(len(YEARS)), "STRING": [f"row {i}" for i in range(len(YEARS))]}
+    table = table_of(fields, *(columns.get(t, YEARS) for t in types))
+    assert read(encode(fields, table), fields, batch_size).equals(table)
+
+
+def test_years_beyond_nanoseconds_in_several_stripes():
+    fields = fields_of(["TIMESTAMP(3)", "STRING"])
+    rows = 30_000
+    moments = [dt.datetime(9999, 1, 1) if i > 25_000 else USUAL + dt.timedelta(hours=i) for i in range(rows)]
+    table = table_of(fields, moments, [str(i * 7919 % 100_003) for i in range(rows)])
+    data = encode(fields, *(table.slice(i, 5000) for i in range(0, rows, 5000)), **{"file.block-size": "64kb"})
+    assert paorc.ORCFile(pa.BufferReader(data)).nstripes > 1
+    assert read(data, fields, 3000).equals(table)
+
+
+@pytest.mark.parametrize("type_text", ["TIMESTAMP(9)", "ROW<a TIMESTAMP(3)>"])
+def test_years_that_cannot_be_held_are_refused(type_text):
+    sink = io.BytesIO()
+    nested = type_text.startswith("ROW")
+    with pyorc.Writer(sink, "struct<c0:struct<a:timestamp>>" if nested else "struct<c0:timestamp>") as writer:
+        moment = dt.datetime(3000, 1, 1, tzinfo=UTC)
+        writer.write(((moment,),) if nested else (moment,))
+    with pytest.raises(UnsupportedError, match=r"the-file.*1677 to 2262"):
+        read(sink.getvalue(), fields_of([type_text]))
+
+
+EARLY = dt.datetime(1969, 12, 31, 23, 59, 58, 1)
+
+
+@pytest.mark.parametrize(
+    ("type_text", "value"),
+    [
+        ("TIMESTAMP(6)", EARLY),
+        ("ARRAY<TIMESTAMP(6)>", [EARLY]),
+        ("ROW<a TIMESTAMP(9)>", {"a": EARLY}),
+        ("MAP<INT,TIMESTAMP(6)>", [(1, EARLY)]),
+    ],
+)
+def test_parts_of_milliseconds_before_1970_are_refused(type_text, value):
+    fields = fields_of([type_text])
+    with pytest.raises(UnsupportedError, match="'c0' holds a timestamp before 1970"):
+        encode(fields, table_of(fields, [None, value]))
+
+
+def test_whole_milliseconds_before_1970_are_stored():
+    fields = fields_of(["TIMESTAMP(6)", "TIMESTAMP(3)"])
+    moments = [EARLY.replace(microsecond=999_000), dt.datetime(1901, 2, 3, 4, 5, 6, 7000)]
+    table = table_of(fields, moments, moments)
+    data = encode(fields, table)
+    assert read(data, fields).equals(table)
+    rows = list(pyorc.Reader(io.BytesIO(data.to_pybytes())))
+    assert [row[0].replace(tzinfo=None) for row in rows] == moments
+
+
+def test_instants_are_stored_as_instants_and_clocks_as_clocks():
+    fields = fields_of(["TIMESTAMP(3)", "TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIME(3)", "MULTISET<STRING>", "CHAR(3)"])
+    data = encode(fields, arrow_schema(fields).empty_table())
+    stored = str(pyorc.Reader(io.BytesIO(data.to_pybytes())).schema)
+    assert stored == "struct<c0:timestamp,c1:timestamp with local time zone,c2:int,c3:map<string,int>,c4:string>"
+
+
+def test_slices_of_rows_with_nulls():
+    fields = fields_of(["ROW<x INT, y ROW<z INT>>"])
+    rows = [None if i % 3 == 0 else {"x": i, "y": None if i % 4 == 1 else {"z": i}} for i in range(20)]
+    table = table_of(fields, rows)
+    data = encode(fields, table.slice(0, 4), table.slice(4, 9), table.slice(13))
+    assert read(data, fields).equals(table)
+
+
+@pytest.mark.parametrize("type_text", ["VARIANT", "GEOMETRY", "VECTOR<FLOAT, 2>", "ARRAY<VARIANT>"])
+def test_types_without_a_place_in_orc_are_refused(type_text):
+    with pytest.raises(UnsupportedError, match=r"'c0'.*ORC"):
+        encode(fields_of([type_text]))
