@@ -1,26 +1,36 @@
 """Predicates evaluated on batches, in SQL's three-valued logic; NaN is the largest number and equals itself."""
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
 
 _COMPARE = {
     "=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
 }  # fmt: skip
+_TEXT_TESTS = {"starts with": pc.starts_with, "ends with": pc.ends_with, "contains": pc.match_substring}
+
+_NULL = pa.scalar(None, pa.bool_())
 
 
 def evaluate(p: Predicate, rows: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
-    """Which rows a bound predicate is true for; no nulls: unknown counts as false."""
+    """Which rows a bound predicate is true for; no nulls: unknown counts as false.
+
+    Text compares by its UTF-8 bytes, padding included; 0.0 and -0.0 are equal. ``rows`` may have further columns;
+    raises InvalidInputError when one of the predicate's is missing.
+    """
     truth = pc.fill_null(_truth(p, rows), False)
     return truth.combine_chunks() if isinstance(truth, pa.ChunkedArray) else truth
 
 
 def _truth(p: Predicate, rows: pa.RecordBatch | pa.Table) -> Any:
+    """True, false or null (unknown) for every row."""
     match p:
         case And(children):
             return reduce(pc.and_kleene, (_truth(c, rows) for c in children))
@@ -28,56 +38,62 @@ def _truth(p: Predicate, rows: pa.RecordBatch | pa.Table) -> Any:
             return reduce(pc.or_kleene, (_truth(c, rows) for c in children))
         case Not(child):
             return pc.invert(_truth(child, rows))
-        case Leaf():
-            return _test(p, rows.column(p.column))
         case Constant(value):
             return pa.repeat(pa.scalar(value, pa.bool_()), rows.num_rows)
-    raise TypeError(f"not a predicate: {p!r}")
+        case Leaf() if p.column in rows.schema.names:
+            return _test(p, rows.column(p.column))
+    raise InvalidInputError(f"filter {p} on rows that have only {', '.join(rows.schema.names)}")
 
 
 def _test(leaf: Leaf, column: Any) -> Any:
-    match leaf.op:
+    op, values = leaf.op, leaf.values
+    match op:
         case "is null":
             return pc.is_null(column)
         case "is not null":
             return pc.is_valid(column)
-        case "in" | "not in":
-            found = _among(column, leaf.values)
-            return found if leaf.op == "in" else pc.invert(found)
-        case "starts with":
-            return pc.starts_with(column, leaf.values[0])
-        case "ends with":
-            return pc.ends_with(column, leaf.values[0])
-        case "contains":
-            return pc.match_substring(column, leaf.values[0])
+        case "in":
+            return _among(column, values)
+        case "not in":
+            return pc.invert(_among(column, values))
         case "<=>":
-            return pc.fill_null(compare("=", column, leaf.values[0]), False)
-    return compare(leaf.op, column, leaf.values[0])
+            return pc.is_null(column) if values[0] is None else pc.fill_null(_compare("=", column, values[0]), False)
+        case "starts with" | "ends with" | "contains":
+            return _TEXT_TESTS[op](column, values[0])
+    return _compare(op, column, values[0])
 
 
-def _among(column: Any, values: tuple[Any, ...]) -> Any:
-    kind = column.type
-    nan = pa.types.is_floating(kind) and any(isinstance(v, float) and math.isnan(v) for v in values)
-    plain = [v for v in values if not (isinstance(v, float) and math.isnan(v))]
+def _among(column: Any, values: Sequence[Any]) -> Any:
+    if not values:
+        return pc.and_(pc.is_valid(column), False)
+    kind, known = column.type, [v for v in values if v is not None]
     if pa.types.is_floating(kind):
-        plain += [-v for v in plain if v == 0]  # 0.0 and -0.0 are one number
-    found = pc.is_in(column, pa.array(plain, kind)) if plain else pc.and_(pc.is_null(column), False)
-    if nan:
-        found = pc.or_kleene(found, pc.fill_null(pc.is_nan(column), False))
-    return pc.if_else(pc.is_null(column), pa.scalar(None, pa.bool_()), found)
+        known += [-v for v in known if v == 0]  # 0.0 and -0.0 are one number, in two forms
+    found = pc.is_in(column, value_set=pa.array(known, kind))
+    if len(known) < len(values):  # a NULL in the list: what is not found may or may not be in it
+        return pc.if_else(found, True, _NULL)
+    return pc.if_else(pc.is_valid(column), found, _NULL)
 
 
-def compare(op: str, column: Any, value: Any) -> Any:
-    """``column op value``, null where the column is."""
+def _compare(op: str, column: Any, value: Any) -> Any:
+    """``column op value``, null where the column is or the value is."""
     scalar = pa.array([value], column.type)[0]
     if not pa.types.is_floating(column.type):
         return _COMPARE[op](column, scalar)
     nan = pc.is_nan(column)
     if isinstance(value, float) and math.isnan(value):
-        # every number is below NaN, and NaN equals itself
-        return {
-            "=": nan, ">=": nan, "!=": pc.invert(nan), "<": pc.invert(nan),
-            "<=": pc.is_valid(nan), ">": pc.and_(nan, False),
-        }[op] if op != "<=" else pc.or_(nan, True)  # fmt: skip
+        return _compare_nan(op, nan)
     result = _COMPARE[op](column, scalar)
-    return pc.or_(result, nan) if op in (">", ">=", "!=") else result
+    return pc.or_(result, nan) if op in (">", ">=") and scalar.is_valid else result
+
+
+def _compare_nan(op: str, nan: Any) -> Any:
+    """``column op NaN``, from where the column is NaN."""
+    match op:
+        case "=" | ">=":
+            return nan
+        case "!=" | "<":
+            return pc.invert(nan)
+        case "<=":
+            return pc.or_(nan, True)
+    return pc.and_(nan, False)

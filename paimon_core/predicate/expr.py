@@ -1,34 +1,45 @@
-"""Predicates as frozen values, built with ``col`` or parsed from text.
+"""Predicates as frozen values, built with ``col`` or read from text.
 
-Truth is SQL's, of three values: a comparison with NULL is unknown, and a filter keeps a row only if it is true. A leaf
-of ``in`` without values is false for every value (and unknown for NULL); ``not in`` without values is its opposite.
+Truth is SQL's, of three values: a comparison with NULL is unknown, NOT of unknown is unknown, and a filter keeps a row
+only where it is true. ``in`` without values is false, ``not in`` without values is true for every row, NULL included.
 """
 
 import datetime as dt
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
+from paimon_core.errors import InvalidInputError
+
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
-OPS = (*COMPARISONS, "in", "not in", "is null", "is not null", "starts with", "ends with", "contains")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-_KEYWORDS = {
-    "and", "or", "not", "in", "is", "null", "like", "between", "true", "false", "unknown", "date", "timestamp", "x",
-    "escape",
-}  # fmt: skip
+TEXT_TESTS = ("starts with", "ends with", "contains")
+NULL_TESTS = ("is null", "is not null")
+LISTS = ("in", "not in")
+OPS = (*COMPARISONS, *LISTS, *NULL_TESTS, *TEXT_TESTS)
+
+KEYWORDS = frozenset(
+    {"and", "or", "not", "in", "is", "null", "like", "between", "escape", "true", "false", "unknown"}
+    | {"date", "time", "timestamp", "double", "x"}
+)
+"""Words that name a column only between backticks."""
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Root of all predicates; ``&``, ``|`` and ``~`` combine them."""
+    """Root of all predicates; ``&``, ``|`` and ``~`` combine them. ``str`` gives text that parses back to it."""
 
     def __and__(self, other: "Predicate") -> "Predicate":
-        return And((self, other))
+        return And((*_members(And, self), *_members(And, other)))
 
     def __or__(self, other: "Predicate") -> "Predicate":
-        return Or((self, other))
+        return Or((*_members(Or, self), *_members(Or, other)))
 
     def __invert__(self) -> "Predicate":
         return Not(self)
@@ -39,7 +50,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Constant(Predicate):
-    """True, false or unknown for every row."""
+    """True, false or (None) unknown for every row."""
 
     value: bool | None
 
@@ -52,22 +63,28 @@ TRUE, FALSE, UNKNOWN = Constant(True), Constant(False), Constant(None)
 
 @dataclass(frozen=True, slots=True)
 class And(Predicate):
-    """True where all children are."""
+    """True where all children are; at least one child."""
 
     children: tuple[Predicate, ...]
 
+    def __post_init__(self) -> None:
+        _check_children(self.children)
+
     def __str__(self) -> str:
-        return " AND ".join(_nested(c, (Or, And)) for c in self.children)
+        return " AND ".join(f"({c})" if isinstance(c, And | Or) else str(c) for c in self.children)
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Predicate):
-    """True where one child is."""
+    """True where one child is; at least one child."""
 
     children: tuple[Predicate, ...]
 
+    def __post_init__(self) -> None:
+        _check_children(self.children)
+
     def __str__(self) -> str:
-        return " OR ".join(_nested(c, (Or,)) for c in self.children)
+        return " OR ".join(f"({c})" if isinstance(c, Or) else str(c) for c in self.children)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +99,7 @@ class Not(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Predicate):
-    """One test of one column; ``op`` is one of OPS, ``values`` its literals."""
+    """One test of one column; ``op`` is one of OPS, ``values`` its literals: any number for lists, else none or one."""
 
     op: str
     column: str
@@ -90,15 +107,21 @@ class Leaf(Predicate):
 
     def __post_init__(self) -> None:
         if self.op not in OPS:
-            raise ValueError(f"unknown operator {self.op!r}: one of {OPS}")
+            raise InvalidInputError(f"unknown operator {self.op!r} in a filter; there are {', '.join(OPS)}")
+        wanted = None if self.op in LISTS else 0 if self.op in NULL_TESTS else 1
+        if wanted is not None and len(self.values) != wanted:
+            raise InvalidInputError(f"operator {self.op!r} takes {wanted} literals, not {len(self.values)}")
+        object.__setattr__(self, "values", tuple(map(_plain_value, self.values)))
+        if self.op in ("ends with", "contains") and self.values == ("",):
+            object.__setattr__(self, "op", "starts with")  # one form for one meaning: all have the same text
 
     def __str__(self) -> str:
         name = quoted(self.column)
-        if self.op in ("is null", "is not null"):
+        if self.op in NULL_TESTS:
             return f"{name} {self.op.upper()}"
-        if self.op in ("in", "not in"):
+        if self.op in LISTS:
             return f"{name} {self.op.upper()} ({', '.join(map(literal_text, self.values))})"
-        if self.op in ("starts with", "ends with", "contains"):
+        if self.op in TEXT_TESTS:
             pattern = re.sub(r"([\\%_])", r"\\\1", str(self.values[0]))
             before = "" if self.op == "starts with" else "%"
             after = "" if self.op == "ends with" else "%"
@@ -106,13 +129,38 @@ class Leaf(Predicate):
         return f"{name} {self.op} {literal_text(self.values[0])}"
 
 
-def _nested(p: Predicate, wrapped: tuple[type, ...]) -> str:
-    return f"({p})" if isinstance(p, wrapped) else str(p)
+def _members(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
+    """What ``p`` brings into a conjunction or disjunction: chains stay flat."""
+    if not isinstance(p, Predicate):
+        raise TypeError(f"{p!r} is no predicate: put each comparison in parentheses, as & and | bind tighter")
+    return p.children if isinstance(p, kind) else (p,)
+
+
+def _check_children(children: tuple[Predicate, ...]) -> None:
+    if not children:
+        raise InvalidInputError("AND and OR need something to combine: use TRUE or FALSE for none")
+
+
+def _plain_value(value: Any) -> Any:
+    """numpy's numbers as Python's; one NaN, so that equal predicates are equal."""
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.item()
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
+def conjunction(parts: Sequence[Predicate]) -> Predicate | None:
+    """All of the parts; None without any."""
+    return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def disjunction(parts: Sequence[Predicate]) -> Predicate | None:
+    """One of the parts; None without any."""
+    return None if not parts else parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
 def quoted(name: str) -> str:
     """A column name as text that parses back to it."""
-    if _PLAIN.fullmatch(name) and name.lower() not in _KEYWORDS:
+    if _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 
@@ -126,22 +174,34 @@ def literal_text(value: Any) -> str:
             return str(value).upper()
         case str():
             return "'" + value.replace("'", "''") + "'"
-        case bytes():
+        case bytes() | bytearray():
             return f"X'{value.hex()}'"
         case dt.datetime():
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
         case dt.date():
             return f"DATE '{value.isoformat()}'"
+        case dt.time():
+            return f"TIME '{value.isoformat()}'"
         case float():
-            return repr(value) if value - value == 0 else f"'{value}'"
-        case Decimal():
-            return f"{value:f}" if "." in f"{value:f}" else f"{value:f}."
+            return _float_text(value)
+        case Decimal() if value.is_finite():
+            text = f"{value:f}"
+            return text if "." in text else text + "."
     return str(value)
+
+
+def _float_text(value: float) -> str:
+    """With an exponent, which tells a DOUBLE from a DECIMAL."""
+    if not math.isfinite(value):
+        return f"DOUBLE '{value}'"
+    text = repr(value)
+    return text if "e" in text else f"{text}e0"
 
 
 class Column:
     """A column to compare: ``col("a") > 1``, ``col("b").isin(["x", "y"])``."""
 
+    __slots__ = ("_name",)
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, name: str) -> None:
@@ -204,8 +264,3 @@ class Column:
 def col(name: str) -> Column:
     """The column of that name, to build predicates with."""
     return Column(name)
-
-
-def conjunction(parts: Sequence[Predicate]) -> Predicate | None:
-    """All of the parts; None without any."""
-    return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))

@@ -1,27 +1,39 @@
-"""Literals of a filter fitted to the type of the column they are compared with."""
+"""Literals of a filter among the values of the column they are compared with.
+
+A literal need not be a value of the column's type: 5.5 lies between two INTs, 10^12 above all of them. :func:`fit`
+finds its place, so a comparison can be rewritten to one with a value of the type that every row answers alike.
+"""
 
 import datetime as dt
 import math
+import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.types.datatype import AtomicType
+from paimon_core.types.arrow import timestamp_unit
+from paimon_core.types.datatype import BINARY_ROOTS, TEXT_ROOTS, AtomicType
 
-_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64, "DATE": 32, "TIMESTAMP": 64, "TIMESTAMP_LTZ": 64}
+_DAY = 86_400_000_000_000  # nanoseconds
+_NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
 _EPOCH = dt.datetime(1970, 1, 1)
-_UTC_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_MOMENT = re.compile(
+    r"(?:(?P<date>\d{4}-\d\d-\d\d)(?:[ T](?=\d)|$))?"
+    r"(?:(?P<time>\d\d:\d\d(?::\d\d)?)(?:\.(?P<fraction>\d{1,9}))?\s*(?P<zone>Z|[+-]\d\d:\d\d)?)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A literal among the values of a type: the largest value not above it, and whether that is the literal itself.
+    """The place of a literal among the values of a type.
 
-    ``beyond`` is 1 or -1 for a literal above or below all values of the type; ``floor`` then means nothing.
+    ``floor`` is the largest value not above the literal, ``exact`` whether that is the literal itself. ``beyond`` is 1
+    or -1 for a literal above or below all values; ``floor`` then means nothing.
     """
 
     floor: Any
@@ -30,15 +42,20 @@ class Fit:
 
 
 def fit(value: Any, kind: AtomicType, column: str) -> Fit:
-    """``value`` among the values of the column's type; InvalidInputError when the two cannot be compared."""
+    """``value`` (not None) among the values of the column's type.
+
+    Accepted are: a number for a numeric column; text, a date, a datetime or the internal number for a temporal one (a
+    datetime with a zone only for a local-zone timestamp, where one without counts as UTC); text, bytes and booleans for
+    their own types. A number compared with FLOAT or DOUBLE is taken as a DOUBLE, as SQL does; a Python float compared
+    with DECIMAL by its shortest decimal form. Raises InvalidInputError for anything else.
+    """
     try:
         found = _fit(value, kind)
-    except (ValueError, InvalidOperation, OverflowError) as error:
+    except (ValueError, OverflowError) as error:
         raise InvalidInputError(f"filter on {column!r}: {value!r} is no {kind}: {error}") from error
     if found is None:
-        raise InvalidInputError(
-            f"filter on {column!r}: cannot compare a {kind} with {value!r} ({type(value).__name__})"
-        )
+        given = f"{value!r} ({type(value).__name__})"
+        raise InvalidInputError(f"filter on {column!r}: a column of type {kind} cannot be compared with {given}")
     return found
 
 
@@ -46,101 +63,134 @@ def _fit(value: Any, kind: AtomicType) -> Fit | None:
     root = kind.root
     if root == "BOOLEAN":
         return Fit(value, True) if isinstance(value, bool) else None
-    if root in ("CHAR", "VARCHAR"):
-        return Fit(value, True) if isinstance(value, str) else None
-    if root in ("BINARY", "VARBINARY", "BLOB"):
-        return Fit(bytes(value), True) if isinstance(value, bytes | bytearray) else None
-    if root in _BITS:
-        return _discrete(_number(value), 1, -(1 << _BITS[root] - 1), (1 << _BITS[root] - 1) - 1)
-    if root == "DECIMAL":
-        scale, most = 10 ** (kind.scale or 0), 10 ** (kind.precision or 10) - 1
-        found = _discrete(_number(value), scale, -most, most)
-        return found and Fit(Decimal(found.floor).scaleb(-(kind.scale or 0)), found.exact, found.beyond)
+    if root in TEXT_ROOTS:
+        return _text(value)
+    if root in BINARY_ROOTS:
+        return Fit(bytes(value), True) if isinstance(value, bytes | bytearray | memoryview) else None
     if root in ("FLOAT", "DOUBLE"):
         return _floating(value, single=root == "FLOAT")
-    return _temporal(value, kind)
+    if root == "DECIMAL":
+        return _decimal(value, kind.precision or 0, kind.scale or 0)
+    if root == "TIME":
+        return _discrete(_time(value), 0, _DAY // 1_000_000 - 1)
+    if root not in _BITS:
+        return None
+    number = _number(value) if root.endswith("INT") else _moment(value, kind)
+    half = 1 << _BITS[root] - 1
+    return _discrete(number, -half, half - 1)
+
+
+def _text(value: Any) -> Fit | None:
+    if not isinstance(value, str):
+        return None
+    value.encode()  # a lone surrogate has no UTF-8 form: nothing could be compared with it
+    return Fit(value, True)
 
 
 def _number(value: Any) -> Fraction | float | None:
-    if isinstance(value, bool):
-        return None
+    """Exact, or one of NaN and the infinities."""
+    if isinstance(value, Decimal) and not value.is_finite():
+        value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    return Fraction(value) if isinstance(value, int | float | Decimal) else None
+    return (
+        Fraction(value) if isinstance(value, int | float | Decimal | Fraction) and not isinstance(value, bool) else None
+    )
 
 
-def _discrete(value: Fraction | float | None, scale: int, low: int, high: int) -> Fit | None:
-    """Whole numbers of 1/scale from low to high."""
+def _discrete(value: Fraction | float | None, low: int, high: int) -> Fit | None:
+    """Whole numbers from low to high."""
     if value is None:
         return None
     if isinstance(value, float):  # NaN counts as larger than every number
         return Fit(0, False, -1 if value < 0 else 1)
-    floor = math.floor(value * scale)
-    if floor > high or floor < low:
+    floor = math.floor(value)
+    if not low <= floor <= high:
         return Fit(0, False, 1 if floor > high else -1)
-    return Fit(floor, floor == value * scale)
+    return Fit(floor, floor == value)
+
+
+def _decimal(value: Any, precision: int, scale: int) -> Fit | None:
+    number = _number(Decimal(repr(value)) if isinstance(value, float) else value)
+    most = 10**precision - 1
+    found = _discrete(number * 10**scale if isinstance(number, Fraction) else number, -most, most)
+    return found and Fit(Decimal(f"{found.floor}E-{scale}"), found.exact, found.beyond)
 
 
 def _floating(value: Any, *, single: bool) -> Fit | None:
-    if isinstance(value, str) and value.lower() in ("nan", "inf", "-inf", "infinity", "-infinity"):
-        value = float(value)
-    number = _number(value)
-    if number is None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
-    near = float(number) if not single else float(np.float32(float(number)))
-    if isinstance(number, float) or not math.isfinite(near):
-        return Fit(near, True) if isinstance(number, float) else Fit(near, False, 1 if near > 0 else -1)
-    if Fraction(near) == number:
-        return Fit(near, True)
-    if Fraction(near) > number:
-        near = float(np.nextafter(np.float32(near), np.float32("-inf"))) if single else math.nextafter(near, -math.inf)
-    return Fit(near, False)
+    try:
+        double = float(value)
+    except OverflowError:
+        double = math.inf if value > 0 else -math.inf
+    if not single or math.isnan(double):
+        return Fit(double, True)
+    with np.errstate(over="ignore"):
+        near = np.float32(double)
+    if float(near) <= double:
+        return Fit(float(near), float(near) == double)
+    return Fit(float(np.nextafter(near, np.float32(-np.inf))), False)
 
 
-def _temporal(value: Any, kind: AtomicType) -> Fit | None:
-    match kind.root:
-        case "DATE":
-            return _date(value)
-        case "TIME":
-            return _time(value)
-        case "TIMESTAMP" | "TIMESTAMP_LTZ":
-            return _timestamp(value, kind)
-    return None
-
-
-def _date(value: Any) -> Fit | None:
+def _time(value: Any) -> Fraction | None:
+    """Milliseconds of the day."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(value)
     if isinstance(value, str):
-        value = dt.date.fromisoformat(value)
+        nanos, date, zone = _read(value)
+        return None if date or zone is not None else Fraction(nanos, 1_000_000)
+    if not isinstance(value, dt.time) or value.tzinfo is not None:
+        return None
+    return Fraction(_of_day(value), 1_000_000)
+
+
+def _moment(value: Any, kind: AtomicType) -> Fraction | None:
+    """Days, or ticks of the column's timestamps, since the epoch."""
+    unit = _DAY if kind.root == "DATE" else _NANOS[timestamp_unit(kind.precision or 0)]
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        return Fraction(value)
+    nanos, zoned = _since_epoch(value)
+    if nanos is None or (zoned and kind.root != "TIMESTAMP_LTZ"):  # a moment has no place among wall-clock times
+        return None
+    return Fraction(nanos, unit)
+
+
+def _since_epoch(value: Any) -> tuple[int | None, bool]:
+    """Nanoseconds, and whether a zone was given."""
+    if isinstance(value, str):
+        nanos, date, zone = _read(value)
+        if not date:
+            raise ValueError("it has no date")
+        return nanos, zone is not None
     if isinstance(value, dt.datetime):
-        since = value.replace(tzinfo=None) - _EPOCH
-        return Fit(since.days, not (since.seconds or since.microseconds))
-    return Fit((value - _EPOCH.date()).days, True) if isinstance(value, dt.date) else None
+        zone = value.utcoffset()
+        wall = value.replace(tzinfo=None) - (zone or dt.timedelta())
+        extra = getattr(value, "nanosecond", 0)  # of subclasses that are finer than datetime
+        return (wall.date() - _EPOCH.date()).days * _DAY + _of_day(wall.time()) + extra, zone is not None
+    if isinstance(value, dt.date):
+        return (value - _EPOCH.date()).days * _DAY, False
+    return None, False
 
 
-def _time(value: Any) -> Fit | None:
-    if isinstance(value, str):
-        value = dt.time.fromisoformat(value)
-    if not isinstance(value, dt.time):
-        return None
-    micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
-    return Fit(micros // 1000, micros % 1000 == 0)
+def _of_day(time: dt.time) -> int:
+    return (((time.hour * 60 + time.minute) * 60 + time.second) * 1_000_000 + time.microsecond) * 1_000
 
 
-def _timestamp(value: Any, kind: AtomicType) -> Fit | None:
-    if isinstance(value, str):
-        value = dt.datetime.fromisoformat(value)
-    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day)
-    if not isinstance(value, dt.datetime):
-        return None
-    if kind.root == "TIMESTAMP_LTZ":
-        since = (value.replace(tzinfo=dt.timezone.utc) if value.tzinfo is None else value) - _UTC_EPOCH
-    elif value.tzinfo is not None:
-        return None  # a moment has no place among wall-clock times
-    else:
-        since = value - _EPOCH
-    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    precision = 6 if kind.precision is None else kind.precision
-    if precision > 6:
-        return Fit(micros * 1000, True)
-    return Fit(micros // 1000, micros % 1000 == 0) if precision <= 3 else Fit(micros, True)
+def _read(text: str) -> tuple[int, bool, dt.timedelta | None]:
+    """``2026-01-31 10:20:30.123456789+01:00`` or a part of it: nanoseconds, whether it has a date, its zone."""
+    found = _MOMENT.fullmatch(text.strip())
+    if found is None or not text.strip():
+        raise ValueError("write it as 2026-01-31, 2026-01-31 10:20:30.5 or 10:20:30.5")
+    date, time, fraction, zone = found["date"], found["time"], found["fraction"], found["zone"]
+    nanos = int((fraction or "").ljust(9, "0"))
+    if date:
+        nanos += (dt.date.fromisoformat(date) - _EPOCH.date()).days * _DAY
+    if time:
+        nanos += _of_day(dt.time.fromisoformat(time))
+    if zone is None:
+        return nanos, bool(date), None
+    offset = dt.timedelta()
+    if zone != "Z":
+        offset = dt.timedelta(hours=int(zone[1:3]), minutes=int(zone[4:])) * (-1 if zone[0] == "-" else 1)
+    return nanos - offset // dt.timedelta(microseconds=1) * 1_000, bool(date), offset

@@ -1,6 +1,10 @@
 """Filters written as text, in a small part of SQL.
 
 ``a > 1 AND (b IN ('x', 'y') OR c IS NULL) AND NOT d LIKE 'abc%' AND e BETWEEN DATE '2026-01-01' AND DATE '2026-02-01'``
+
+Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``X'00ff'``, TRUE, FALSE, NULL, ``DATE '...'``,
+``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column named like a keyword goes between backticks; a column
+alone means ``= TRUE``. LIKE takes % at the ends of its pattern, and backslash before a sign meant literally.
 """
 
 import datetime as dt
@@ -14,7 +18,7 @@ from paimon_core.predicate.expr import FALSE, TRUE, UNKNOWN, And, Leaf, Not, Or,
 
 _TOKEN = re.compile(
     r"""\s*(?:
-    (?P<hex>[xX]'[0-9a-fA-F]*')
+    (?P<hex>[xX]'(?:[0-9a-fA-F]{2})*')
   | (?P<text>'(?:[^']|'')*')
   | (?P<name>`(?:[^`]|``)+`)
   | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
@@ -24,12 +28,20 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_SIGNS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+_COMPARISONS = {"==": "=", "<>": "!=", **{op: op for op in ("=", "!=", "<", "<=", ">", ">=", "<=>")}}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_CONSTANTS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
+_WORDS = {"true": True, "false": False, "null": None}
+_RESERVED = frozenset({"and", "or", "not", "in", "is", "like", "between", *_WORDS})
+_MAX_DEPTH = 100
+"""Parentheses and NOTs inside one another; Python's own stack would end not much later."""
 
 
 def parse_predicate(text: str) -> Predicate:
-    """A filter from its text. Raises InvalidInputError that shows where the text stops making sense."""
+    """A filter from its text; names of columns are not looked at. ``parse_predicate(str(p)) == p``.
+
+    Raises InvalidInputError that shows where the text stops making sense.
+    """
     parser = _Parser(text)
     found = parser.disjunction()
     parser.end()
@@ -41,10 +53,10 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [
-            (m.lastgroup or "", m[m.lastgroup or 0], m.start(m.lastgroup or 0)) for m in _TOKEN.finditer(text)
-        ]
+        found = ((m.lastgroup or "", m) for m in _TOKEN.finditer(text))
+        self._tokens = [(kind, m[kind], m.start(kind)) for kind, m in found if kind]
         self._at = 0
+        self._depth = 0
 
     def disjunction(self) -> Predicate:
         return self._joined("or", Or, lambda: self._joined("and", And, self._negation))
@@ -53,153 +65,184 @@ class _Parser:
         self, word: str, make: Callable[[tuple[Predicate, ...]], Predicate], part: Callable[[], Predicate]
     ) -> Predicate:
         parts = [part()]
-        while self._word(word):
+        while self._take(word):
             parts.append(part())
         return parts[0] if len(parts) == 1 else make(tuple(parts))
 
     def _negation(self) -> Predicate:
-        if self._word("not"):
-            return Not(self._negation())
-        if self._sign("("):
-            inner = self.disjunction()
-            self._expect(")")
-            return inner
-        for word, constant in (("true", TRUE), ("false", FALSE), ("unknown", UNKNOWN)):
-            if self._peek_word() == word and self._kind(1) != "sign":
-                self._at += 1
-                return constant
-        return self._test()
+        negated = self._take("not")
+        if not negated and not self._take("("):
+            return self._constant_or_test()
+        if self._depth == _MAX_DEPTH:
+            self._fail(f"more than {_MAX_DEPTH} parentheses and NOTs inside one another")
+        self._depth += 1
+        inner = self._negation() if negated else self.disjunction()
+        self._depth -= 1
+        if negated:
+            return Not(inner)
+        self._need(")")
+        return inner
 
-    def _test(self) -> Predicate:
-        if self._kind() in ("number", "text", "hex"):
+    def _constant_or_test(self) -> Predicate:
+        word = self._word()
+        if self._token(1)[1].lower() in ("", "and", "or", ")"):
+            if word in _CONSTANTS:
+                self._at += 1
+                return _CONSTANTS[word]
+            if word not in _RESERVED and self._token()[0] in ("word", "name"):
+                return Leaf("=", self._column(), (True,))
+        if self._at_literal():
             value = self._literal()
             op = self._comparison()
             return Leaf(_FLIPPED.get(op, op), self._column(), (value,))
-        column = self._column()
-        if self._word("is"):
-            negated = self._word("not")
+        return self._test(self._column())
+
+    def _test(self, column: str) -> Predicate:
+        if self._take("is"):
+            negated = self._take("not")
             self._need("null")
             return Leaf("is not null" if negated else "is null", column)
-        negated = self._word("not")
-        if self._word("in"):
+        negated = self._take("not")
+        if self._take("in"):
             return Leaf("not in" if negated else "in", column, self._list())
-        if self._word("between"):
+        if self._take("between"):
             low = self._literal()
             self._need("and")
-            between = And((Leaf(">=", column, (low,)), Leaf("<=", column, (self._literal(),))))
-            return Not(between) if negated else between
-        if self._word("like"):
-            like = self._like(column, self._literal())
-            return Not(like) if negated else like
-        if negated:
+            test: Predicate = And((Leaf(">=", column, (low,)), Leaf("<=", column, (self._literal(),))))
+        elif self._take("like"):
+            test = self._like(column)
+        elif negated:
             self._fail("expected IN, BETWEEN or LIKE after NOT")
-        return Leaf(self._comparison(), column, (self._literal(),))
+        else:
+            test = Leaf(self._comparison(), column, (self._literal(),))
+        return Not(test) if negated else test
 
     def _comparison(self) -> str:
         kind, token, _ = self._token()
-        if kind != "sign" or token not in _SIGNS:
+        if kind != "sign" or token not in _COMPARISONS:
             self._fail("expected a comparison")
         self._at += 1
-        return _SIGNS[token]
+        return _COMPARISONS[token]
 
     def _list(self) -> tuple[Any, ...]:
-        self._expect("(")
-        if self._sign(")"):
+        self._need("(")
+        if self._take(")"):
             return ()
         values = [self._literal()]
-        while self._sign(","):
+        while self._take(","):
             values.append(self._literal())
-        self._expect(")")
+        self._need(")")
         return tuple(values)
 
-    def _like(self, column: str, pattern: Any) -> Leaf:
-        if not isinstance(pattern, str):
-            self._fail("LIKE needs a text")
+    def _like(self, column: str) -> Leaf:
+        kind, token, _ = self._token()
+        pattern = _unquoted(token)
         parts = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
-        wild = [p in ("%", "_") for p in parts]
-        before, after = bool(parts) and parts[0] == "%", len(parts) > 1 and parts[-1] == "%"
-        inner = wild[1 if before else 0 : len(parts) - 1 if after else len(parts)]
-        if any(inner):
-            self._fail("LIKE is supported with % at the beginning or the end only")
-        literal = "".join(p[-1] for p, w in zip(parts, wild, strict=True) if not w)
-        if before and after:
-            return Leaf("contains", column, (literal,))
-        if before:
-            return Leaf("ends with", column, (literal,))
-        return Leaf("starts with", column, (literal,)) if after else Leaf("=", column, (literal,))
+        if kind != "text" or len("".join(parts)) < len(pattern):
+            self._fail("expected a pattern in quotes, with no backslash at its end")
+        before, after = parts[:1] == ["%"], len(parts) > 1 and parts[-1] == "%"
+        inner = parts[before : len(parts) - after]
+        if "%" in inner or "_" in inner:
+            self._fail("LIKE can only have % at the beginning and the end (\\% and \\_ stand for the signs themselves)")
+        self._at += 1
+        op = "contains" if before and after else "ends with" if before else "starts with" if after else "="
+        return Leaf(op, column, ("".join(part[-1] for part in inner),))
 
     def _column(self) -> str:
         kind, token, _ = self._token()
-        if kind not in ("word", "name"):
-            self._fail("expected a column name")
+        if kind not in ("word", "name") or self._word() in _RESERVED:
+            self._fail("expected the name of a column")
         self._at += 1
         return token[1:-1].replace("``", "`") if kind == "name" else token
 
+    def _at_literal(self) -> bool:
+        typed = self._word() in _TYPED and self._token(1)[0] == "text"
+        return typed or self._word() in _WORDS or self._token()[0] in ("number", "text", "hex")
+
     def _literal(self) -> Any:
         kind, token, _ = self._token()
+        if not self._at_literal():
+            self._fail(
+                "expected a literal: a number, 'text', TRUE, FALSE, NULL, X'00', DATE '...', TIME '...', "
+                "TIMESTAMP '...' or DOUBLE '...'"
+            )
         self._at += 1
         if kind == "text":
-            return token[1:-1].replace("''", "'")
+            return _unquoted(token)
         if kind == "hex":
             return bytes.fromhex(token[2:-1])
         if kind == "number":
             return _number(token)
-        word = token.lower() if kind == "word" else ""
-        if word in ("true", "false", "null"):
-            return {"true": True, "false": False, "null": None}[word]
-        if word in ("date", "timestamp") and self._kind() == "text":
-            moment = self._token()[1][1:-1]
-            self._at += 1
-            try:
-                return dt.date.fromisoformat(moment) if word == "date" else dt.datetime.fromisoformat(moment)
-            except ValueError:
-                self._at -= 1
-                self._fail(f"not a {word}")
-        self._at -= 1
-        return self._fail(
-            "expected a literal: a number, 'text', TRUE, FALSE, NULL, DATE '...', TIMESTAMP '...' or X'...'"
-        )
+        if token.lower() in _WORDS:
+            return _WORDS[token.lower()]
+        try:
+            value = _TYPED[token.lower()](_unquoted(self._token()[1]))
+        except ValueError as error:
+            self._fail(f"not a {token.upper()} ({error})")
+        self._at += 1
+        return value
 
-    def _token(self) -> tuple[str, str, int]:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ("end", "", len(self._text))
+    def _token(self, ahead: int = 0) -> tuple[str, str, int]:
+        at = self._at + ahead
+        return self._tokens[at] if at < len(self._tokens) else ("end", "", len(self._text))
 
-    def _kind(self, ahead: int = 0) -> str:
-        return self._tokens[self._at + ahead][0] if self._at + ahead < len(self._tokens) else "end"
-
-    def _peek_word(self) -> str:
+    def _word(self) -> str:
         kind, token, _ = self._token()
         return token.lower() if kind == "word" else ""
 
-    def _word(self, word: str) -> bool:
-        found = self._peek_word() == word
+    def _take(self, wanted: str) -> bool:
+        """Step over a word or sign if it comes next."""
+        kind, token, _ = self._token()
+        found = kind in ("word", "sign") and token.lower() == wanted
         self._at += found
         return found
 
-    def _sign(self, sign: str) -> bool:
-        found = self._token()[:2] == ("sign", sign)
-        self._at += found
-        return found
-
-    def _need(self, word: str) -> None:
-        if not self._word(word):
-            self._fail(f"expected {word.upper()}")
-
-    def _expect(self, sign: str) -> None:
-        if not self._sign(sign):
-            self._fail(f"expected {sign!r}")
+    def _need(self, wanted: str) -> None:
+        if not self._take(wanted):
+            self._fail(f"expected {wanted.upper()}")
 
     def end(self) -> None:
         if self._at < len(self._tokens):
-            self._fail("expected the end of the filter")
+            self._fail("expected AND, OR or the end")
 
     def _fail(self, why: str) -> NoReturn:
         _, token, at = self._token()
-        raise InvalidInputError(
-            f"cannot read the filter {self._text!r}: {why} at {token or 'its end'!r} (position {at})"
-        )
+        where = f"at {token!r}, character {at + 1}" if token else "at its end"
+        raise InvalidInputError(f"cannot read the filter {self._text!r}: {why}, {where}")
+
+
+def _unquoted(token: str) -> str:
+    return token[1:-1].replace("''", "'")
 
 
 def _number(token: str) -> int | float | Decimal:
     if re.fullmatch(r"[+-]?\d+", token):
         return int(token)
-    return float(token) if "e" in token.lower() else Decimal(token.removesuffix("."))
+    return float(token) if "e" in token.lower() else Decimal(token)
+
+
+def _timestamp(text: str) -> dt.datetime | str:
+    """A datetime; the text itself where that would lose digits, to be read with the column's type."""
+    found = re.fullmatch(r"(\S+?)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:\d\d)?)?", text.strip())
+    if found is None:
+        raise ValueError("write it as 2026-01-31 10:20:30.5")
+    date, time, fraction, zone = found.groups()
+    if fraction and fraction[6:].strip("0"):
+        return text.strip()
+    zone = "+00:00" if zone == "Z" else zone or ""
+    return dt.datetime.fromisoformat(
+        f"{date} {time or '00:00'}{'.' + fraction[:6].ljust(6, '0') if fraction else ''}{zone}"
+    )
+
+
+def _time(text: str) -> dt.time:
+    clock, _, fraction = text.strip().partition(".")
+    return dt.time.fromisoformat(f"{clock}.{fraction.ljust(6, '0')}" if fraction else clock)
+
+
+_TYPED: dict[str, Callable[[str], Any]] = {
+    "date": dt.date.fromisoformat,
+    "time": _time,
+    "timestamp": _timestamp,
+    "double": float,
+}

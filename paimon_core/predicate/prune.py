@@ -1,90 +1,165 @@
-"""What statistics of many files say about a predicate, judged for all files at once.
+"""Which groups of rows (files, row groups, manifests) can hold a row that a predicate is true for.
 
-Law: a file that holds a matching row is kept. Bounds may be wider than the values (texts are truncated), may be
-missing, and do not cover NaN.
+Law: a group with such a row is never left out; that a group is kept promises nothing. So every statistic only says what
+cannot be: a bound may be truncated (no value lies outside of it, perhaps none on it), bounds of floating columns say
+nothing about NaN, and anything unknown rules out nothing.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.predicate.expr import And, Constant, Leaf, Or, Predicate
+from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
 from paimon_core.predicate.rewrite import positive
+
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """Statistics of one column in n files: bounds (null: unknown, or no value) and null counts (-1: unknown)."""
+    """Statistics of one column in n groups: bounds (null: unknown, or no value), null counts (int64; -1: unknown)."""
 
     min: pa.Array
     max: pa.Array
     null_count: np.ndarray
 
 
-def may_match(p: Predicate, stats: Mapping[str, ColumnStats], row_count: np.ndarray, n: int) -> np.ndarray:
-    """For each of n files whether a row may match the bound predicate; a column without statistics decides nothing."""
-    return _may(positive(p), stats, row_count, n)
+def may_match(p: Predicate, stats: Mapping[str, ColumnStats], row_count: np.ndarray, n: int) -> Mask:
+    """For each of n groups of ``row_count`` rows, whether the bound predicate may be true for one of them (bool).
+
+    A column without statistics rules out nothing. Cost: a few vectorised passes per test.
+    """
+    kept: Mask = _may(positive(p), stats, row_count, n)
+    return kept
 
 
-def _may(p: Predicate, stats: Mapping[str, ColumnStats], rows: np.ndarray, n: int) -> np.ndarray:
+def _may(p: Predicate, stats: Mapping[str, ColumnStats], rows: np.ndarray, n: int) -> Any:
     match p:
         case And(children):
-            return np.asarray(np.logical_and.reduce([_may(c, stats, rows, n) for c in children]))
+            return np.logical_and.reduce([_may(c, stats, rows, n) for c in children])
         case Or(children):
-            return np.asarray(np.logical_or.reduce([_may(c, stats, rows, n) for c in children]))
+            return np.logical_or.reduce([_may(c, stats, rows, n) for c in children])
         case Constant(value):
             return np.full(n, value is True)
-        case Leaf() if p.column in stats:
-            return _leaf(p, stats[p.column], rows)
+        case Leaf(_, column) if column in stats:
+            return _may_pass(p, stats[column], rows)
+        case Not(Leaf(_, column) as leaf) if column in stats:
+            return _may_fail(leaf, stats[column], rows)
     return np.ones(n, bool)
 
 
-def _leaf(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> np.ndarray:
-    valued: np.ndarray = (stats.null_count < 0) | (stats.null_count < rows)  # may hold a value at all
-    match leaf.op:
-        case "is null":
-            return np.asarray(stats.null_count != 0)
-        case "<=>" | "=":
-            return np.asarray(valued & _inside(stats, leaf.values[0]))
-        case "in":
-            within = [_inside(stats, v) for v in leaf.values]
-            return np.asarray(valued & np.logical_or.reduce(within)) if within else np.zeros(len(rows), bool)
-        case "<" | "<=" | ">" | ">=":
-            return np.asarray(valued & _beyond(stats, leaf.op, leaf.values[0]))
-        case "starts with":
-            return np.asarray(valued & _prefixed(stats, leaf.values[0]))
+def _may_pass(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> Mask:
+    op = leaf.op
+    if op == "is null" or (op == "<=>" and leaf.values[0] is None):
+        return _may_hold_null(stats)
+    if op == "not in" and not leaf.values:
+        return np.ones(len(rows), bool)
+    return _may_hold_value(stats, rows) & _values_may_pass(leaf, stats)
+
+
+def _may_fail(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> Mask:
+    """For the tests that have no opposite."""
+    valued = _may_hold_value(stats, rows)
+    if leaf.op == "<=>":
+        return _may_hold_null(stats) | valued & ~_all_equal(stats, leaf.values)
+    if leaf.op == "starts with":
+        within = pc.and_(pc.starts_with(stats.min, leaf.values[0]), pc.starts_with(stats.max, leaf.values[0]))
+        return valued & ~_mask(within, unknown=False)
     return valued
 
 
-def _known(mask: Any) -> np.ndarray:
-    return np.asarray(pc.fill_null(mask, True).to_numpy(zero_copy_only=False))
+def _may_hold_null(stats: ColumnStats) -> Mask:
+    mask: Mask = stats.null_count != 0
+    return mask
 
 
-def _comparable(kind: pa.DataType) -> bool:
+def _may_hold_value(stats: ColumnStats, rows: np.ndarray) -> Mask:
+    mask: Mask = (stats.null_count < 0) | (stats.null_count != rows)
+    return mask
+
+
+def _values_may_pass(leaf: Leaf, stats: ColumnStats) -> Mask:
+    """Whether a value within the bounds can pass."""
+    match leaf.op:
+        case "=" | "<=>" | "in":
+            return _one_inside(stats, leaf.values)
+        case "!=" | "not in":
+            return ~_all_equal(stats, leaf.values)
+        case "<" | "<=" | ">" | ">=":
+            return _reaches(stats, leaf.op, leaf.values[0])
+        case "starts with":
+            return _may_start(stats, leaf.values[0])
+    return np.ones(len(stats.min), bool)
+
+
+def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
+    """Whether one of the values lies within the bounds: by the places of all of them in one order."""
+    low, high = _usable(stats.min), _usable(stats.max)
+    n = len(low)
+    if not any(v is not None for v in values):
+        return np.zeros(n, bool)
+    if any(_is_nan(v) for v in values) or not _ordered(low.type):
+        return np.ones(n, bool)
+    listed = _usable(pa.array([v for v in values if v is not None], low.type))
+    places = pc.rank(pa.concat_arrays([low, high, listed]), tiebreaker="dense").to_numpy()
+    found = np.sort(places[2 * n :])
+    first = np.where(_nulls(low), 0, np.searchsorted(found, places[:n], "left"))
+    last = np.where(_nulls(high), len(found), np.searchsorted(found, places[n : 2 * n], "right"))
+    inside: Mask = first < last
+    return inside
+
+
+def _all_equal(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
+    """Whether all values of a group are known to be one of these. Never known of floating columns: NaN may hide."""
+    if pa.types.is_floating(stats.min.type) or not _ordered(stats.min.type):
+        return np.zeros(len(stats.min), bool)
+    listed = pa.array([v for v in values if v is not None], stats.min.type)
+    return _mask(pc.and_(pc.equal(stats.min, stats.max), pc.is_in(stats.min, value_set=listed)), unknown=False)
+
+
+def _reaches(stats: ColumnStats, op: str, value: Any) -> Mask:
+    """Whether a value may be ``op`` the literal: by the lower bound for < and <=, by the upper one for > and >=."""
+    below = op in ("<", "<=")
+    bound = _usable(stats.min if below else stats.max)
+    nan_decides = pa.types.is_floating(bound.type) and (not below or _is_nan(value))  # NaN lies above every bound
+    if nan_decides or not _ordered(bound.type):
+        return np.ones(len(bound), bool)
+    compare = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}[op]
+    return _mask(compare(bound, pa.array([value], bound.type)[0]), unknown=True)
+
+
+def _may_start(stats: ColumnStats, prefix: str) -> Mask:
+    """Not when the upper bound is below the prefix, or the lower one above all that starts with it."""
+    low = pc.or_(pc.less_equal(stats.min, prefix), pc.starts_with(stats.min, prefix))
+    return _mask(low, unknown=True) & _mask(pc.greater_equal(stats.max, prefix), unknown=True)
+
+
+def _usable(bound: pa.Array) -> pa.Array:
+    """Bounds of floating columns without NaN, which bounds nothing, and with one zero."""
+    if not pa.types.is_floating(bound.type):
+        return bound
+    return pc.if_else(pc.is_nan(bound), pa.scalar(None, bound.type), pc.add(bound, pa.scalar(0.0, bound.type)))
+
+
+def _ordered(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
-def _inside(stats: ColumnStats, value: Any) -> np.ndarray:
-    return np.asarray(_beyond(stats, "<=", value) & _beyond(stats, ">=", value))
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
-def _beyond(stats: ColumnStats, op: str, value: Any) -> np.ndarray:
-    """Whether some value may be ``op`` the literal: the lower bound for < and <=, the upper one for > and >=."""
-    bound = stats.min if op in ("<", "<=") else stats.max
-    kind = bound.type
-    unbounded = pa.types.is_floating(kind) and (op in (">", ">=") or math.isnan(value))  # NaN lies above every bound
-    if unbounded or not _comparable(kind):
-        return np.ones(len(bound), bool)
-    compare = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}[op]
-    passed = compare(bound, pa.array([value], kind)[0])
-    return _known(pc.or_(passed, pc.is_nan(bound)) if pa.types.is_floating(kind) else passed)
+def _nulls(array: pa.Array) -> Mask:
+    return _mask(pc.is_null(array), unknown=True)
 
 
-def _prefixed(stats: ColumnStats, prefix: str) -> np.ndarray:
-    low = pc.less_equal(pc.utf8_slice_codeunits(stats.min, 0, len(prefix)), prefix) if prefix else stats.min.is_valid()
-    return np.asarray(_known(low) & _known(pc.greater_equal(stats.max, prefix)))
+def _mask(truth: Any, *, unknown: bool) -> Mask:
+    mask: Mask = pc.fill_null(truth, unknown).to_numpy(zero_copy_only=False)
+    return mask

@@ -108,8 +108,8 @@ def _hive_decimal(high: np.ndarray, low: np.ndarray, scale: int) -> np.ndarray:
     h = np.zeros(len(low), HALF)
     for limb in limbs:
         h = h * HALF.type(31) + limb.astype(HALF)
-    signed: np.ndarray = np.where(negative, -h, h)
-    return signed * HALF.type(31) + scales.astype(HALF)
+    signed: np.ndarray = np.where(negative, -h, h) * HALF.type(31)
+    return signed + scales.astype(HALF)
 
 
 def _tenth(limbs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
