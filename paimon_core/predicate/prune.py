@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
 from paimon_core.predicate.rewrite import positive
 
-
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
