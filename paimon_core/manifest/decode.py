@@ -1,7 +1,9 @@
 """Bytes of a metadata file -> records of this engine; anything else is refused, naming the file."""
 
 import io
+import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from paimon_core.errors import UnsupportedError
@@ -13,6 +15,7 @@ from paimon_core.manifest.records import MANIFEST_SCHEMA, MANIFEST_VERSION, entr
 
 __all__ = ["UnknownFieldsError", "decode_entries", "decode_records"]
 
+_LANES: Final = 256  # blocks decoded at once: fewer are slower, more take more memory
 _MIN_LANES: Final = 24  # mean number of blocks in step from which decoding them side by side is faster
 
 T = TypeVar("T")
@@ -43,16 +46,23 @@ def decode_entries(data: bytes, path: str, *, with_stats: bool = True, lossless:
     schema = plain(container.header.schema)
     if lossless and (lost := unknown_fields(schema, MANIFEST_SCHEMA)):
         raise UnknownFieldsError(f"{path} has fields unknown to this engine: {', '.join(lost)}; it can only be read")
-    blocks = list(container.blocks())
-    if sum(count for count, _ in blocks) >= _MIN_LANES * max((count for count, _ in blocks), default=1):
+    entries: list[ManifestEntry] = []
+    blocks = container.blocks()
+    while some := list(itertools.islice(blocks, _LANES)):
+        entries += _entries(container, some, path, schema, with_stats)
+    return entries
+
+
+def _entries(
+    container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool
+) -> list[ManifestEntry]:
+    if sum(count for count, _ in blocks) >= _MIN_LANES * max(count for count, _ in blocks):
         try:
             return entries_of_blocks(schema, blocks, with_stats=with_stats)
         except (Irregular, KeyError, TypeError, ValueError):
             pass  # whatever is wrong, if anything, the plain way finds out
     entries = _one_by_one(container, blocks, path, MANIFEST_VERSION, entry_of)
-    if with_stats:
-        return entries
-    return [ManifestEntry(e.kind, e.partition, e.bucket, e.total_buckets, e.file.without_stats()) for e in entries]
+    return entries if with_stats else [replace(entry, file=entry.file.without_stats()) for entry in entries]
 
 
 def _one_by_one(

@@ -43,8 +43,9 @@ def test_both_ways_of_decoding_give_back_what_was_written(given_entries, per_blo
 
 
 def test_many_blocks_are_decoded_side_by_side(monkeypatch):
-    given_entries = [entry(f"data-{i}-0.parquet", high=i * 100, p=i % 3, creation_time=i << 40) for i in range(500)]
-    data = container([record_of_entry(e) for e in given_entries], 7)
+    given_entries = [entry(f"data-{i}-0.parquet", high=i * 100, p=i % 3, creation_time=i << 40) for i in range(700)]
+    data = container([record_of_entry(e) for e in given_entries], 2)
+    assert len(given_entries) > 2 * decode._LANES
     monkeypatch.setattr(decode, "_one_by_one", None)  # would fail
     assert decode_entries(data, "m") == given_entries
 
