@@ -49,9 +49,10 @@ class AvroFormat:
         kept = [f for f in record["fields"] if f["name"] in wanted]
         with reading(path):
             types = {f["name"]: stored_type(f["type"]) for f in kept}
-            plain = plain_schema(record)
-            reader = {**plain, "fields": [f for f in plain["fields"] if f["name"] in wanted]}
-            decoder = BlockDecoder(plain, None if len(kept) == len(record["fields"]) else reader)
+            stored, reduced = container.header.schema, {**record, "fields": kept}
+            reader = ["null", reduced] if isinstance(stored, list) else reduced
+            complete = len(kept) == len(record["fields"])
+            decoder = BlockDecoder(plain_schema(stored), None if complete else plain_schema(reader))
         for records in _sized(container.records(decoder), batch_size):
             columns = []
             with reading(path):

@@ -5,7 +5,7 @@ without annotation, decimals in fixed bytes, times as bare integers, lists with 
 of them becomes the canonical type without loss, or is refused; a column that is canonical already costs nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,13 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
                 f"{field.type}: {cause}"
             ) from cause
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def counted(rows: int, batch_size: int) -> Iterator[pa.RecordBatch]:
+    """Batches of no stored column, for what a file is asked that only knows how many rows there are."""
+    for start in range(0, rows, batch_size):
+        nothing = pa.nulls(min(batch_size, rows - start))
+        yield pa.RecordBatch.from_arrays([nothing], names=[""]).select([])
 
 
 def conform(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow.dataset as pads
 import pyarrow.orc as paorc
 
 from paimon_core.errors import CorruptedError
-from paimon_core.format.conform import conform_batch
+from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.damage import decoded, reading
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.orc_instants import read_micros, resume, wide_timestamps
@@ -41,11 +41,12 @@ class OrcFormat:
     ) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`; ``predicate`` skips nothing."""
         with reading(path):
-            stored = paorc.ORCFile(source).schema
-        present = [f for f in fields if f.name in stored.names]
+            file = paorc.ORCFile(source)
+            rows, stored = int(file.nrows), file.schema.names
+        present = [f for f in fields if f.name in stored]
         done = 0
         try:
-            for batch in _batches(source, _names(present, stored), batch_size, threads, path):
+            for batch in _batches(source, present, rows, batch_size, threads, path):
                 yield _finish(batch, fields, path)
                 done += batch.num_rows
             return
@@ -55,7 +56,7 @@ class OrcFormat:
         wide = wide_timestamps(present, path)
         with reading(path):
             micros = read_micros(source, wide, done)
-        others = _batches(source, _names([f for f in present if f not in wide], stored), batch_size, threads, path)
+        others = _batches(source, [f for f in present if f not in wide], rows, batch_size, threads, path)
         for batch in resume(others, wide, micros, done):
             yield _finish(batch, fields, path)
 
@@ -69,20 +70,16 @@ class OrcFormat:
             return int(paorc.ORCFile(source).nrows)
 
 
-def _names(fields: Sequence[DataField], stored: pa.Schema) -> list[str]:
-    """Columns to decode: where none is wanted some column has to count the rows."""
-    flat = [f.name for f in stored if not pa.types.is_nested(f.type) and not pa.types.is_timestamp(f.type)]
-    return [f.name for f in fields] or (flat or stored.names)[:1]
-
-
 def _batches(
-    source: Any, columns: Sequence[str], batch_size: int, threads: bool, path: str
+    source: Any, fields: Sequence[DataField], rows: int, batch_size: int, threads: bool, path: str
 ) -> Iterator[pa.RecordBatch]:
+    if not fields:
+        return counted(rows, batch_size)
     source.seek(0)
     with reading(path):
         fragment = pads.OrcFileFormat().make_fragment(source)
         batches = fragment.to_batches(
-            columns=list(columns), batch_size=batch_size, use_threads=threads, batch_readahead=2
+            columns=[f.name for f in fields], batch_size=batch_size, use_threads=threads, batch_readahead=2
         )
     return (batch for batch in decoded(batches, path) if batch.num_rows)
 

@@ -111,8 +111,8 @@ def _stored_type(column: str, t: DataType) -> pa.DataType:
         return pa.int32() if t.root == "TIME" else to_arrow(t)
     match t:
         case RowType(fields):
-            inner = [pa.field(f.name, _stored_type(column, f.type), f.type.nullable) for f in fields]
-            return pa.struct(inner)
+            # NOT NULL is not stored, and a row that is NULL has NULL fields
+            return pa.struct([pa.field(f.name, _stored_type(column, f.type)) for f in fields])
         case ArrayType(element):
             return pa.list_(pa.field("element", _stored_type(column, element), element.nullable))
         case MapType(key, value):

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.format.conform import conform_batch
+from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.damage import decoded, reading
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
@@ -48,8 +48,7 @@ class ParquetFormat:
         columns = _columns(metadata, fields)
         if not columns:
             rows = sum(metadata.row_group(g).num_rows for g in groups)
-            for start in range(0, rows, batch_size):
-                yield conform_batch(_no_columns(min(batch_size, rows - start)), fields, path)
+            yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_size))
             return
         with reading(path):
             if has_int96(metadata):
@@ -93,7 +92,3 @@ def _open(source: Any, metadata: Any, groups: Sequence[int]) -> pq.ParquetFile:
 def _columns(metadata: Any, fields: Sequence[DataField]) -> list[str]:
     stored = set(metadata.schema.to_arrow_schema().names)
     return [f.name for f in fields if f.name in stored]
-
-
-def _no_columns(rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])

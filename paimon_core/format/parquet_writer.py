@@ -82,8 +82,6 @@ class ParquetFileWriter:
             self._size.stored(int(self._sink.tell()))
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
-        if not self._int96:
-            return pa.Table.from_arrays(rows.columns, schema=self._stored)
         columns = [c.cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
@@ -137,7 +135,8 @@ def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataTy
             count = _with_id("value", pa.int32(), False, above)
             return pa.map_(_with_id("key", inner(element), False, below), count)
         case RowType(fields):
-            return pa.struct([_stored_field(f, int96) for f in fields])
+            # optional even where NOT NULL: pyarrow takes the fields of a row that is NULL for missing values
+            return pa.struct([_stored_field(f, int96).with_nullable(True) for f in fields])
         case _:
             arrow = to_arrow(t)
             return pa.int64() if int96 and pa.types.is_timestamp(arrow) and arrow.unit != "ns" else arrow

@@ -160,3 +160,13 @@ def test_decimals_too_long_are_refused():
         decimal_bytes.from_bytes(pa.array([b"\0" * 17]), pa.decimal128(38, 0))
     with pytest.raises(pa.ArrowInvalid):
         decimal_bytes.from_bytes(pa.array([b"\x7f\xff"]), pa.decimal128(3, 0))
+
+
+@pytest.mark.parametrize("union", [True, False])
+def test_some_columns_of_either_root(union):
+    columns = [{"name": n, "type": ["null", "long"]} for n in ("a", "c0", "z")]
+    record = {"type": "record", "name": "r", "fields": columns}
+    sink = io.BytesIO()
+    fastavro.writer(sink, ["null", record] if union else record, [{"a": 1, "c0": i, "z": None} for i in range(5)])
+    assert read(sink.getvalue(), "BIGINT") == [0, 1, 2, 3, 4]
+    assert read(sink.getvalue(), "BIGINT", 2) == [0, 1, 2, 3, 4]

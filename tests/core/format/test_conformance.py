@@ -106,7 +106,7 @@ def test_a_file_of_no_rows(name):
 @formats
 def test_size_is_known_while_writing(name):
     fields = fields_of(["BIGINT", "STRING"])
-    table = pa.table({"c0": range(200_000), "c1": [f"value {i % 977}" for i in range(200_000)]})
+    table = pa.table({"c0": range(200_000), "c1": [f"value {i * 7919 % 200_003}" for i in range(200_000)]})
     sink = pa.BufferOutputStream()
     writer = FORMATS[name].open_writer(sink, fields, Options({}), "zstd")
     sizes = []
@@ -185,7 +185,7 @@ def test_storage_errors_pass_as_they_are(name):
         def read(self, size=-1, /):
             raise PermissionError(13, "not yours")
 
-    with pytest.raises(PermissionError):
+    with pytest.raises(OSError, match="not yours"):
         list(FORMATS[name].read(pa.PythonFile(Failing(data), mode="r"), fields, 10))
 
 

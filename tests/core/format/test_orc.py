@@ -66,7 +66,7 @@ def test_years_beyond_nanoseconds_in_several_stripes():
     rows = 30_000
     moments = [dt.datetime(9999, 1, 1) if i > 25_000 else USUAL + dt.timedelta(hours=i) for i in range(rows)]
     table = table_of(fields, moments, [str(i * 7919 % 100_003) for i in range(rows)])
-    data = encode(fields, *(table.slice(i, 5000) for i in range(0, rows, 5000)), **{"file.block-size": "64kb"})
+    data = encode(fields, *(table.slice(i, 5000) for i in range(0, rows, 5000)), **{"file.block-size": "1kb"})
     assert paorc.ORCFile(pa.BufferReader(data)).nstripes > 1
     assert read(data, fields, 3000).equals(table)
 
