@@ -1,6 +1,6 @@
 """What a table must hold, in plain Python: the reference the engine is compared with."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -26,6 +26,11 @@ class KeyedModel:
             if old is None or not self._before(row, old[1]):
                 self._newest[key] = (kind, row)
         self.history.append(self.rows())
+
+    def overwrite(self, rows: Iterable[tuple[str, Row]], gone: Callable[[Row], bool] = lambda row: True) -> None:
+        """One commit that first forgets the rows ``gone`` is true for, retracted ones included."""
+        self._newest = {key: entry for key, entry in self._newest.items() if not gone(entry[1])}
+        self.upsert(rows)
 
     def rows(self) -> list[dict]:
         """The rows a reader sees, ordered by key."""

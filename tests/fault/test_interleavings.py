@@ -1,0 +1,236 @@
+"""Committers that meet: whatever the order of their FileIO calls, nothing is lost, nothing comes twice.
+
+Every pair is stepped in an order drawn by hypothesis, with a reader in between that must only ever see a state some
+snapshot has. A last test lets real processes meet on a real directory.
+"""
+
+import multiprocessing
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.errors import AlreadyExistsError, CommitConflictError
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
+from paimon_core.store.create import create_table
+from paimon_core.store.file_store import FileStore
+from paimon_core.table import Table
+from tests.support.faulty_io import MemoryIO
+from tests.support.schedule import interleave
+from tests.support.tables import ORDERS, append_table, files_below, orders, rows_of
+
+ROOT = "memory://w/t"
+FAST = {"commit.min-retry-wait": "0 ms", "commit.max-retry-wait": "0 ms"}
+EXAMPLES = 20
+
+turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 12)), max_size=24)
+
+
+def open_table(io: FileIO) -> Table:
+    schema = Schemas(io, ROOT).latest()
+    assert schema is not None
+    return Table(FileStore(io, ROOT, schema))
+
+
+def base(*, keyed: bool) -> MemoryIO:
+    io = MemoryIO()
+    options = {"bucket": "1", **FAST} if keyed else FAST
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"] if keyed else [], options=options))
+    open_table(io).write(orders((1, "old", 1), (2, "old", 2)))
+    return io
+
+
+def write(*rows):
+    return lambda io: open_table(io).write(orders(*rows)).id
+
+
+def overwrite(*rows):
+    return lambda io: open_table(io).overwrite(orders(*rows)).id
+
+
+def look(io: FileIO):
+    """A reader that looks three times: which snapshot it saw, and its rows."""
+    seen = []
+    for _ in range(3):
+        table = open_table(io)
+        snapshot = table.snapshot()
+        seen.append((snapshot.id, ordered(table.to_arrow(columns=["id", "v"], snapshot_id=snapshot.id))))
+    return seen
+
+
+def ordered(table: pa.Table) -> list[tuple]:
+    return sorted((row["id"], row["v"]) for row in table.to_pylist())
+
+
+def play(io: MemoryIO, operations, turns_) -> tuple[list, Table]:
+    """Run, then check what holds for every pair; returns the results of the operations and the table after."""
+    *results, seen = interleave(io, [*operations, look], turns_)
+    for result in (*results, seen):
+        if isinstance(result, Exception):
+            raise result
+    table = open_table(io)
+    ids = [s.id for s in table.snapshots()]
+    assert ids == list(range(1, len(ids) + 1))
+    for snapshot_id, rows in seen:
+        assert ordered(table.to_arrow(columns=["id", "v"], snapshot_id=snapshot_id)) == rows
+    assert [snapshot_id for snapshot_id, _ in seen] == sorted(snapshot_id for snapshot_id, _ in seen)
+    return results, table
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns)
+def test_two_appends_both_land_once(turns_):
+    io = base(keyed=False)
+    results, table = play(io, [write((3, "a", 1), (4, "a", 1)), write((3, "b", 1), (5, "b", 1))], turns_)
+    assert sorted(results) == [2, 3]
+    expected = [(1, "old"), (2, "old"), (3, "a"), (3, "b"), (4, "a"), (5, "b")]
+    assert ordered(table.to_arrow()) == expected
+    assert table.snapshot().total_record_count == len(expected)
+    assert unreferenced(io, table) == set()
+
+
+def unreferenced(io: MemoryIO, table: Table) -> set[str]:
+    """Metadata files that no snapshot refers to: what the loser wrote must be gone."""
+    manifests = table.store.manifests
+    used = set()
+    for snapshot in table.snapshots():
+        lists = {snapshot.base_manifest_list, snapshot.delta_manifest_list}
+        used |= lists | {meta.file_name for name in lists for meta in manifests.read_list(name)}
+    return {path for path in io.files if "/manifest/" in path and path.rsplit("/", 1)[1] not in used}
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns)
+def test_upserts_of_different_keys_both_land(turns_):
+    _, table = play(base(keyed=True), [write((1, "a", 1), (3, "a", 1)), write((2, "b", 1))], turns_)
+    assert ordered(table.to_arrow()) == [(1, "a"), (2, "b"), (3, "a")]
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns)
+def test_upserts_of_one_key_leave_one_row_whoever_reads(turns_):
+    _, table = play(base(keyed=True), [write((1, "a", 1)), write((1, "b", 1))], turns_)
+    rows = ordered(table.to_arrow())
+    assert rows in ([(1, "a"), (2, "old")], [(1, "b"), (2, "old")])
+    assert ordered(table.to_arrow(filter="id = 1")) == rows[:1]
+    assert ordered(table.with_options({"source.split.target-size": "1 b"}).to_arrow()) == rows
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns)
+def test_an_upsert_and_an_overwrite_are_one_after_the_other(turns_):
+    upsert, replace = (1, "up", 1), (2, "over", 1)
+    (upserted, overwrote), table = play(base(keyed=True), [write(upsert), overwrite(replace, (3, "over", 1))], turns_)
+    expected = [(2, "over"), (3, "over")] if upserted < overwrote else [(1, "up"), (2, "over"), (3, "over")]
+    assert ordered(table.to_arrow()) == expected
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns, st.booleans())
+def test_of_two_overwrites_the_later_one_stays(turns_, keyed):
+    (one, other), table = play(base(keyed=keyed), [overwrite((7, "a", 1)), overwrite((8, "b", 1))], turns_)
+    assert sorted([one, other]) == [2, 3]
+    assert ordered(table.to_arrow()) == ([(8, "b")] if one < other else [(7, "a")])
+    assert table.snapshot().total_record_count == 1
+
+
+CHANGES = {
+    "add": [AddColumn("extra", "INT")],
+    "drop": [DropColumn("n")],
+    "drop and add again": [DropColumn("n"), AddColumn("n", "INT")],
+    "rename": [RenameColumn("n", "m")],
+}
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns, st.sampled_from(sorted(CHANGES)), st.booleans())
+def test_a_commit_and_a_schema_change_both_hold(turns_, change, keyed):
+    io = base(keyed=keyed)
+    before = open_table(io).schema
+
+    def write_as_opened_before(own):
+        return Table(FileStore(own, ROOT, before)).write(orders((3, "a", 33))).id
+
+    def alter(own):
+        return open_table(own).alter(CHANGES[change]).schema.id
+
+    (_, schema_id), table = play(io, [write_as_opened_before, alter], turns_)
+    assert schema_id == table.schema.id == 1
+    rows = rows_of(table.to_arrow())
+    assert [(r["id"], r["v"]) for r in rows] == [(1, "old"), (2, "old"), (3, "a")]
+    if change == "rename":
+        assert [r["m"] for r in rows] == [1, 2, 33]
+    elif change == "add":
+        assert [r["extra"] for r in rows] == [None] * 3
+        assert [r["n"] for r in rows] == [1, 2, 33]
+    elif change == "drop":
+        assert table.arrow_schema.names == ["id", "v"]
+    else:  # the new column is another one: what was written into the old one stays unseen
+        assert [r["n"] for r in rows] == [None] * 3
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns)
+def test_two_schema_changes_both_hold(turns_):
+    alter = lambda name: lambda io: open_table(io).alter([AddColumn(name, "INT")]).schema.id  # noqa: E731
+    results, table = play(base(keyed=False), [alter("x"), alter("y")], turns_)
+    assert sorted(results) == [1, 2]
+    assert set(table.arrow_schema.names) == {"id", "v", "n", "x", "y"}
+    assert len({f.id for f in table.schema.fields}) == 5
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns)
+def test_of_two_creators_one_wins(turns_):
+    io = MemoryIO()
+
+    def create(name):
+        return lambda own: create_table(own, ROOT, Schema(pa.schema([(name, pa.int32())]))).fields[0].name
+
+    one, other = interleave(io, [create("a"), create("b")], [(who % 2, calls) for who, calls in turns_])
+    won, lost = (other, one) if isinstance(one, Exception) else (one, other)
+    assert isinstance(lost, AlreadyExistsError)
+    assert Schemas(io, ROOT).latest().names == (won,)
+
+
+def test_a_writer_of_a_table_made_anew_is_refused_and_leaves_nothing():
+    io = base(keyed=False)
+    stale = open_table(io)
+    io.delete_directory(ROOT)
+    create_table(io, ROOT, Schema(ORDERS), lambda: 1)
+    files = set(io.files)
+    with pytest.raises(CommitConflictError, match="open it again"):
+        stale.write(orders((9, "x", 9)))
+    assert set(io.files) == files
+
+
+# ---- processes
+
+
+def _commit_often(path: str, number: int, commits: int) -> None:
+    table = Table.open(path, options={"commit.min-retry-wait": "5 ms", "commit.max-retries": "1000"})
+    for i in range(commits):
+        table.write(orders((number * 1000 + i, f"{number}", i)))
+
+
+def test_processes_that_commit_at_once_lose_nothing(tmp_path):
+    path = str(tmp_path / "t")
+    append_table(path)
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_commit_often, args=(path, n, 10)) for n in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    table = Table.open(path)
+    assert [s.id for s in table.snapshots()] == list(range(1, 41))
+    assert [s.total_record_count for s in table.snapshots()] == list(range(1, 41))
+    ids = sorted(table.to_arrow(columns=["id"]).column("id").to_pylist())
+    assert ids == [n * 1000 + i for n in range(4) for i in range(10)]
+    assert len([f for f in files_below(path) if f.endswith(".parquet")]) == 40
+    assert not [f for f in files_below(path) if f.endswith(".tmp")]
