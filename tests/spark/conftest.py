@@ -21,6 +21,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "OFF",
+    "spark.ui.showConsoleProgress": "false",
     "spark.executorEnv.PYTHONPATH": str(ROOT),
     "spark.sql.warehouse.dir": "/tmp/paimon-spark-tests",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",

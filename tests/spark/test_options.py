@@ -1,8 +1,6 @@
 """Options of reads and writes, and filters, translated; no Spark session is needed."""
 
 import pytest
-from paimon_core.predicate.expr import And, Leaf
-from paimon_core.predicate.expr import Not as PredicateNot
 from pyspark.sql.datasource import (
     EqualNullSafe,
     EqualTo,
@@ -15,6 +13,8 @@ from pyspark.sql.datasource import (
 )
 
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
+from paimon_core.predicate.expr import And, Leaf
+from paimon_core.predicate.expr import Not as PredicateNot
 from paimon_spark.filters import predicate_of
 from paimon_spark.options import Place, read_request, write_request
 
