@@ -30,7 +30,6 @@ _NUMBERS = {
         (pa.float32(), "<f4"),
     ]
 }
-_MAX_MILLIS_AS_NANOS = (1 << 63) // 1_000_000 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +116,9 @@ def _timestamp(places: Places, low: np.ndarray, high: np.ndarray, null: np.ndarr
     if t.unit == "us":
         micros: np.ndarray = millis * 1_000 + low // HALF.type(1_000)
         return micros
-    if (np.abs(millis) > _MAX_MILLIS_AS_NANOS).any():
-        raise UnsupportedError("a timestamp before 1677 or after 2262 does not fit nanoseconds of 64 bits")
     nanos: np.ndarray = millis * 1_000_000 + low
+    if (nanos // 1_000_000 != millis).any():  # it wrapped round
+        raise UnsupportedError("a timestamp before 1677 or after 2262 does not fit nanoseconds of 64 bits")
     return nanos
 
 
