@@ -3,7 +3,6 @@
 import os
 import random
 import re
-from pathlib import Path
 
 import pytest
 
@@ -39,10 +38,14 @@ def name(request):
 
 @pytest.fixture
 def rng(request):
-    """Random numbers of this test; $CONFORMANCE_SEED and the printed seed repeat a run."""
-    seed = SEED or str(random.SystemRandom().randrange(10**6)) if "fresh" in request.keywords else SEED or "7"
-    print(f"CONFORMANCE_SEED={seed}")
-    return random.Random(f"{seed} {request.node.name}")
+    """Random numbers of this test: the same in every run, but for another $CONFORMANCE_SEED."""
+    return random.Random(f"{SEED or 0} {request.node.name}")
+
+
+@pytest.fixture
+def seed():
+    """A fresh seed, which a failing test prints; $CONFORMANCE_SEED repeats one."""
+    return int(SEED) if SEED else random.SystemRandom().randrange(10**9)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -51,6 +54,3 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(
             f"conformance: {TALLY.comparisons} comparisons, {TALLY.differences} differences", bold=True
         )
-
-
-HERE = Path(__file__).parent

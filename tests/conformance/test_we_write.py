@@ -6,10 +6,12 @@ import pytest
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import AtomicType
 from tests.conformance.compare import same
 from tests.conformance.kinds import APPEND, CODECS, FORMATS, KINDS, LAYOUTS
 from tests.conformance.shared_table import SharedTable, created_by_java
 from tests.conformance.test_java_writes import check_questions
+from tests.conformance.values import normal
 from tests.conformance.values import rows as written_rows
 
 pytestmark = pytest.mark.java
@@ -112,8 +114,9 @@ def test_overwrites(judge, name, rng):
     check(("a", 1, 5), ("b", 1, 3), (None, 1, 4))
     table.ours().overwrite(data(("b", 1, 6), (None, 1, 7)), "dynamic")
     check(("a", 1, 5), ("b", 1, 6), (None, 1, 7))
-    table.java("write", rows=[{"p": "c", "q": 9, "k": 8}], overwrite={"p": "b"}, options={"dynamic-partition-overwrite": "false"})
-    table.agree()
+    static = {"dynamic-partition-overwrite": "false"}
+    table.java("write", rows=[{"p": "b", "q": 9, "k": 8}], overwrite={"p": "b"}, options=static)
+    check(("a", 1, 5), ("b", 9, 8), (None, 1, 7))
     table.ours().drop_partitions([{"p": None}])
     table.agree()
     table.ours().overwrite(data(("z", 0, 0)))
@@ -171,11 +174,12 @@ def test_statistics_let_java_skip_nothing(judge, name, rng):
     fields = table.fields_at()
     everything = table.agree()
     for at, field in enumerate(fields):
-        if field.type.__class__.__name__ != "AtomicType":
+        if field.name == "k" or not isinstance(field.type, AtomicType):
             continue
-        for row in rng.sample(everything, 3):
-            if row[at] in ("NaN", "-0.0") or row[at] == 0:
-                continue
-            theirs = [r[1:] for r in table.java("read", equals={field.name: row[at]}, projection=["k", field.name])["rows"]]
-            expected = [[r[1], r[at]] for r in everything if r[at] == row[at]]
-            same(theirs, expected, f"{name}: Java where {field.name} = {row[at]!r}")
+        for value in [row[at] for row in rng.sample(everything, 3)]:
+            if value in ("NaN", "-0.0") or value == 0:
+                continue  # no two engines agree on what equals these
+            found = table.java("read", equals={field.name: value}, projection=["k", field.name])["rows"]
+            expected = [[row[1], row[at]] for row in everything if row[at] == value]
+            theirs = [[row[1], normal(row[2], field.type)] for row in found]
+            same(theirs, expected, f"{name}: Java where {field.name} = {value!r}")
