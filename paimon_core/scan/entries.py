@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.manifest.entry import ManifestEntry, merge_entries
+from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifests import ManifestFileMeta
 from paimon_core.manifest.prune import keep
 from paimon_core.predicate.compute import evaluate
@@ -34,7 +34,7 @@ def manifest_metas(store: FileStore, snapshot: Snapshot) -> list[ManifestFileMet
         (snapshot.base_manifest_list, snapshot.base_manifest_list_size),
         (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
     )
-    return [meta for name, _ in lists for meta in store.manifests.read_list(name)]
+    return [meta for name, size in lists for meta in store.manifests.read_list(name, size)]
 
 
 def live_entries(
@@ -55,8 +55,10 @@ def live_entries(
     wanted = keep(metas, partition, fields, buckets=None if buckets is None else {b for _, b in buckets})
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
 
+    manifests = store.manifests
+
     def read(meta: ManifestFileMeta) -> list[ManifestEntry]:
-        entries = store.manifests.read(meta.file_name, with_stats=with_stats)
+        entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats)
         if test is not None:
             passed = test.matching({e.partition for e in entries})
             entries = [e for e in entries if e.partition in passed]
@@ -65,7 +67,7 @@ def live_entries(
         return entries
 
     found = [entry for entries in parallel_map(read, wanted) for entry in entries]
-    return Entries(merge_entries(found), len(metas), len(wanted))
+    return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(wanted))
 
 
 class PartitionFilter:

@@ -49,7 +49,7 @@ class Restore:
             self._states[at] = BucketState(max(highest, entry.file.max_sequence_number))
 
     def _read(self, meta: ManifestFileMeta) -> list[ManifestEntry]:
-        return self._store.manifests.read(meta.file_name, with_stats=False)
+        return self._store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
 
     def state(self, partition: bytes, bucket: int) -> BucketState:
         """The state of one bucket. REQUIRES: its partition was loaded."""

@@ -63,7 +63,7 @@ def test_committers_on_s3_lose_nothing(store):
 def test_credentials_are_never_shown(spark, store):
     root, options = store
     wrong = {**options, "s3.secret-key": "very-secret", "s3.endpoint": "http://127.0.0.1:9"}
-    with pytest.raises(Exception) as caught:  # noqa: B017 - whatever it is, it must not show the key
+    with pytest.raises(Exception) as caught:
         spark.read.format("paimon").options(**wrong).load(f"{root}/nothing").count()
     assert "very-secret" not in str(caught.value)
     assert "very-secret" not in repr(Table)
