@@ -18,15 +18,21 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
+_LEAST_ROWS = 1 << 12  # below this the cost of a batch outweighs that of its rows
 _EXPANSION = 4  # decoded bytes per byte on disk, a guess on the safe side for compressed columnar files
 
 
-def batch_rows(store: FileStore, meta: DataFileMeta) -> int:
-    """Rows per batch when decoding this file: about 32 MiB decoded, unless ``read.batch-size`` says otherwise."""
+def batch_rows(store: FileStore, meta: DataFileMeta, together: int = 1) -> int:
+    """Rows per batch when decoding this file: about 32 MiB decoded, unless ``read.batch-size`` says otherwise.
+
+    ``together`` files are decoded side by side and share these: what is held beyond the processor's caches costs more
+    in page faults than decoding it does.
+    """
     if store.options.has(READ_BATCH_SIZE):
         return max(1, store.options.value(READ_BATCH_SIZE))
     row_bytes = max(1, _EXPANSION * meta.file_size // max(1, meta.row_count))
-    return min(BATCH_ROWS, max(16, BATCH_BYTES // row_bytes))
+    alone = min(BATCH_ROWS, max(16, BATCH_BYTES // row_bytes))
+    return max(min(alone, _LEAST_ROWS), min(alone, BATCH_BYTES // together // row_bytes))
 
 
 def read_file(
@@ -37,11 +43,13 @@ def read_file(
     fields: Sequence[DataField],
     *,
     predicate: Predicate | None = None,
+    together: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one data file with exactly ``fields``: by field id, cast, filled, partition values from metadata.
 
     ``fields`` may hold the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``. ``predicate`` (bound to the table's
     schema) may skip parts of the file that cannot match; rows that do not match still come out.
+    ``together`` is the number of files read side by side, for the size of the batches.
     Raises CorruptedError when the file is missing, unreadable or does not hold the rows its metadata promise.
     """
     if meta.write_cols is not None and len(meta.write_cols) == 0:
@@ -56,7 +64,7 @@ def read_file(
     if predicate is not None:
         pushed = to_file(predicate, store.schema.fields, file_schema.fields)
     seen = 0
-    for batch in _decode(store, path, meta, plan.file_columns, pushed):
+    for batch in _decode(store, path, meta, plan.file_columns, pushed, together):
         seen += batch.num_rows
         evolved = plan.apply(batch)
         yield _with_constants(evolved, fields, constants) if constants else evolved
@@ -66,7 +74,12 @@ def read_file(
 
 
 def _decode(
-    store: FileStore, path: str, meta: DataFileMeta, columns: Sequence[DataField], predicate: Predicate | None
+    store: FileStore,
+    path: str,
+    meta: DataFileMeta,
+    columns: Sequence[DataField],
+    predicate: Predicate | None,
+    together: int,
 ) -> Iterator[pa.RecordBatch]:
     if not columns:  # only constants are asked for: their number is all that matters
         rows = pa.nulls(meta.row_count)
@@ -80,7 +93,7 @@ def _decode(
         ) from missing
     with source:
         yield from format_of(meta.file_name).read(
-            source, columns, batch_rows(store, meta), predicate=predicate, path=path
+            source, columns, batch_rows(store, meta, together), predicate=predicate, path=path
         )
 
 

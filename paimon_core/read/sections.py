@@ -14,7 +14,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-ReadFile = Callable[[DataFileMeta], Iterator[pa.RecordBatch]]
+ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
 
 
 def merge_order(store: FileStore) -> MergeOrder:
@@ -29,8 +29,10 @@ def merge_order(store: FileStore) -> MergeOrder:
 def file_reader(
     store: FileStore, partition: bytes, bucket: int, fields: Sequence[DataField], predicate: Predicate | None = None
 ) -> ReadFile:
-    """How the files of one bucket are opened, with the same columns for all."""
-    return lambda meta: read_file(store, partition, bucket, meta, fields, predicate=predicate)
+    """How the files of one bucket are opened, with the same columns for all; so many of them together."""
+    return lambda meta, together: read_file(
+        store, partition, bucket, meta, fields, predicate=predicate, together=together
+    )
 
 
 def merge_section(runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
@@ -39,9 +41,9 @@ def merge_section(runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, 
     The oldest run goes first, so that rows nothing else tells apart keep their order of writing.
     """
     oldest_first = sorted(runs, key=lambda run: (-run.level, max(f.max_sequence_number for f in run.files)))
-    yield from merge_runs([_run_batches(run, read) for run in oldest_first], order, fold)
+    yield from merge_runs([_run_batches(run, read, len(runs)) for run in oldest_first], order, fold)
 
 
-def _run_batches(run: SortedRun, read: ReadFile) -> Iterator[pa.RecordBatch]:
+def _run_batches(run: SortedRun, read: ReadFile, together: int) -> Iterator[pa.RecordBatch]:
     for file in run.files:
-        yield from read(file)
+        yield from read(file, together)

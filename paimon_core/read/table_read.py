@@ -76,7 +76,7 @@ class TableRead:
                 deletes = any(_may_delete(f) for f in runs[0].files)
                 fields = (*needed, VALUE_KIND) if deletes else needed
                 alone = file_reader(store, split.partition, split.bucket, fields, self.predicate)
-                merged = (batch for file in runs[0].files for batch in alone(file))
+                merged = (batch for file in runs[0].files for batch in alone(file, 1))
             for rows in merged:
                 table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
                 yield drop_retracts(table) if deletes else table
