@@ -67,9 +67,8 @@ def _among(column: Any, values: Sequence[Any]) -> Any:
     if not values:
         return pc.and_(pc.is_valid(column), False)
     kind, known = column.type, [v for v in values if v is not None]
-    if pa.types.is_floating(kind):
-        known += [-v for v in known if v == 0]  # 0.0 and -0.0 are one number, in two forms
-    found = pc.is_in(column, value_set=pa.array(known, kind))
+    listed = pa.array([*known, -0.0, 0.0] if pa.types.is_floating(kind) and 0 in known else known, kind)
+    found = pc.is_in(column, value_set=listed)  # both zeros: they are one number, in two forms
     if len(known) < len(values):  # a NULL in the list: what is not found may or may not be in it
         return pc.if_else(found, True, _NULL)
     return pc.if_else(pc.is_valid(column), found, _NULL)

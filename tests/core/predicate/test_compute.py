@@ -1,0 +1,60 @@
+"""Evaluation agrees with a plain model of three-valued logic."""
+
+import math
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import FALSE, TRUE, col
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind
+from tests.support.predicates import FIELDS, batch_of, model, predicates, tables
+
+
+@settings(max_examples=300, deadline=None)
+@given(predicates(), tables())
+def test_bound_predicates_mean_what_was_written(p, rows):
+    found = evaluate(bind(p, FIELDS), batch_of(rows))
+    assert found.null_count == 0
+    assert found.to_pylist() == [model(p, row) is True for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a > 5", [False, True, True, False]),
+        ("a < DOUBLE 'NaN'", [True, False, True, False]),
+        ("a = DOUBLE 'NaN'", [False, True, False, False]),
+        ("a <= DOUBLE 'NaN'", [True, True, True, False]),
+        ("a IN (DOUBLE 'NaN', 0)", [True, True, False, False]),
+        ("a NOT IN (1, NULL)", [False, False, False, False]),
+        ("NOT (a = 0)", [False, True, True, False]),
+        ("a IN ()", [False, False, False, False]),
+        ("NOT a IN ()", [True, True, True, True]),
+        ("a <=> NULL", [False, False, False, True]),
+        ("NOT (a <=> 0)", [False, True, True, True]),
+        ("a = NULL OR TRUE", [True, True, True, True]),
+        ("UNKNOWN", [False, False, False, False]),
+    ],
+)
+def test_nan_null_and_both_zeros(text, expected):
+    batch = pa.record_batch([pa.array([-0.0, math.nan, math.inf, None])], names=["a"])
+    assert evaluate(parse_predicate(text), batch).to_pylist() == expected
+
+
+def test_tables_of_any_number_of_chunks():
+    table = pa.table({"a": pa.chunked_array([[1, 2], [], [None, 4]], pa.int64())})
+    assert evaluate(col("a") >= 2, table).to_pylist() == [False, True, False, True]
+    assert evaluate(TRUE & (col("a") >= 2), table).to_pylist() == [False, True, False, True]
+    assert evaluate(FALSE, table).to_pylist() == [False] * 4
+    assert evaluate(col("a").is_null(), table.slice(0, 0)).to_pylist() == []
+    empty = pa.table({"a": pa.chunked_array([], pa.int64())})
+    assert isinstance(evaluate(col("a").isin([1]), empty), pa.BooleanArray)
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(InvalidInputError, match="filter b = 1 on rows that have only a"):
+        evaluate(col("b") == 1, pa.table({"a": [1]}))

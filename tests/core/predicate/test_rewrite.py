@@ -1,0 +1,278 @@
+"""Binding, taking apart and moving predicates keeps what they mean, or only weakens it where that is promised."""
+
+import struct
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import FALSE, TRUE, Leaf, col
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind, columns, conjuncts, pinned_values, restrict, split_by, to_file
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
+from tests.support.predicates import BY_NAME, FIELDS, batch_of, predicates, tables
+
+
+def truth(p, batch):
+    return [True] * batch.num_rows if p is None else evaluate(p, batch).to_pylist()
+
+
+def implies(one, other):
+    return all(b or not a for a, b in zip(one, other, strict=True))
+
+
+def fields(**types):
+    return [DataField(i, name, parse_type(t)) for i, (name, t) in enumerate(types.items())]
+
+
+@settings(max_examples=200, deadline=None)
+@given(predicates(("int", "txt", "dec", "flt")), tables(), st.sets(st.sampled_from(["int", "txt", "dec", "flt"])))
+def test_taking_apart(p, rows, names):
+    p, batch = bind(p, FIELDS), batch_of(rows)
+    expected = truth(p, batch)
+    together = [all(each) for each in zip(*(truth(c, batch) for c in conjuncts(p)), strict=True)]
+    assert expected == (together or [True] * len(rows)) or not rows
+    inside, outside = split_by(p, names)
+    assert inside is None or columns(inside) <= names
+    assert expected == [a and b for a, b in zip(truth(inside, batch), truth(outside, batch), strict=True)]
+    assert restrict(p, names) == inside
+    assert implies(expected, truth(inside, batch))
+
+
+@settings(max_examples=200, deadline=None)
+@given(predicates())
+def test_binding_again_changes_nothing(p):
+    bound = bind(p, FIELDS)
+    assert bind(bound, FIELDS) == bound
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("a = 5.0", "a = 5"),
+        ("a < 5.5", "a <= 5"),
+        ("a > 5.5", "a > 5"),
+        ("a >= -5.5", "a > -6"),
+        ("a = 5.5", "a IS NULL AND UNKNOWN"),
+        ("a != 1000000000000", "a IS NOT NULL OR UNKNOWN"),
+        ("a <= 1e30", "a IS NOT NULL OR UNKNOWN"),
+        ("a <=> 5.5", "FALSE"),
+        ("a <=> NULL", "a IS NULL"),
+        ("a = NULL", "UNKNOWN"),
+        ("A IN (1, 2.0, 2.5, 1)", "a IN (1, 2)"),
+        ("a IN (1, NULL)", "a IN (1) OR UNKNOWN"),
+        ("a NOT IN ()", "TRUE"),
+        ("d = DATE '1970-01-11'", "d = 10"),
+        ("d < TIMESTAMP '1970-01-11 00:00:01'", "d <= 10"),
+        ("t = '1970-01-01 00:00:01.0000015'", "t IS NULL AND UNKNOWN"),
+        ("t = '1970-01-01 00:00:01.000001500'", "t IS NULL AND UNKNOWN"),
+        ("t >= DATE '1970-01-02'", "t >= 86400000000"),
+        ("z = TIMESTAMP '1970-01-01 01:00:00+01:00'", "z = 0"),
+        ("c = TIME '00:00:01.5'", "c = 1500"),
+        ("m = 1.5", "m = 1.50"),
+        ("m = 1.1e0", "m = 1.10"),
+        ("m > 1.005", "m > 1.00"),
+        ("m < 1000", "m IS NOT NULL OR UNKNOWN"),
+    ],
+)
+def test_literals_among_the_values_of_the_type(text, bound):
+    types = fields(
+        a="INT", d="DATE", t="TIMESTAMP(6)", z="TIMESTAMP(3) WITH LOCAL TIME ZONE", c="TIME(3)", m="DECIMAL(5, 2)"
+    )
+    found = bind(parse_predicate(text), types)
+    assert found == parse_predicate(bound)
+    assert str(found) == bound
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("b = 1", "'b': there is no such column among a, s, d"),
+        ("a = 'x'", "type INT cannot be compared with 'x'"),
+        ("a = TRUE", "cannot be compared with True"),
+        ("s = 5", "type STRING cannot be compared with 5"),
+        ("d = 'someday'", "is no DATE: write it as"),
+        ("d = 1.5", "cannot be compared with Decimal"),
+        ("t = '2024-01-01 00:00:00Z'", "cannot be compared"),
+        ("l = 1", "can only be tested for NULL"),
+        ("a LIKE 'x%'", "needs a column of text"),
+        ("DUP = 1", "differs from it in case only"),
+    ],
+)
+def test_what_cannot_be_bound(text, message):
+    types = fields(a="INT", s="STRING", d="DATE", t="TIMESTAMP(3)", l="ARRAY<INT>", dup="INT", Dup="INT")
+    with pytest.raises(InvalidInputError, match=message):
+        bind(parse_predicate(text), types)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert bind(col("a") == np.int64(5), fields(a="INT")) == Leaf("=", "a", (5,))
+    with pytest.raises(InvalidInputError, match="datetime64"):
+        bind(col("a") == np.datetime64("2024-01-01"), fields(a="DATE"))
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        ("a = 1 AND b = 2", "a", "a = 1"),
+        ("a = 1 OR b = 2", "a", None),
+        ("(a = 1 AND b = 1) OR (a = 2 AND b = 5)", "a", "a = 1 OR a = 2"),
+        ("NOT (a = 1 OR b = 2)", "b", "b != 2"),
+        ("a = 1 AND FALSE", "b", "FALSE"),
+        ("NOT (a = 1 OR UNKNOWN)", "a", "FALSE"),
+    ],
+)
+def test_what_is_said_about_some_columns(text, names, expected):
+    found = restrict(parse_predicate(text), set(names))
+    assert found == (None if expected is None else parse_predicate(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a = 1 AND b = 'x'", {"a": [1], "b": ["x"]}),
+        ("a IN (1, 2, 3) AND (a = 2 OR a IN (3, 4)) AND b = 'x'", {"a": [2, 3], "b": ["x"]}),
+        ("a IN (1, NULL) AND b = 'x'", {"a": [1], "b": ["x"]}),
+        ("a = 1 AND a = 2 AND b = 'x'", {"a": [], "b": ["x"]}),
+        ("a = NULL", {"a": [], "b": []}),
+        ("a = 5.5", {"a": [], "b": []}),
+        ("a = 1", None),
+        ("a > 1 AND b = 'x'", None),
+        ("(a = 1 OR b = 'x') AND b = 'x'", None),
+        ("(a = 1 OR a IS NULL) AND b = 'x'", None),
+        ("NOT (a != 1 OR b != 'x')", {"a": [1], "b": ["x"]}),
+        ("NOT (a = 1) AND b = 'x'", None),
+        ("c > 5 AND a <=> 1 AND b = 'x'", {"a": [1], "b": ["x"]}),
+    ],
+)
+def test_pinned_values(text, expected):
+    p = bind(parse_predicate(text), fields(a="INT", b="STRING", c="INT"))
+    assert pinned_values(p, ["a", "b"]) == expected
+
+
+def test_too_many_combinations_pin_nothing():
+    types = fields(a="INT", b="INT")
+    p = col("a").isin(range(40)) & col("b").isin(range(25))
+    assert pinned_values(bind(p, types), ["a", "b"]) is not None
+    assert pinned_values(bind(p, types), ["a"]) == {"a": list(range(40))}
+    assert pinned_values(bind(col("a").isin(range(41)) & col("b").isin(range(25)), types), ["a", "b"]) is None
+
+
+def test_zeros_and_nan_as_keys():
+    types = fields(a="DOUBLE")
+    (found,) = pinned_values(bind(parse_predicate("a IN (0, 5)"), types), ["a"]).values()
+    assert [struct.pack("<d", v) for v in found] == [struct.pack("<d", v) for v in (0.0, -0.0, 5.0)]
+    assert pinned_values(bind(parse_predicate("a = DOUBLE 'NaN'"), types), ["a"]) is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(predicates(("int", "txt")), tables())
+def test_matching_rows_have_pinned_values(p, rows):
+    p = bind(p, FIELDS)
+    pinned = pinned_values(p, ["int", "txt"])
+    if pinned is not None:
+        for row, passed in zip(rows, truth(p, batch_of(rows)), strict=True):
+            assert not passed or (row["int"] in pinned["int"] and row["txt"] in pinned["txt"])
+
+
+# a type a column was stored with, and how its values look in the type they are read with
+STORED = {
+    "big": ("TINYINT", lambda v: v if -128 <= v < 128 else None),
+    "dbl": ("FLOAT", lambda v: v if v != v or float(np.float32(v)) == v else None),
+    "dec": ("DECIMAL(4, 1)", lambda v: v if abs(v) < 100 and v == round(v, 1) else None),
+    "huge": ("INT", lambda v: int(v) if abs(v) < 2**31 and v == int(v) else None),
+    "txt": ("VARCHAR(7)", lambda v: v),
+    "ts6": ("TIMESTAMP(2)", lambda v: v // 1000 if v % 10_000 == 0 else None),
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    predicates(("int", "big", "dbl", "dec", "huge", "txt", "ts6", "tiny")),
+    tables(),
+    st.sets(st.sampled_from(sorted(STORED))),
+    st.sets(st.sampled_from(["tiny", "txt", "dbl", "ts6"])),
+)
+def test_moved_predicates_hold_wherever_the_original_does(p, rows, changed, absent):
+    stored = []
+    for field in FIELDS:
+        if field.name in absent:
+            continue
+        t = parse_type(STORED[field.name][0]) if field.name in changed else field.type
+        stored.append(DataField(field.id, f"old {field.name}", t))
+    read_rows, file_rows = [], []
+    for row in rows:
+        read, file = dict(row), {}
+        for field in stored:
+            name = field.name.removeprefix("old ")
+            value = row[name]
+            if name in changed and value is not None:
+                value = STORED[name][1](value)
+                read[name] = row[name] if value is not None else None
+            file[field.name] = value
+        read_rows.append(read | dict.fromkeys(absent))
+        file_rows.append(file)
+    p = bind(p, FIELDS)
+    moved = to_file(p, FIELDS, stored)
+    expected = truth(p, batch_of(read_rows))
+    assert implies(expected, truth(moved, batch_of(file_rows, tuple(stored))))
+
+
+@pytest.mark.parametrize(
+    ("stored", "read", "text", "expected"),
+    [
+        ("INT", "INT NOT NULL", "a = 5", "old = 5"),
+        ("INT", "BIGINT", "a > 5", "old > 5"),
+        ("INT", "BIGINT", "a = 1000000000000", "FALSE"),
+        ("INT", "BIGINT", "a < 1000000000000", "old IS NOT NULL"),
+        ("INT", "DOUBLE", "a <= 5.5", "old <= 5"),
+        ("BIGINT", "DOUBLE", "a <= 5.5", None),
+        ("BIGINT", "INT", "a = 5", None),
+        ("STRING", "INT", "a = 5", None),
+        ("INT", "STRING", "a = '5'", None),
+        ("DECIMAL(5, 2)", "DECIMAL(7, 3)", "a = 1.005", "FALSE"),
+        ("DECIMAL(5, 2)", "DECIMAL(5, 3)", "a = 1.005", None),
+        ("TIMESTAMP(3)", "TIMESTAMP(6)", "a > '1970-01-01 00:00:00.0015'", "old > 1"),
+        ("TIMESTAMP(6)", "TIMESTAMP(3)", "a > '1970-01-01 00:00:00.001'", None),
+        ("CHAR(3)", "CHAR(5)", "a = 'x'", None),
+        ("VARCHAR(5)", "VARCHAR(3)", "a = 'x'", None),
+        ("CHAR(3)", "STRING", "a = 'x'", "old = 'x'"),
+    ],
+)
+def test_a_test_moves_with_the_type_it_was_stored_with(stored, read, text, expected):
+    read_fields, file_fields = fields(a=read), fields(old=stored)
+    moved = to_file(bind(parse_predicate(text), read_fields), read_fields, file_fields)
+    assert (None if moved is None else str(moved)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a IS NULL", None),
+        ("a IS NOT NULL", FALSE),
+        ("a = 1", FALSE),
+        ("a != 1 OR b = 2", parse_predicate("b = 2")),
+        ("NOT (a = 1)", FALSE),
+        ("NOT (a <=> 1)", None),
+        ("a <=> NULL AND b = 2", parse_predicate("b = 2")),
+        ("a NOT IN ()", None),
+    ],
+)
+def test_a_column_the_file_lacks_is_null(text, expected):
+    read_fields = fields(a="INT", b="INT")
+    moved = to_file(bind(parse_predicate(text), read_fields), read_fields, read_fields[1:])
+    assert (moved is None and expected is None) or moved == expected
+
+
+def test_constants():
+    assert conjuncts(TRUE) == []
+    assert conjuncts(FALSE) == [FALSE]
+    assert to_file(TRUE, FIELDS, FIELDS) is None
+    assert split_by(TRUE, {"int"}) == (None, None)
+    assert bind(col("dec") == Decimal("1"), FIELDS).values == (Decimal("1.00"),)
+    assert BY_NAME["dec"].type.scale == 2
