@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+import fastavro
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError
@@ -24,7 +25,7 @@ def reading(path: str) -> Iterator[None]:
         if cause.errno is not None or type(cause) is not OSError or "[Errno " in str(cause):
             raise
         raise _damaged(path, cause) from cause
-    except (pa.ArrowException, UnicodeDecodeError, ValueError, IndexError, KeyError) as cause:
+    except (pa.ArrowException, fastavro.schema.SchemaParseException, ValueError, IndexError, KeyError) as cause:
         if isinstance(cause, CorruptedError):
             raise
         raise _damaged(path, cause) from cause

@@ -63,10 +63,10 @@ class Manifests:
         """Where the file ``name`` is."""
         return join(self.directory, name)
 
-    def read_list(self, name: str) -> list[ManifestFileMeta]:
-        """The manifests a list names, oldest first."""
+    def read_list(self, name: str, size: int | None = None) -> list[ManifestFileMeta]:
+        """The manifests a list names, oldest first; a ``size`` the snapshot promised is checked."""
         path = self.path(name)
-        return decode_records(self.io.read(path), path, MANIFEST_VERSION, manifest_file_of)
+        return decode_records(self._load(path, size), path, MANIFEST_VERSION, manifest_file_of)
 
     def read(
         self, name: str, size: int | None = None, *, with_stats: bool = True, lossless: bool = False
@@ -77,15 +77,24 @@ class Manifests:
         `decode.UnknownFieldsError` when writing the entries anew would lose something.
         """
         path = self.path(name)
-        data = self.io.read(path)
-        if size is not None and len(data) != size:
-            raise CorruptedError(f"{path} has {len(data)} bytes, the manifest list says {size}: it was cut or replaced")
-        return decode_entries(data, path, with_stats=with_stats, lossless=lossless)
+        return decode_entries(self._load(path, size), path, with_stats=with_stats, lossless=lossless)
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """All index files a snapshot has."""
         path = self.path(name)
-        return decode_records(self.io.read(path), path, INDEX_MANIFEST_VERSION, index_entry_of)
+        return decode_records(self._load(path), path, INDEX_MANIFEST_VERSION, index_entry_of)
+
+    def _load(self, path: str, size: int | None = None) -> bytes:
+        """The file's bytes, all of them: cut between two blocks it would still decode, to fewer records."""
+        try:
+            data = self.io.read(path)
+        except FileNotFoundError as missing:
+            raise CorruptedError(
+                f"{path} is missing: its snapshot has expired while being read, or the file was deleted"
+            ) from missing
+        if size is not None and len(data) != size:
+            raise CorruptedError(f"{path} has {len(data)} bytes where {size} were written: it was cut or replaced")
+        return data
 
     def write(self, entries: Iterable[ManifestEntry]) -> list[ManifestFileMeta]:
         """Write entries, in order, to one or more manifests of about the target size; none for no entries.

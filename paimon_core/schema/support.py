@@ -95,10 +95,10 @@ def _is(key: str, *values: str, keyed: bool = False) -> Callable[[TableSchema], 
     return found
 
 
-def _is_not(key: str, *values: str) -> Callable[[TableSchema], str | None]:
+def _is_not(key: str, *values: str, keyed: bool = False) -> Callable[[TableSchema], str | None]:
     def found(schema: TableSchema) -> str | None:
         value = _text(schema, key)
-        return None if value in values else _shown(key, value)
+        return None if value in values or (keyed and not schema.primary_keys) else _shown(key, value)
 
     return found
 
@@ -176,7 +176,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     # merging
     Limit(
-        _is("merge-engine", "partial-update", "aggregation", "first-row", keyed=True),
+        _is_not("merge-engine", "deduplicate", keyed=True),
         "only deduplicate is",
         read=True,
         write=True,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.errors import CorruptedError, NotFoundError
+from paimon_core.errors import CorruptedError, NotFoundError, UnsupportedError
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import FILE_FORMAT
 from paimon_core.options.option import Options
@@ -51,14 +51,20 @@ class TableSchema:
 
     @staticmethod
     def from_json(data: bytes, path: str) -> "TableSchema":
-        """Parse a schema file; ``path`` names it in errors. Raises CorruptedError.
+        """Parse a schema file; ``path`` names it in errors. Raises CorruptedError, UnsupportedError for a newer version.
 
         Versions before 3 had other defaults, which are made explicit here so that they survive a rewrite.
         """
         try:
-            return _from_dict(json.loads(data))
+            schema = _from_dict(json.loads(data))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptedError(f"schema file {path} cannot be read: {type(error).__name__}: {error}") from error
+        if schema.version > CURRENT_VERSION:
+            raise UnsupportedError(
+                f"schema file {path} is of version {schema.version}; this engine reads versions up to "
+                f"{CURRENT_VERSION}: upgrade it"
+            )
+        return schema
 
     def to_json(self) -> bytes:
         """The bytes of the schema file. Absent values are left out: a null comment would read as the text ``null``."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from paimon_core.errors import CorruptedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 
 NO_WATERMARK: Final = -(2**63)
 """The watermark value that means none."""
@@ -21,6 +21,9 @@ class CommitKind:
     COMPACT: Final = "COMPACT"
     OVERWRITE: Final = "OVERWRITE"
     ANALYZE: Final = "ANALYZE"
+
+NEWEST_VERSION: Final = 3
+"""Of the format of snapshot files; newer ones may mean something else by the same keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,7 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> "Snapshot":
-        """Parse; CorruptedError names ``path`` and what is wrong. An explicit null means absent."""
+        """Parse; CorruptedError names ``path`` and what is wrong, UnsupportedError a newer version. Null means absent."""
         record = load_object(data, path)
         values: dict[str, Any] = {}
         for name, (key, kind, required) in _KEYS.items():
@@ -81,6 +84,11 @@ class Snapshot:
             values[name] = value
         if values["version"] is None:
             values["version"] = 1  # files older than the key
+        if values["version"] > NEWEST_VERSION:
+            raise UnsupportedError(
+                f"{path}: a snapshot of version {values['version']}; this engine reads versions up to {NEWEST_VERSION}: "
+                "upgrade it"
+            )
         return cls(**values, extra=record)
 
 

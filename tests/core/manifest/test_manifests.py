@@ -137,7 +137,7 @@ def test_lists_with_columns_of_others_are_read():
 def test_what_is_missing_cut_or_new_is_refused_by_name():
     m = manifests()
     (meta,) = m.write([entry("a")])
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CorruptedError, match="manifest-nowhere-0 is missing"):
         m.read("manifest-nowhere-0")
     with pytest.raises(CorruptedError, match=f"{meta.file_name} has {meta.file_size} bytes"):
         m.read(meta.file_name, meta.file_size + 1)
@@ -147,7 +147,7 @@ def test_what_is_missing_cut_or_new_is_refused_by_name():
     with pytest.raises(UnsupportedError, match="version 1 only"):
         m.read_index(name)
     m.delete([name, "never-there"])
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CorruptedError, match="is missing"):
         m.read_list(name)
 
 
