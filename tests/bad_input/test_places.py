@@ -1,0 +1,183 @@
+"""Places that are no table, tables of another time, and files that are gone: each is said by name."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from paimon_core import FileSystemCatalog
+from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
+from paimon_core.format.avro import read_avro, write_avro
+from paimon_core.table import Table
+from tests.support.tables import append_table, keyed_table, orders
+
+
+def table_with_snapshots(path: Path, count: int = 3) -> Table:
+    table = keyed_table(path / "t")
+    for i in range(count):
+        table.write(orders((i, "v", i)))
+    return table
+
+
+def edit_json(path: Path, **values) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def data_files(root: Path) -> list[Path]:
+    return sorted(root.rglob("bucket-*/data-*"))
+
+
+# ---- no table
+
+
+def test_no_such_path(tmp_path):
+    with pytest.raises(NotFoundError, match=r"no table at .*/nowhere.*schema"):
+        Table.open(str(tmp_path / "nowhere"))
+
+
+def test_a_directory_that_is_no_table(tmp_path):
+    (tmp_path / "stuff").mkdir()
+    (tmp_path / "stuff" / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(NotFoundError, match=r"no table at .*/stuff"):
+        Table.open(str(tmp_path / "stuff"))
+
+
+def test_a_file_where_a_table_should_be(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NotFoundError, match=r"no table at .*/file"):
+        Table.open(str(tmp_path / "file"))
+
+
+def test_no_such_branch_tag_database_or_table(tmp_path):
+    table = table_with_snapshots(tmp_path)
+    with pytest.raises(NotFoundError, match="no branch 'dev'"):
+        Table.open(table.path, branch="dev")
+    with pytest.raises(NotFoundError, match="v9"):
+        table.to_arrow(tag="v9")
+    catalog = FileSystemCatalog(str(tmp_path / "warehouse"))
+    with pytest.raises(NotFoundError, match="nodb"):
+        catalog.list_tables("nodb")
+    catalog.create_database("db")
+    with pytest.raises(NotFoundError, match="notable"):
+        catalog.table("db.notable")
+
+
+def test_a_store_nobody_can_commit_to(tmp_path):
+    with pytest.raises((UnsupportedError, NotFoundError)):
+        Table.open("memory://nowhere/t").write(orders((1, "a", 1)))
+
+
+# ---- newer versions of the format
+
+
+def test_a_schema_of_a_newer_version_is_refused_by_name(tmp_path):
+    table = table_with_snapshots(tmp_path)
+    edit_json(Path(table.path) / "schema" / "schema-0", version=99)
+    with pytest.raises(UnsupportedError, match=r"schema-0.*version 99"):
+        Table.open(table.path)
+
+
+def test_a_snapshot_of_a_newer_version_is_refused_by_name(tmp_path):
+    table = table_with_snapshots(tmp_path)
+    edit_json(Path(table.path) / "snapshot" / "snapshot-3", version=99)
+    with pytest.raises(UnsupportedError, match=r"snapshot-3.*version 99"):
+        table.to_arrow()
+    with pytest.raises(UnsupportedError, match=r"snapshot-3.*version 99"):
+        table.write(orders((9, "x", 9)))
+
+
+@pytest.mark.parametrize("kind", ["manifest-list", "manifest"])
+def test_a_manifest_of_a_newer_version_is_refused_by_name(tmp_path, kind):
+    table = table_with_snapshots(tmp_path, 1)
+    snapshot = table.snapshot()
+    name = snapshot.delta_manifest_list
+    if kind == "manifest":
+        name = table.store.manifests.read_list(name)[0].file_name
+    path = Path(table.path) / "manifest" / name
+    schema, records = read_avro(path.read_bytes())
+    newer = write_avro(schema, [{**record, "_VERSION": 3} for record in records])
+    path.write_bytes(newer)
+    with pytest.raises((UnsupportedError, CorruptedError), match=name):  # cut or newer, whichever is seen first
+        table.to_arrow()
+    with pytest.raises(UnsupportedError, match=rf"{name} has version 3"):
+        table.store.manifests.read_list(name) if kind == "manifest-list" else table.store.manifests.read(name)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"merge-engine": "aggregation"},
+        {"merge-engine": "made-up-in-2030"},
+        {"deletion-vectors.enabled": "true"},
+        {"data-evolution.enabled": "true"},
+    ],
+)
+def test_a_feature_not_known_yet_is_refused_on_read(tmp_path, options):
+    table = table_with_snapshots(tmp_path, 1)
+    path = Path(table.path) / "schema" / "schema-0"
+    edit_json(path, options={**json.loads(path.read_text())["options"], **options})
+    (key,) = options
+    with pytest.raises((UnsupportedError, InvalidInputError), match=key):
+        Table.open(table.path).to_arrow()
+
+
+# ---- gone
+
+
+def test_a_missing_data_file(tmp_path):
+    table = table_with_snapshots(tmp_path)
+    gone = data_files(Path(table.path))[0]
+    gone.unlink()
+    with pytest.raises(CorruptedError, match=rf"{gone.name} is missing"):
+        table.to_arrow()
+
+
+@pytest.mark.parametrize("kind", ["list", "manifest"])
+def test_a_missing_manifest(tmp_path, kind):
+    table = table_with_snapshots(tmp_path)
+    name = table.snapshot().delta_manifest_list
+    if kind == "manifest":
+        name = table.store.manifests.read_list(name)[0].file_name
+    (Path(table.path) / "manifest" / name).unlink()
+    with pytest.raises(CorruptedError, match=rf"{name} is missing"):
+        table.to_arrow()
+
+
+def test_a_missing_schema(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    from_old = table.alter([])
+    (Path(table.path) / "schema" / "schema-0").unlink()
+    with pytest.raises((CorruptedError, NotFoundError), match="schema-0"):
+        Table.open(from_old.path).to_arrow()
+
+
+def test_an_expired_snapshot_says_what_there_is(tmp_path):
+    table = table_with_snapshots(tmp_path, 4)
+    (Path(table.path) / "snapshot" / "snapshot-1").unlink()
+    (Path(table.path) / "snapshot" / "snapshot-2").unlink()
+    with pytest.raises(OutOfRangeError, match=r"snapshot 2 .*3 to 4"):
+        table.to_arrow(snapshot_id=2)
+    with pytest.raises(OutOfRangeError, match=r"snapshot 9 .*3 to 4"):
+        table.to_arrow(snapshot_id=9)
+    assert table.to_arrow(snapshot_id=3).num_rows == 3
+
+
+def test_hints_that_lie_do_not_matter(tmp_path):
+    table = table_with_snapshots(tmp_path, 3)
+    for content in ("1", "77", "garbage", ""):
+        for hint in ("LATEST", "EARLIEST"):
+            (Path(table.path) / "snapshot" / hint).write_text(content)
+        assert table.to_arrow().num_rows == 3
+        assert table.snapshot().id == 3
+
+
+def test_a_table_dropped_under_a_reader_and_a_writer(tmp_path):
+    table = table_with_snapshots(tmp_path)
+    plan = table.scan().plan()
+    shutil.rmtree(table.path)
+    with pytest.raises(CorruptedError, match="missing"):
+        list(table.reader().to_batches(plan.splits[0]))
+    with pytest.raises(Exception, match="dropped"):
+        table.write(orders((1, "a", 1)))
