@@ -46,13 +46,10 @@ class AvroFormat:
         container = Container(source, path)
         record = _record(container, path)
         wanted = {f.name for f in fields}
-        kept = [f for f in record["fields"] if f["name"] in wanted]
         with reading(path):
+            kept = [f for f in record["fields"] if f["name"] in wanted]
             types = {f["name"]: stored_type(f["type"]) for f in kept}
-            stored, reduced = container.header.schema, {**record, "fields": kept}
-            reader = ["null", reduced] if isinstance(stored, list) else reduced
-            complete = len(kept) == len(record["fields"])
-            decoder = BlockDecoder(plain_schema(stored), None if complete else plain_schema(reader))
+            decoder = BlockDecoder(plain_schema(container.header.schema))  # decoding all costs less than skipping some
         for records in _sized(container.records(decoder), batch_size):
             columns = []
             with reading(path):

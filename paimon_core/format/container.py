@@ -143,18 +143,17 @@ class Container:
 
 
 class BlockDecoder:
-    """Records of one writer schema, optionally only some of their fields (``reader``: the same schema with less)."""
+    """Records of one writer schema."""
 
-    def __init__(self, schema: Schema, reader: Schema | None = None) -> None:
-        self._writer = _array_of(schema)
-        self._reader = None if reader is None else _array_of(reader)
+    def __init__(self, schema: Schema) -> None:
+        self._items = _array_of(schema)
 
     def decode(self, count: int, data: bytes) -> list[Any]:
         """The records of a block; ValueError when there are more or fewer bytes than records need."""
         if count == 0:
             return []
         framed = io.BytesIO(b"".join((encode_long(count), data, b"\0")))
-        records = fastavro.schemaless_reader(framed, self._writer, self._reader)
+        records = fastavro.schemaless_reader(framed, self._items, None)
         if framed.read(1) or len(records) != count:
             raise ValueError(f"a block does not hold exactly the {count} records it promises")
         return list(records)

@@ -26,6 +26,7 @@ from paimon_core.types.datatype import (
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
 _ROW_GROUP_ROWS = 1 << 20
+_DICTIONARY_BYTES = 1 << 19  # a column with more distinct values than that gains nothing from a dictionary
 _NESTED_ID, _ID_STRIDE = 536870911, 1024  # ids of elements, keys and values, which have none of their own
 
 
@@ -41,6 +42,7 @@ class ParquetFileWriter:
             "compression": codec,
             "compression_level": options.value(FILE_COMPRESSION_ZSTD_LEVEL) if codec == "zstd" else None,
             "use_dictionary": boolean(options.get("parquet.enable.dictionary", "true")),
+            "dictionary_pagesize_limit": _DICTIONARY_BYTES,
             "use_deprecated_int96_timestamps": self._int96,
             "store_decimal_as_integer": True,
             "store_schema": False,
