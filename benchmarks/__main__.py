@@ -1,0 +1,44 @@
+"""``python -m benchmarks``: run, print a row as soon as it is measured, keep table, numbers and picture in artifacts/."""
+
+import argparse
+import itertools
+import tempfile
+from pathlib import Path
+
+from benchmarks import engine, metadata, report, spark
+from benchmarks.engine import Arena
+from benchmarks.measure import Row
+from benchmarks.workers import opponents
+
+PARTS = {"engine": engine.benchmarks, "metadata": metadata.benchmarks, "spark": spark.benchmarks}
+
+
+def main() -> None:
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rows", type=int, default=400_000, help="rows of a run or a write (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds after the one to warm up (default %(default)s)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--opponents", nargs="*", choices=("pypaimon", "java"), default=["pypaimon", "java"])
+    parser.add_argument("--output", type=Path, default=Path("artifacts"))
+    chosen = parser.parse_args()
+    print(report.machine(), report.header(), sep="\n", flush=True)
+    done: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="paimon-benchmarks-") as place:
+        warehouse = Path(place)
+        with opponents(warehouse, frozenset(chosen.opponents)) as workers:
+            arena = Arena(warehouse, chosen.rows, chosen.rounds, workers)
+            for row in itertools.chain.from_iterable(PARTS[part](arena) for part in chosen.parts if part != "spark"):
+                done.append(row)
+                print(report.line(row), flush=True)
+        if "spark" in chosen.parts:
+            sides = ("ours", "java") if "java" in chosen.opponents else ("ours",)
+            for row in spark.benchmarks(Arena(warehouse, chosen.rows, chosen.rounds, {}), sides):
+                done.append(row)
+                print(report.line(row), flush=True)
+        for path in report.save(done, chosen.output):
+            print(path)
+
+
+if __name__ == "__main__":
+    main()

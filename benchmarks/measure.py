@@ -1,0 +1,86 @@
+"""Races: opponents take turns, several rounds, so that noise meets all of them alike.
+
+The least of several times is what the machine can do when nobody else takes it; the least CPU time (all threads) hardly
+depends on who else runs. Both are kept, and ratios of both are shown.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """One measured piece of work: seconds on the wall, seconds of CPU over all threads, rows it yielded."""
+
+    wall: float
+    cpu: float
+    rows: int
+
+
+Work = Callable[[], Timing]
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of the table: what was done, how many rows went in, and how every contestant fared.
+
+    ``goals`` maps an opponent to the largest allowed ratio of our time to its.
+    """
+
+    name: str
+    rows: int
+    timings: dict[str, list[Timing]] = field(default_factory=dict)
+    goals: dict[str, float] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def best(self, who: str, clock: str = "wall") -> float:
+        """Least seconds of a contestant by the clock ``wall`` or ``cpu``."""
+        return float(min(getattr(t, clock) for t in self.timings[who]))
+
+    def ratio(self, opponent: str, clock: str = "wall") -> float:
+        """Our time over the opponent's."""
+        return self.best("ours", clock) / max(1e-9, self.best(opponent, clock))
+
+    def met(self, opponent: str) -> bool:
+        """Whether the goal against this opponent is met, on the wall or in CPU time."""
+        return min(self.ratio(opponent), self.ratio(opponent, "cpu")) <= self.goals[opponent]
+
+    def as_json(self) -> dict[str, Any]:
+        """Every number measured."""
+        return asdict(self)
+
+
+def timed(work: Callable[[], int]) -> Timing:
+    """Do ``work``, which says how many rows it handled, in this process."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    rows = work()
+    return Timing(time.perf_counter() - wall, time.process_time() - cpu, rows)
+
+
+def race(row: Row, contestants: Mapping[str, Work], rounds: int, *, same_rows: bool = True) -> Row:
+    """Let all take turns, ``rounds`` times after one round to warm up; an opponent that refuses is noted and dropped.
+
+    Raises AssertionError when contestants disagree about the number of rows: then one of them is wrong.
+    """
+    left = dict(contestants)
+    for turn in range(rounds + 1):
+        for who, work in list(left.items()):
+            try:
+                timing = work()
+            except Exception as error:
+                if who == "ours":
+                    raise
+                row.refused[who] = str(error).splitlines()[0][:200]
+                row.timings.pop(who, None)
+                del left[who]
+                continue
+            if turn or rounds == 0 or timing.wall > 5:
+                row.timings.setdefault(who, []).append(timing)
+            if timing.wall > 5:  # one look at the slow ones is enough
+                del left[who]
+    counts = {who: timings[0].rows for who, timings in row.timings.items()}
+    assert not same_rows or len({n for who, n in counts.items() if who != "pyarrow"}) == 1, f"{row.name}: {counts}"
+    return row

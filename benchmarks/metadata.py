@@ -1,0 +1,95 @@
+"""Metadata alone: planning tables of very many files, commits beside them, planning after very many commits."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.engine import Arena
+from benchmarks.measure import Row, Timing
+from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.store.file_store import FileStore
+from tests.support.faulty_io import FaultyIO
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTITIONS = 100
+_COLUMNS = pa.schema([pa.field("dt", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+
+
+def benchmarks(arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits: int = 1_000) -> Iterator[Row]:
+    """Planning, with a filter on the partition and without; the cost of a commit; many small commits."""
+    for count in files:
+        table = table_of_files(arena, f"files_{count}", count)
+        for question in ("", "dt = 7"):
+            yield plan(arena, table, f"plan {count} files" + (f" where {question}" if question else ""), count, question)
+    yield commit_calls(arena, files[0])
+    yield many_commits(arena, commits)
+
+
+def _partitioned(arena: Arena, name: str, **options: str) -> Table:
+    catalog = FileSystemCatalog(str(arena.warehouse))
+    catalog.create_database("default", ignore_if_exists=True)
+    wish = Schema(_COLUMNS, primary_keys=["dt", "id"], partition_keys=["dt"], options={"bucket": "1", **options})
+    return catalog.create_table(f"default.{name}", wish)
+
+
+def table_of_files(arena: Arena, name: str, count: int) -> Table:
+    """A table that says it has ``count`` files over 100 partitions: real metadata, and no file behind most of it.
+
+    Every partition is one commit, as a daily load is.
+    """
+    table = _partitioned(arena, name)
+    for partition in range(PARTITIONS):
+        writer = table.writer()
+        writer.write(pa.table([[partition], [partition], ["value"]], schema=_COLUMNS))
+        message = writer.prepare_commit()[0]
+        each = [
+            replace(message.new_files[0], file_name=f"data-{partition:08x}-0000-4000-8000-{i:012x}-0.parquet", level=5)
+            for i in range(count // PARTITIONS)
+        ]
+        table.committer().commit([CommitMessage(message.partition, 0, 1, new_files=tuple(each))])
+    return table
+
+
+def plan(arena: Arena, table: Table, name: str, files: int, question: str) -> Row:
+    """Plan in fresh processes: seconds from an opened table to its splits, peak memory, manifests opened."""
+    row = Row(name, files)
+    for _ in range(max(1, arena.rounds)):
+        code = [sys.executable, "-m", "benchmarks.plan_once", table.path, question]
+        done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, check=True)
+        answer = json.loads(done.stdout)
+        row.timings.setdefault("ours", []).append(Timing(answer["wall"], answer["cpu"], answer["files"]))
+        row.values = {k: answer[k] for k in ("peak_mb", "manifests", "manifests_read", "import_seconds")}
+    if files >= 100_000 and not question:
+        row.values["goal"] = "<= 2 s, <= 300 MB"
+    return row
+
+
+def commit_calls(arena: Arena, files: int) -> Row:
+    """Calls of a small commit (writing included) to the storage, after as many commits: to a table of few files and of many."""
+    row = Row(f"storage calls of a commit, table of {files} files", 1)
+    for label, table in (
+        ("calls_few", table_of_files(arena, "calls_few", PARTITIONS)),
+        ("calls_many", table_of_files(arena, "calls_many", files)),
+    ):
+        io = FaultyIO(FileIO.of(table.path))
+        counted = Table(FileStore(io, table.path, table.schema))
+        counted.write(pa.table([[1], [-1], ["new"]], schema=_COLUMNS))
+        row.values[label] = io.calls
+    row.values["goal"] = "independent of the table's size"
+    return row
+
+
+def many_commits(arena: Arena, commits: int) -> Row:
+    """Planning after very many small commits, whose manifests were merged on the way."""
+    table = _partitioned(arena, "many_commits")
+    for i in range(commits):
+        table.write(pa.table([[i % PARTITIONS], [i], ["value"]], schema=_COLUMNS))
+    row = plan(arena, table, f"plan after {commits} small commits", commits, "")
+    row.values["goal"] = "< 1 s"
+    return row

@@ -1,0 +1,143 @@
+"""Through Spark, local[2]: this project on its pyspark, against the Java connector on pyspark 3.5; turns on the same data."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.parquet as pq
+
+from benchmarks import rows
+from benchmarks.engine import Arena
+from benchmarks.measure import Row, Timing, Work, race
+from benchmarks.workers import ROOT, SPARK_35, environment
+from tests.conformance.judge import resolve
+
+CONNECTOR = ("org.apache.paimon", "paimon-spark-3.5", "0.9.0")
+RUNS = 5
+
+
+class SparkSide:
+    """A Spark session in a process of its own, ``ours`` or ``java``."""
+
+    def __init__(self, side: str, warehouse: Path) -> None:
+        if side == "ours":
+            python, jar = Path(sys.executable), ""
+        else:
+            python, jar = environment("spark-3.5-bench", SPARK_35), str(resolve(*CONNECTOR))
+        environ = {k: v for k, v in os.environ.items() if k not in ("SPARK_HOME", "PYSPARK_DRIVER_PYTHON")}
+        environ |= {"PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
+        environ["PYTHONPATH"] = str(ROOT) if side == "ours" else ""
+        self._log = (warehouse / f"spark-{side}.log").open("w")
+        self._process = subprocess.Popen(
+            [python, Path(__file__).with_name("spark_worker.py"), side, str(warehouse), jar],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env=environ,
+        )
+        self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("@"):
+                answer: dict[str, Any] = json.loads(line[1:])
+                if "error" in answer:
+                    raise RuntimeError(answer["error"])
+                return answer
+        raise RuntimeError(f"Spark ended: see {self._log.name}")
+
+    def _cpu(self) -> float:
+        total = 0.0
+        for process in (own := psutil.Process(self._process.pid), *own.children(recursive=True)):
+            try:
+                times = process.cpu_times()
+                total += times.user + times.system
+            except psutil.NoSuchProcess:
+                continue
+        return total
+
+    def timing(self, **command: Any) -> Timing:
+        """One command; CPU is that of the JVM and all Python workers."""
+        assert self._process.stdin is not None
+        before = self._cpu()
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        answer = self._answer()
+        return Timing(answer["wall"], self._cpu() - before, answer["rows"])
+
+    def close(self) -> None:
+        """Stop the session."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+        self._log.close()
+
+
+def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
+    """Every row through Spark."""
+    running: dict[str, SparkSide] = {}
+    try:
+        for side in sides:
+            try:
+                running[side] = SparkSide(side, arena.warehouse)
+            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+                if side == "ours":
+                    raise
+                print(f"without the Java connector: {error}", file=sys.stderr)
+        yield from _writes(arena, running)
+        yield from _reads(arena, running)
+        yield from _small(arena, running)
+    finally:
+        for side in running.values():
+            side.close()
+
+
+def _race(arena: Arena, row: Row, running: dict[str, SparkSide], commands: dict[str, dict[str, Any]]) -> Row:
+    contestants: dict[str, Work] = {}
+    for side, worker in running.items():
+        contestants["ours" if side == "ours" else "connector"] = lambda w=worker, c=commands[side]: w.timing(**c)
+    return race(row, contestants, arena.rounds)
+
+
+def _writes(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
+    source = str(arena.warehouse / "spark-input.parquet")
+    pq.write_table(rows.make(arena.count, "int", 1), source)
+    for keyed, name in ((False, "append write"), (True, "keyed upsert, write-only")):
+        tables = {side: f"spark_{'keyed' if keyed else 'append'}_{side}" for side in running}
+        for table in tables.values():
+            arena.table(table, "int", keyed=keyed, buckets=2)
+        row = Row(f"Spark: {name}", arena.count, goals={"connector": 1.0})
+        yield _race(
+            arena, row, running, {s: {"do": "write", "table": t, "input": source} for s, t in tables.items()}
+        )
+
+
+def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
+    for keyed, name in ((False, "append read"), (True, f"keyed merge read, {RUNS} runs")):
+        table = f"spark_read_{'keyed' if keyed else 'append'}"
+        made = arena.table(table, "int", keyed=keyed, buckets=2)
+        for seed in range(RUNS):
+            made.write(rows.make(arena.count, "int", seed))
+        for columns in (None, ["k", "c"]):
+            row = Row(f"Spark: {name}, {len(columns) if columns else 'all'} columns", RUNS * arena.count)
+            row.goals = {"connector": 1.0}
+            command = {"do": "read", "table": table, "columns": columns}
+            yield _race(arena, row, running, dict.fromkeys(running, command))
+
+
+def _small(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
+    source = str(arena.warehouse / "spark-input.parquet")
+    for do, name, goal in (("write", "small append, 100 rows", "<= 0.5 s"), ("count", "small read, 100 rows", "<= 0.4 s")):
+        tables = {side: f"spark_small_{do}_{side}" for side in running}
+        for table in tables.values():
+            arena.table(table, "int", keyed=False).write(rows.make(100, "int", 0))
+        row = Row(f"Spark: {name}, warm", 100, values={"goal": goal})
+        commands = {s: {"do": do, "table": t, "input": source, "limit": 100} for s, t in tables.items()}
+        yield _race(arena, row, running, commands)

@@ -1,0 +1,111 @@
+"""Opponents that live in processes of their own: PyPaimon and pypaimon_rust in their own environment, Java in a JVM."""
+
+import json
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.measure import Timing
+from tests.conformance.judge import Judge
+
+ROOT = Path(__file__).resolve().parent.parent
+PYPAIMON = ("pypaimon==2.1.0", "pypaimon-rust==0.4.0")
+SPARK_35 = ("pyspark==3.5.*", "pyarrow>=17", "pandas<3", "numpy", "setuptools<80")
+
+
+def environment(name: str, requirements: tuple[str, ...]) -> Path:
+    """The Python of ``.venvs/name``, made with these requirements when it is not there."""
+    home = ROOT / ".venvs" / name
+    python, made = home / "bin" / "python", home / ".made"
+    if not made.exists():
+        venv.create(home, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *requirements], check=True)
+        made.touch()
+    return python
+
+
+class PyPaimon:
+    """PyPaimon 2.1 as a server of one-line JSON commands; ``native`` has pypaimon_rust do the work."""
+
+    def __init__(self, warehouse: Path) -> None:
+        script = Path(__file__).with_name("pypaimon_worker.py")
+        self._process = subprocess.Popen(
+            [environment("pypaimon-bench", PYPAIMON), script, str(warehouse)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def call(self, **command: Any) -> dict[str, Any]:
+        """One command and its answer; RuntimeError with what went wrong there."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline() or '{"error": "the worker died"}')
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def timing(self, **command: Any) -> Timing:
+        """The same for a command that measures itself."""
+        answer = self.call(**command)
+        return Timing(answer["wall"], answer["cpu"], answer["rows"])
+
+    def close(self) -> None:
+        """Let it end."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=30)
+
+
+class Java:
+    """The official engine, asked through the conformance tests' judge."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._judge = Judge(warehouse, heap="3g")
+        self._cpu = psutil.Process(self._judge._process.pid)
+
+    def read(self, table: str, threads: int = 1, columns: list[str] | None = None) -> Timing:
+        """Read everything, counting; splits are read by ``threads`` threads."""
+        projection = {"projection": columns} if columns else {}
+        return self._timed("read_seconds", "count_read", table=table, threads=threads, **projection)
+
+    def write(self, table: str, rows: int, seed: int) -> Timing:
+        """Generate and write rows in random order, without the commit that follows."""
+        return self._timed("write_seconds", "write_generated", table=table, rows=rows, seed=seed, shuffle=True)
+
+    def _timed(self, seconds: str, command: str, **arguments: Any) -> Timing:
+        before = self._cpu.cpu_times()
+        answer = self._judge.call(command, **arguments)
+        after = self._cpu.cpu_times()
+        cpu = after.user + after.system - before.user - before.system
+        return Timing(answer[seconds], cpu, answer["rows"])
+
+    def close(self) -> None:
+        """Stop the JVM."""
+        self._judge.close()
+
+
+@contextmanager
+def opponents(warehouse: Path, wanted: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """Those of ``pypaimon`` and ``java`` that are wanted, running; what cannot start is said and left out."""
+    running: dict[str, Any] = {}
+    for name, start in (("pypaimon", PyPaimon), ("java", Java)):
+        if name in wanted:
+            try:
+                running[name] = start(warehouse)
+            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+                print(f"without {name}: {error}", file=sys.stderr)
+    try:
+        yield running
+    finally:
+        for worker in running.values():
+            worker.close()

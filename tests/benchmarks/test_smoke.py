@@ -1,0 +1,53 @@
+"""Every benchmark runs on tiny data; what it measures is not looked at, what it counts is."""
+
+import json
+
+import pytest
+
+from benchmarks import engine, metadata, report
+from benchmarks.engine import Arena
+from benchmarks.measure import Row, Timing, race
+
+
+@pytest.fixture
+def arena(tmp_path):
+    return Arena(tmp_path, count=500, rounds=1, workers={})
+
+
+def test_the_engine_s_benchmarks_agree_with_pyarrow_where_both_count_the_same(arena):
+    done = list(engine.benchmarks(arena))
+    assert all({"ours", "pyarrow"} <= set(row.timings) for row in done)
+    alone = next(row for row in done if row.name.startswith("merge read, 1 runs, int"))
+    assert {t[0].rows for t in alone.timings.values()} == {500}
+
+
+def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
+    everything, filtered, calls, small = metadata.benchmarks(arena, files=(1_000,), commits=40)
+    assert everything.timings["ours"][0].rows == 1_000
+    assert filtered.timings["ours"][0].rows == 10
+    assert filtered.values["manifests_read"] < filtered.values["manifests"]
+    assert calls.values["calls_few"] == calls.values["calls_many"]
+    assert small.timings["ours"][0].rows == 40
+
+
+def test_contestants_that_disagree_stop_the_run():
+    with pytest.raises(AssertionError, match="race"):
+        race(Row("race", 1), {"ours": lambda: Timing(1, 1, 3), "java": lambda: Timing(1, 1, 4)}, 1)
+
+
+def test_an_opponent_that_refuses_is_noted():
+    def refuse():
+        raise RuntimeError("no such type")
+
+    row = race(Row("race", 1), {"ours": lambda: Timing(1, 1, 3), "java": refuse}, 1)
+    assert row.refused == {"java": "no such type"}
+    assert "java refused" in report.line(row)
+
+
+def test_the_report_holds_every_number(tmp_path):
+    row = Row("a <row>", 100, {"ours": [Timing(2, 1, 100)], "java": [Timing(4, 5, 100)]}, {"java": 0.4})
+    assert "java 0.50 (0.20) <= 0.40 met" in report.line(row)
+    text, raw, picture = report.save([row], tmp_path)
+    assert "a <row>" in text.read_text()
+    assert json.loads(raw.read_text())["rows"][0]["timings"]["java"][0]["wall"] == 4
+    assert "a &lt;row&gt;" in picture.read_text()
