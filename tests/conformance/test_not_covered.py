@@ -93,7 +93,11 @@ FEATURES = (
     Feature("force-lookup", {"force-lookup": "true"}, "force-lookup"),
     Feature("snapshot-ordering", {"sequence.snapshot-ordering": "true", "write-only": "true"}, "sequence.snapshot-ordering"),
     Feature("expiry-of-rows", {"record-level.expire-time": "1 d", "record-level.time-field": "t"}, "record-level", reads=True),
-    Feature("clustered-keys", {"pk-clustering-override": "true", "clustering.columns": "n"}, "pk-clustering-override"),
+    Feature(
+        "clustered-keys",
+        {"pk-clustering-override": "true", "clustering.columns": "n", "deletion-vectors.enabled": "true"},
+        "deletion-vectors",
+    ),
     # buckets
     Feature("dynamic-buckets", {}, "'bucket' = '-1'", reads=True, bucket="-1"),
     Feature("cross-partition", {}, "bucket", reads=True, bucket="-1", partitions=("p",)),
@@ -104,9 +108,9 @@ FEATURES = (
     Append("blob", options={**EVOLVING, "blob-field": "b"}, refusal="BLOB", columns=(("k", "INT"), ("b", "BLOB"))),
     Append("variant", refusal="VARIANT", columns=VARIANT),
     # files
-    Append("csv", options={"file.format": "csv"}, refusal="csv"),
-    Append("json", options={"file.format": "json"}, refusal="json"),
-    Append("text", options={"file.format": "text"}, refusal="text", columns=(("s", "STRING NOT NULL"),)),
+    Append("csv", options={"file.format": "csv", "file.compression": "none"}, refusal="csv"),
+    Append("json", options={"file.format": "json", "file.compression": "none"}, refusal="json"),
+    Append("text", options={"file.format": "text", "file.compression": "none"}, refusal="text", columns=(("s", "STRING NOT NULL"),)),
     Feature("orc-manifests", {"manifest.format": "orc"}, "manifest.format"),
     Feature("parquet-manifests", {"manifest.format": "parquet"}, "manifest.format"),
     Append("bloom-filter", options=indexed("bloom-filter"), refusal="file-index", reads=True),
@@ -198,7 +202,7 @@ def test_right_or_refused_by_name(judge, name, rng, feature, tmp_path):
 
 def test_deletion_vectors_outlive_their_option(judge, name, rng):
     """The option is off again, the vectors are still there: rows deleted by position stay deleted, or we refuse."""
-    feature = Append("", options={"deletion-vectors.enabled": "true"}, refusal="deletion vector")
+    feature = Append("", options={"deletion-vectors.enabled": "true", "deletion-vectors.modifiable": "true"})
     table = SharedTable(judge, name)
     table.java("create_table", **feature.definition)
     table.java("write", rows=rows_of(feature, rng))
