@@ -145,7 +145,9 @@ def _plain_value(value: Any) -> Any:
     """numpy's numbers as Python's; one NaN, so that equal predicates are equal."""
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.item()
-    return math.nan if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float | Decimal) and math.isnan(value):
+        return math.nan
+    return float(value) if isinstance(value, Decimal) and value.is_infinite() else value
 
 
 def conjunction(parts: Sequence[Predicate]) -> Predicate | None:
@@ -184,7 +186,7 @@ def literal_text(value: Any) -> str:
             return f"TIME '{value.isoformat()}'"
         case float():
             return _float_text(value)
-        case Decimal() if value.is_finite():
+        case Decimal():
             text = f"{value:f}"
             return text if "." in text else text + "."
     return str(value)

@@ -89,8 +89,6 @@ def _text(value: Any) -> Fit | None:
 
 def _number(value: Any) -> Fraction | float | None:
     """Exact, or one of NaN and the infinities."""
-    if isinstance(value, Decimal) and not value.is_finite():
-        value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
         return value
     return (

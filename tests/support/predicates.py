@@ -10,79 +10,94 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
+from paimon_core.predicate.expr import (
+    COMPARISONS,
+    LISTS,
+    NULL_TESTS,
+    TEXT_TESTS,
+    And,
+    Constant,
+    Leaf,
+    Not,
+    Or,
+    Predicate,
+)
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 
 Rows = list[dict[str, Any]]
 
-TEXT = st.text("abé\U0001f600%_\\' ", max_size=4)
-NUMBERS = st.one_of(
-    st.sampled_from([0, 1, -1, 5, 127, 128, -129, 2**31, -(2**31) - 1, 2**53 + 1, 2**63, -(2**63) - 1, 10**40]),
-    st.sampled_from(
-        [Decimal("0.5"), Decimal("5.00"), Decimal("-0"), Decimal("1.005"), Decimal("999.99"), Decimal("1e3")]
-    ),
-    st.sampled_from([0.0, -0.0, 0.1, 5.5, 1e300, math.inf, -math.inf, math.nan, 3.4e38, float(np.float32(0.1))]),
-    st.integers(-6, 6),
-    st.floats(),
-)
+NAN, INF = math.nan, math.inf
+FLOAT_TENTH = float(np.float32(0.1))
+
+NUMBERS: list[Any] = [
+    *(0, 1, -1, 5, 6, 127, 128, -129, 2**31 - 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63, -(2**63) - 1, 10**40),
+    *map(Decimal, ("0.5", "-0.5", "5.00", "-0", "1.005", "999.99", "1000", "-1e3", "NaN")),
+    *(0.0, -0.0, 0.1, 0.5, 5.5, 1e300, INF, -INF, NAN, 3.4e38, 3.5e38, -3.5e38, FLOAT_TENTH),
+]
 EPOCH = dt.datetime(1970, 1, 1)
-DAYS = st.integers(-3, 3)
-DATETIMES = st.sampled_from(
-    [EPOCH, dt.datetime(1969, 12, 31, 23, 59, 59, 999500), dt.datetime(1970, 1, 2), dt.datetime(1970, 1, 1, 0, 0, 0, 1)]
-)
-TIMES = st.sampled_from([dt.time(0), dt.time(0, 0, 0, 1500), dt.time(0, 0, 0, 1000), dt.time(23, 59, 59, 999999)])
-MOMENTS = st.one_of(DATETIMES, DATETIMES.map(str), DAYS.map(lambda d: (EPOCH + dt.timedelta(d)).date()), DAYS)
-ZONED = st.one_of(MOMENTS, DATETIMES.map(lambda v: v.replace(tzinfo=dt.timezone(dt.timedelta(hours=-3)))))
+DATETIMES = [
+    EPOCH,
+    dt.datetime(1969, 12, 31, 23, 59, 59, 999500),
+    dt.datetime(1970, 1, 2),
+    EPOCH.replace(microsecond=1),
+]
+MOMENTS: list[Any] = [*DATETIMES, *map(str, DATETIMES), dt.date(1969, 12, 31), dt.date(1970, 1, 2), -1, 0, 1]
+ZONED = [d.replace(tzinfo=dt.timezone(dt.timedelta(hours=-3))) for d in DATETIMES]
+TIMES = [dt.time(0), dt.time(0, 0, 0, 1500), dt.time(0, 0, 0, 1000), dt.time(23, 59, 59, 999999)]
+TEXT = ["", "a", "ab", "abc", "b", "é", "éa", "\U0001f600", "%", "_a", "\\", "'"]
+RAW = [b"", b"\x00", b"a", b"ab", b"\xff", b"\xff\xff"]
 
-
-def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
-    most = 10**precision - 1
-    return st.one_of(st.integers(-600, 600), st.sampled_from([most, -most])).map(lambda n: Decimal(f"{n}E-{scale}"))
-
-
-def whole(bits: int) -> st.SearchStrategy[int]:
-    return st.one_of(st.integers(-6, 6), st.sampled_from([-(1 << bits - 1), (1 << bits - 1) - 1]))
-
-
-FLOATS = st.sampled_from([0.0, -0.0, 0.1, 5.0, -5.5, math.inf, -math.inf, math.nan, 3.4e38])
-
-COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
-    "tiny": ("TINYINT", whole(8), NUMBERS),
-    "int": ("INT NOT NULL", whole(32), NUMBERS),
-    "big": ("BIGINT", whole(64), NUMBERS),
-    "flt": ("FLOAT", FLOATS.map(lambda v: float(np.float32(v))), NUMBERS),
-    "dbl": ("DOUBLE", FLOATS, NUMBERS),
-    "dec": ("DECIMAL(5, 2)", decimals(5, 2), NUMBERS),
-    "huge": ("DECIMAL(38, 3)", decimals(38, 3), NUMBERS),
+COLUMNS: dict[str, tuple[str, list[Any], list[Any]]] = {
+    "tiny": ("TINYINT", [0, 1, 5, 6, -1, 127, -128], NUMBERS),
+    "int": ("INT NOT NULL", [0, 1, 5, 6, -1, 2**31 - 1, -(2**31)], NUMBERS),
+    "big": ("BIGINT", [0, 1, 127, 128, -129, 2**53 + 1, 2**63 - 1, -(2**63)], NUMBERS),
+    "flt": ("FLOAT", [0.0, -0.0, FLOAT_TENTH, 0.5, 5.0, INF, -INF, NAN, float(np.float32(3.4e38))], NUMBERS),
+    "dbl": ("DOUBLE", [0.0, -0.0, 0.1, 0.5, FLOAT_TENTH, INF, -INF, NAN, 1e300], NUMBERS),
+    "dec": (
+        "DECIMAL(5, 2)",
+        [*map(Decimal, ("0.00", "0.10", "0.50", "1.00", "1.01", "5.00", "999.99", "-999.99"))],
+        NUMBERS,
+    ),
+    "huge": ("DECIMAL(38, 3)", [*map(Decimal, ("0.000", "1.005", "5.000", "128.000", "9" * 35 + ".999"))], NUMBERS),
     "txt": ("STRING", TEXT, TEXT),
-    "chr": ("CHAR(4)", st.sampled_from(["a   ", "a", "ab", ""]), st.sampled_from(["a   ", "a", "b"])),
-    "raw": ("BYTES", st.binary(max_size=3), st.binary(max_size=3)),
-    "yes": ("BOOLEAN", st.booleans(), st.booleans()),
-    "day": ("DATE", DAYS, MOMENTS),
-    "tim": ("TIME(3)", st.sampled_from([0, 1, 2, 86_399_999]), st.one_of(TIMES, TIMES.map(str), st.integers(0, 3))),
-    "ts3": ("TIMESTAMP(3)", st.sampled_from([-1, 0, 1, 86_400_000]), MOMENTS),
-    "ts6": ("TIMESTAMP(6)", st.sampled_from([-500, 0, 1, 86_400_000_000]), MOMENTS),
-    "ltz": ("TIMESTAMP(9) WITH LOCAL TIME ZONE", st.sampled_from([-1, 0, 1000, 3 * 3_600 * 10**9]), ZONED),
+    "chr": ("CHAR(4)", ["a   ", "a", "ab", ""], ["a   ", "a", "b"]),
+    "raw": ("BYTES", RAW, RAW),
+    "yes": ("BOOLEAN", [True, False], [True, False]),
+    "day": ("DATE", [-1, 0, 1, 2], MOMENTS),
+    "tim": ("TIME(3)", [0, 1, 2, 86_399_999], [*TIMES, *map(str, TIMES), -1, 0, 1, 2]),
+    "ts3": ("TIMESTAMP(3)", [-1, 0, 1, 86_400_000], MOMENTS),
+    "ts6": ("TIMESTAMP(6)", [-500, 0, 1, 1000, 10_000, 86_400_000_000], MOMENTS),
+    "ltz": ("TIMESTAMP(9) WITH LOCAL TIME ZONE", [-500_000, 0, 1000, 3 * 3_600 * 10**9], [*MOMENTS, *ZONED]),
 }
+"""Of each column the type, values it holds, and what it is compared with: small enough to try them all."""
+
 FIELDS = tuple(DataField(i, name, parse_type(t)) for i, (name, (t, _, _)) in enumerate(COLUMNS.items()))
 BY_NAME = {f.name: f for f in FIELDS}
+
+
+def operators(name: str) -> tuple[str, ...]:
+    """The tests that a column takes with one literal."""
+    return COMPARISONS + TEXT_TESTS if name in ("txt", "chr") else COMPARISONS
+
+
+def single_tests(name: str) -> list[Predicate]:
+    """Every test of one column with every one of its literals, and some lists."""
+    literals = [*COLUMNS[name][2], None]
+    found: list[Predicate] = [Leaf(op, name, (v,)) for op in operators(name) for v in literals]
+    lists = [(), *((v,) for v in literals), tuple(literals[:3]), tuple(literals[3:5]), (literals[0], None)]
+    return found + [Leaf(op, name, v) for op in LISTS for v in lists] + [Leaf(op, name) for op in NULL_TESTS]
 
 
 @st.composite
 def leaves(draw: st.DrawFn, names: tuple[str, ...] = tuple(COLUMNS)) -> Predicate:
     name = draw(st.sampled_from(names))
-    literal = COLUMNS[name][2] | st.none()
-    ops = ["=", "!=", "<", "<=", ">", ">=", "<=>", "in", "not in", "is null", "is not null"]
-    if name in ("txt", "chr"):
-        ops += ["starts with", "ends with", "contains"]
-    op = draw(st.sampled_from(ops))
-    if op in ("in", "not in"):
+    literal = st.sampled_from([*COLUMNS[name][2], None])
+    op = draw(st.sampled_from([*operators(name), *LISTS, *NULL_TESTS]))
+    if op in LISTS:
         return Leaf(op, name, tuple(draw(st.lists(literal, max_size=4))))
-    if op in ("is null", "is not null"):
-        return Leaf(op, name)
-    return Leaf(op, name, (draw(TEXT if "t" in op and op != "not in" else literal),))
+    return Leaf(op, name) if op in NULL_TESTS else Leaf(op, name, (draw(literal),))
 
 
 def predicates(names: tuple[str, ...] = tuple(COLUMNS)) -> st.SearchStrategy[Predicate]:
@@ -95,11 +110,14 @@ def predicates(names: tuple[str, ...] = tuple(COLUMNS)) -> st.SearchStrategy[Pre
     return st.recursive(atoms, combined, max_leaves=5)
 
 
+def held(name: str) -> list[Any]:
+    """What rows hold in a column, NULL where it may be."""
+    t, values, _ = COLUMNS[name]
+    return values if "NOT NULL" in t else [*values, None]
+
+
 def tables(max_size: int = 8) -> st.SearchStrategy[Rows]:
-    row = st.fixed_dictionaries(
-        {name: values if "NOT NULL" in t else st.none() | values for name, (t, values, _) in COLUMNS.items()}
-    )
-    return st.lists(row, max_size=max_size)
+    return st.lists(st.fixed_dictionaries({name: st.sampled_from(held(name)) for name in COLUMNS}), max_size=max_size)
 
 
 def batch_of(rows: Rows, fields: tuple[DataField, ...] = FIELDS) -> pa.RecordBatch:
@@ -151,6 +169,8 @@ def _place(value: Any, column: str) -> Any:
     """Something that compares as the value does: NaN is above everything."""
     if isinstance(value, str):
         return value.encode()
+    if isinstance(value, Decimal) and value.is_nan():
+        return (1, 0)
     if isinstance(value, float):
         return (1, 0) if math.isnan(value) else (0, value if math.isinf(value) else Fraction(value))
     return (0, Fraction(value)) if isinstance(value, int | Decimal | Fraction) else value

@@ -11,10 +11,29 @@ from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FALSE, TRUE, col
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
-from tests.support.predicates import FIELDS, batch_of, model, predicates, tables
+from tests.support.predicates import (
+    BY_NAME,
+    COLUMNS,
+    FIELDS,
+    batch_of,
+    held,
+    model,
+    predicates,
+    single_tests,
+    tables,
+)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_test_of_every_value(name):
+    rows = [{name: value} for value in held(name)]
+    batch = batch_of(rows, (BY_NAME[name],))
+    for p in single_tests(name):
+        for q in (p, ~p):
+            assert evaluate(bind(q, FIELDS), batch).to_pylist() == [model(q, row) is True for row in rows], str(q)
+
+
+@settings(max_examples=200, deadline=None)
 @given(predicates(), tables())
 def test_bound_predicates_mean_what_was_written(p, rows):
     found = evaluate(bind(p, FIELDS), batch_of(rows))
