@@ -1,4 +1,4 @@
-"""Comparisons, counted: the number is printed at the end of a session, so that a suite that compares nothing is seen."""
+"""Comparisons, counted: the number is printed when a session ends, so that a suite that compares nothing is seen."""
 
 import json
 from collections import Counter

@@ -23,7 +23,8 @@ NESTED = (
 )  # fmt: skip
 
 _TEXTS = (
-    "", "a", "b", "Zz", " ", "é", "中文", "\U0001f600", "a/b", "x=y", "50%", "it's", 'q"q', "\\", "a\nb", "\x00", "null",
+    "", "a", "b", "Zz", " ", "é", "中文", "\U0001f600", "a/b", "x=y", "50%", "it's", 'q"q', "\\", "a\nb", "\x00",
+    "null",
     "\ud7ff\uffff", "abcdefghijklmnopqrstuvwxyz0123456789", "abcdefghijklmnop", "abcdefghijklmnoq",
 )  # fmt: skip
 _FLOATS = ("NaN", "Infinity", "-Infinity", "-0.0", 0.0, 1.5, -2.25)
@@ -111,4 +112,6 @@ def _moment(rng: Random, precision: int, file_format: str) -> str:
 def _clock(rng: Random, precision: int, digits: int) -> str:
     hour, minute, second = rng.choice(((0, 0, 0), (23, 59, 59), (rng.randint(0, 23), rng.randint(0, 59), 7)))
     fraction = rng.choice((0, 10**precision - 1, rng.randint(0, 10**precision - 1)))
-    return f"{hour:02d}:{minute:02d}:{second:02d}." + (f"{fraction:0{precision}d}" if precision else "").ljust(digits, "0")
+    return f"{hour:02d}:{minute:02d}:{second:02d}." + (f"{fraction:0{precision}d}" if precision else "").ljust(
+        digits, "0"
+    )

@@ -7,8 +7,9 @@
         print(j.call("read", table="db.t")["rows"])          # [["+I", 1, "a"]]
 
 Jars come from Maven Central through ``mvn`` (cached in the local repository); ``java/Judge.java`` is compiled
-once per engine version into a cache directory. Needs ``java``, ``javac`` and ``mvn`` on the path; standard library only.
+once per engine version into a cache directory. Needs ``java``, ``javac`` and ``mvn`` on the path, no Python library.
 """
+
 import hashlib
 import json
 import os
@@ -63,9 +64,13 @@ def resolve(group: str, artifact: str, version: str) -> pathlib.Path:
     if not jar.exists():
         done = subprocess.run(
             ["mvn", "-q", "-B", "dependency:get", f"-Dartifact={group}:{artifact}:{version}", "-Dtransitive=false"],
-            capture_output=True, text=True)
+            capture_output=True,
+            text=True,
+        )
         if not jar.exists():
-            raise RuntimeError(f"mvn could not get {group}:{artifact}:{version}:\n{done.stdout[-2000:]}{done.stderr[-500:]}")
+            raise RuntimeError(
+                f"mvn could not get {group}:{artifact}:{version}:\n{done.stdout[-2000:]}{done.stderr[-500:]}"
+            )
     return jar
 
 
@@ -98,8 +103,11 @@ def compile_judge(version: str) -> tuple[pathlib.Path, list[str]]:
     if not (out / "Judge.class").exists():
         out.parent.mkdir(parents=True, exist_ok=True)
         work = pathlib.Path(tempfile.mkdtemp(dir=out.parent))
-        done = subprocess.run(["javac", "-nowarn", "-proc:none", "-cp", os.pathsep.join(cp), "-d", str(work), str(source)],
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            ["javac", "-nowarn", "-proc:none", "-cp", os.pathsep.join(cp), "-d", str(work), str(source)],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             shutil.rmtree(work)
             raise RuntimeError(f"Judge.java does not compile against Paimon {version}:\n{done.stderr[-4000:]}")
@@ -113,20 +121,41 @@ def compile_judge(version: str) -> tuple[pathlib.Path, list[str]]:
 class Judge:
     """A running engine over one warehouse directory (created when missing). Use as a context manager."""
 
-    def __init__(self, warehouse: str | os.PathLike, version: str = DEFAULT_VERSION, heap: str = "1g",
-                 time_zone: str = "UTC", jvm: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        warehouse: str | os.PathLike,
+        version: str = DEFAULT_VERSION,
+        heap: str = "1g",
+        time_zone: str = "UTC",
+        jvm: tuple[str, ...] = (),
+    ):
         classes, cp = compile_judge(version)
         self.version = version
         self.warehouse = pathlib.Path(warehouse).resolve()
         self.warehouse.mkdir(parents=True, exist_ok=True)
         self._tmp = tempfile.mkdtemp(prefix="paimon-conformance-")
-        opens = [f"--add-opens=java.base/{p}=ALL-UNNAMED" for p in
-                 ("java.lang", "java.nio", "java.util", "sun.nio.ch", "java.net", "java.io")]
-        command = ["java", f"-Xmx{heap}", "-XX:+UseParallelGC", f"-Duser.timezone={time_zone}", *opens, *jvm,
-                   "-cp", os.pathsep.join([str(classes), *cp]), "Judge",
-                   "--warehouse", str(self.warehouse), "--tmp", self._tmp]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                         text=True, encoding="utf-8")
+        opens = [
+            f"--add-opens=java.base/{p}=ALL-UNNAMED"
+            for p in ("java.lang", "java.nio", "java.util", "sun.nio.ch", "java.net", "java.io")
+        ]
+        command = [
+            "java",
+            f"-Xmx{heap}",
+            "-XX:+UseParallelGC",
+            f"-Duser.timezone={time_zone}",
+            *opens,
+            *jvm,
+            "-cp",
+            os.pathsep.join([str(classes), *cp]),
+            "Judge",
+            "--warehouse",
+            str(self.warehouse),
+            "--tmp",
+            self._tmp,
+        ]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+        )
         self._stderr: deque[str] = deque(maxlen=200)
         threading.Thread(target=self._drain, daemon=True).start()
 

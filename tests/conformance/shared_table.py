@@ -29,7 +29,7 @@ class SharedTable:
 
     def ours(self, **options: str) -> Table:
         """The table as our engine sees it now."""
-        return Table.open(self.path, options={k: v for k, v in options.items()}, branch=self.branch)
+        return Table.open(self.path, options=options, branch=self.branch)
 
     def fields_at(self, **when: Any) -> tuple[DataField, ...]:
         """The columns as of a moment."""
@@ -40,7 +40,7 @@ class SharedTable:
     # ---- reading
 
     def java_rows(self, fields: Sequence[DataField], **arguments: Any) -> list[list[Any]]:
-        """What Java reads, in the one form of written values; a name or type that differs from ``fields`` is an error."""
+        """What Java reads, in the one form of written values; a name or type other than in ``fields`` is an error."""
         answer = self.java("read", **arguments)
         theirs = [[n, t.replace("`", "")] for n, t in zip(answer["columns"], answer["types"], strict=True)]
         same(theirs, [[f.name, str(f.type).replace("`", "")] for f in fields], f"{self.name}: columns {arguments}")

@@ -135,7 +135,17 @@ def test_every_change_while_both_write(judge, name, rng, file_format, keyed, our
 
 CASTS = {
     "TINYINT": ("SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)", "STRING", "BOOLEAN"),
-    "INT": ("TINYINT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(20, 5)", "DECIMAL(5, 2)", "STRING", "BOOLEAN", "TIMESTAMP(3)"),
+    "INT": (
+        "TINYINT",
+        "BIGINT",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL(20, 5)",
+        "DECIMAL(5, 2)",
+        "STRING",
+        "BOOLEAN",
+        "TIMESTAMP(3)",
+    ),
     "BIGINT": ("INT", "SMALLINT", "DOUBLE", "FLOAT", "DECIMAL(38, 0)", "STRING", "CHAR(3)", "TIMESTAMP(6)"),
     "FLOAT": ("DOUBLE", "INT", "BIGINT", "DECIMAL(12, 3)", "STRING"),
     "DOUBLE": ("FLOAT", "INT", "BIGINT", "TINYINT", "DECIMAL(12, 3)", "STRING"),

@@ -60,7 +60,9 @@ def test_codecs(judge, name, rng, file_format, codec):
 
 
 def test_many_files_of_many_rows(judge, name):
-    table = created_by_java(judge, name, keyed("wide"), fields=[["k", "BIGINT NOT NULL"], ["a", "INT"], ["b", "STRING"]])
+    table = created_by_java(
+        judge, name, keyed("wide"), fields=[["k", "BIGINT NOT NULL"], ["a", "INT"], ["b", "STRING"]]
+    )
     for seed in range(3):
         table.java("write_generated", rows=20_000, seed=seed, key_start=seed * 5_000, shuffle=True)
     table.java("write_generated", rows=1_000, kind="-D", key_start=12_000)

@@ -2,15 +2,30 @@
 
 import pytest
 
+from paimon_core.types.parse import parse_type
 from tests.conformance.compare import same
 from tests.conformance.domain import ATOMIC, value
 from tests.conformance.filters import draw
 from tests.conformance.judge import JudgeError
 from tests.conformance.shared_table import SharedTable
-from paimon_core.types.parse import parse_type
 
 pytestmark = pytest.mark.java
-ODD = ("", " ", "a/b", "a=b", "100%", "a:b", "a b", "é中", "\U0001f600", "..", "null", "__DEFAULT_PARTITION__x", "a\tb", "'")
+ODD = (
+    "",
+    " ",
+    "a/b",
+    "a=b",
+    "100%",
+    "a:b",
+    "a b",
+    "é中",
+    "\U0001f600",
+    "..",
+    "null",
+    "__DEFAULT_PARTITION__x",
+    "a\tb",
+    "'",
+)
 
 
 def made(judge, name, fields, **definition):
@@ -82,7 +97,10 @@ def test_key_of_every_type(judge, name, rng, text):
     keys = finite(values_of(rng, f"{text} NOT NULL", 16))
 
     def changes(start):
-        return [[rng.choice(("+I", "-D")), {"k": rng.choice(keys), "j": rng.randint(0, 2), "v": start + i}] for i in range(12)]
+        return [
+            [rng.choice(("+I", "-D")), {"k": rng.choice(keys), "j": rng.randint(0, 2), "v": start + i}]
+            for i in range(12)
+        ]
 
     java_or_refused(table, changes(0))
     table.agree()

@@ -22,7 +22,14 @@ def uncounted():
 
 @pytest.mark.parametrize(
     "other",
-    [[[1, "a"]], [[1, "a"], [1, "a"], [2, "b"]], [[1, "a"], [2, "c"]], [[1, "a"], [2.0, "b"]], [[1, "a"], [True, "b"]], []],
+    [
+        [[1, "a"]],
+        [[1, "a"], [1, "a"], [2, "b"]],
+        [[1, "a"], [2, "c"]],
+        [[1, "a"], [2.0, "b"]],
+        [[1, "a"], [True, "b"]],
+        [],
+    ],
 )
 def test_rows_that_differ_are_found(other):
     same([[2, "b"], [1, "a"]], [[1, "a"], [2, "b"]], "the same")

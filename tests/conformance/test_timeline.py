@@ -20,7 +20,9 @@ def table(judge, name, rng):
     table.java("write", rows=KIND.rows(rng, 20))
     table.we_write(KIND.rows(rng, 20))
     table.java("create_tag", name="v1", snapshot=2)
-    table.java("alter_table", changes=[{"op": "drop_column", "name": "c8"}, {"op": "add_column", "name": "z", "type": "INT"}])
+    table.java(
+        "alter_table", changes=[{"op": "drop_column", "name": "c8"}, {"op": "add_column", "name": "z", "type": "INT"}]
+    )
     table.java("write", rows=KIND.rows(rng, 20))
     time.sleep(0.02)
     table.java("compact", kind="full")
@@ -89,4 +91,6 @@ def test_watermarks_and_properties(judge, name, rng):
     table.java("write", rows=KIND.rows(rng, 5), identifier=2, user="stream")
     table.agree_everywhere()
     fields = table.fields_at()
-    same(table.our_rows(fields, watermark=1000), table.java_rows(fields, options={"scan.watermark": "1000"}), "watermark")
+    same(
+        table.our_rows(fields, watermark=1000), table.java_rows(fields, options={"scan.watermark": "1000"}), "watermark"
+    )

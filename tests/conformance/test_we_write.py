@@ -64,7 +64,7 @@ def test_every_layout(judge, name, rng, kind):
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("kind", (KINDS[0], KINDS[5]), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[5]], ids=lambda kind: kind.name)
 def test_tables_we_make(judge, name, rng, kind, file_format):
     """Schemas of ours mean the same to Java, whichever types they have."""
     kind = kind.of_format(file_format)
@@ -77,7 +77,10 @@ def test_tables_we_make(judge, name, rng, kind, file_format):
         f"{name}: columns",
     )
     assert described["highest_field_id"] == ours.highest_field_id
-    assert (described["primary_keys"], described["partition_keys"]) == (list(ours.primary_keys), list(ours.partition_keys))
+    assert (described["primary_keys"], described["partition_keys"]) == (
+        list(ours.primary_keys),
+        list(ours.partition_keys),
+    )
     both_write(table, kind, rng)
 
 
@@ -98,7 +101,7 @@ def test_one_commit_is_what_was_given(judge, name, rng):
 
 
 def test_overwrites(judge, name, rng):
-    """Whole table, one partition, dynamic, truncate and drop: the rows left are those a reader of the command expects."""
+    """Whole table, one partition, dynamic, truncate and drop: what is left is what the command says."""
     fields = [["p", "STRING"], ["q", "INT"], ["k", "INT"]]
     table = SharedTable(judge, name)
     table.java("create_table", fields=fields, partition_keys=["p", "q"])

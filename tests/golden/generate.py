@@ -65,14 +65,26 @@ def cases() -> dict[str, tuple[str, Kind, Act]]:
     found: dict[str, tuple[str, Kind, Act]] = {}
     for file_format in FORMATS:
         wide = APPEND.of_format(file_format)
-        found[f"types_{file_format}"] = (f"every type the engine stores in {file_format}, corners and nulls", wide, one_commit)
+        found[f"types_{file_format}"] = (
+            f"every type the engine stores in {file_format}, corners and nulls",
+            wide,
+            one_commit,
+        )
         merged = replace(keyed("keys", bucket="1"), file_format=file_format)
         found[f"keys_{file_format}"] = ("upserts and deletes merged over two levels", merged, levels)
-    found["partitions"] = ("partition directories with odd names, NULL and empty", kind_named("append-partitions"), one_commit)
+    found["partitions"] = (
+        "partition directories with odd names, NULL and empty",
+        kind_named("append-partitions"),
+        one_commit,
+    )
     downwards = dotted("sequence", {"bucket": "1"}, kind_named("sequence-descending"))
     found["sequence_descending"] = ("two sequence columns, downwards", downwards, levels)
     found["thin"] = ("key columns stored once", dotted("thin", {"data-file.thin-mode": "true", "bucket": "1"}), commits)
-    found["evolution"] = ("columns renamed, dropped, widened, added, also inside a row", keyed("evolution", bucket="1"), evolution)
+    found["evolution"] = (
+        "columns renamed, dropped, widened, added, also inside a row",
+        keyed("evolution", bucket="1"),
+        evolution,
+    )
     return found
 
 
@@ -84,13 +96,20 @@ def generate(judge: Judge, name: str, why: str, kind: Kind, act: Act) -> None:
     home = CASES / name
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(table.path, home / "table")
-    told: dict[str, Any] = {"why": why, "engine": f"Java {DEFAULT_VERSION}", "options": {**kind.options}, "snapshots": {}}
+    told: dict[str, Any] = {
+        "why": why,
+        "engine": f"Java {DEFAULT_VERSION}",
+        "options": {**kind.options},
+        "snapshots": {},
+    }
     for snapshot in table.java("snapshots"):
         answer = table.java("read", snapshot=snapshot["id"])
         told["snapshots"][snapshot["id"]] = {
             "columns": answer["columns"], "types": answer["types"], "rows": [row[1:] for row in answer["rows"]],
         }  # fmt: skip
-    (home / "case.json").write_text(json.dumps(told, ensure_ascii=False).replace("], [", "],\n[") + "\n", encoding="utf-8")
+    (home / "case.json").write_text(
+        json.dumps(told, ensure_ascii=False).replace("], [", "],\n[") + "\n", encoding="utf-8"
+    )
 
 
 def main() -> None:

@@ -50,6 +50,8 @@ class Golden:
             fields = self.fields_at(snapshot)
             types = [t.replace("`", "") for t in seen["types"]]
             columns = [[f.name, str(f.type).replace("`", "")] for f in fields]
-            same(columns, [list(pair) for pair in zip(seen["columns"], types, strict=True)], f"{self.home.name}: columns")
+            same(
+                columns, [list(pair) for pair in zip(seen["columns"], types, strict=True)], f"{self.home.name}: columns"
+            )
             found = rows(self.table.to_arrow(snapshot_id=snapshot), fields)
             same(found, self.expected(snapshot), f"{self.home.name} at snapshot {snapshot}")
