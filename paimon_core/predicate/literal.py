@@ -109,7 +109,7 @@ def _discrete(value: Fraction | float | None, low: int, high: int) -> Fit | None
 
 
 def _decimal(value: Any, precision: int, scale: int) -> Fit | None:
-    number = _number(Decimal(repr(value)) if isinstance(value, float) else value)
+    number = _number(Decimal(repr(value)) if isinstance(value, float) and math.isfinite(value) else value)
     most = 10**precision - 1
     found = _discrete(number * 10**scale if isinstance(number, Fraction) else number, -most, most)
     return found and Fit(Decimal(f"{found.floor}E-{scale}"), found.exact, found.beyond)

@@ -23,7 +23,7 @@ from paimon_core.predicate.expr import (
     Predicate,
 )
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.datatype import DataField
+from paimon_core.types.datatype import AtomicType, DataField
 from paimon_core.types.parse import parse_type
 
 Rows = list[dict[str, Any]]
@@ -158,19 +158,18 @@ def model(p: Predicate, row: dict[str, Any]) -> bool | None:
     raise AssertionError(p)
 
 
-def _test(op: str, column: str, held: Any, literal: Any) -> bool:
-    if op in ("starts with", "ends with", "contains"):
-        return {"starts with": held.startswith, "ends with": held.endswith, "contains": held.__contains__}[op](literal)
-    a, b = _place(held, column), _place(_literal(literal, column), column)
-    return {"=": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[op]
+def _test(op: str, column: str, value: Any, literal: Any) -> bool:
+    if op in TEXT_TESTS:
+        test = {"starts with": value.startswith, "ends with": value.endswith, "contains": value.__contains__}[op]
+        return bool(test(literal))
+    a, b = _place(value), _place(_literal(literal, column))
+    return bool({"=": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[op])
 
 
-def _place(value: Any, column: str) -> Any:
+def _place(value: Any) -> Any:
     """Something that compares as the value does: NaN is above everything."""
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, Decimal) and value.is_nan():
-        return (1, 0)
     if isinstance(value, float):
         return (1, 0) if math.isnan(value) else (0, value if math.isinf(value) else Fraction(value))
     return (0, Fraction(value)) if isinstance(value, int | Decimal | Fraction) else value
@@ -178,7 +177,8 @@ def _place(value: Any, column: str) -> Any:
 
 def _literal(value: Any, column: str) -> Any:
     """A literal as a number in the unit of the column."""
-    root = BY_NAME[column].type.root
+    kind = BY_NAME[column].type
+    root = kind.root if isinstance(kind, AtomicType) else ""
     if root in ("FLOAT", "DOUBLE"):
         try:
             return float(value)
@@ -198,5 +198,7 @@ def _literal(value: Any, column: str) -> Any:
         moment = dt.datetime.combine(moment, dt.time())
     if moment.tzinfo is not None:
         moment = moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
-    per_micro = {"DATE": Fraction(1, 86_400_000_000), "ts3": Fraction(1, 1000), "ts6": 1, "ltz": 1000}
-    return (moment - EPOCH) // dt.timedelta(microseconds=1) * Fraction(per_micro["DATE" if root == "DATE" else column])
+    ticks = Fraction((moment - EPOCH) // dt.timedelta(microseconds=1))
+    return (
+        ticks / 86_400_000_000 if root == "DATE" else ticks * {"ts3": Fraction(1, 1000), "ts6": 1, "ltz": 1000}[column]
+    )
