@@ -1,5 +1,7 @@
 """Apache Paimon tables in pure Python: create, write, merge, read and travel in time, on any Arrow data.
 
+::
+
     from paimon_core import FileSystemCatalog, Schema, Table
 
     catalog = FileSystemCatalog("/warehouse")

@@ -40,7 +40,8 @@ class LocalStorage:
     def create(self, path: str) -> OutputStream:
         """Write in place: the name is fresh and nobody looks before a commit mentions it."""
         place = local_path(path)
-        return _with_parents(place, lambda: pa.OSFile(place, "wb"))
+        stream: OutputStream = _with_parents(place, lambda: pa.OSFile(place, "wb"))
+        return stream
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """By hard link, see `link_exclusive`."""
