@@ -200,5 +200,7 @@ def _literal(value: Any, column: str) -> Any:
         moment = moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
     ticks = Fraction((moment - EPOCH) // dt.timedelta(microseconds=1))
     return (
-        ticks / 86_400_000_000 if root == "DATE" else ticks * {"ts3": Fraction(1, 1000), "ts6": 1, "ltz": 1000}[column]
+        ticks / 86_400_000_000
+        if root == "DATE"
+        else ticks * {"ts3": Fraction(1, 1000), "ts6": Fraction(1), "ltz": Fraction(1000)}[column]
     )

@@ -232,6 +232,8 @@ def test_columns_a_file_lacks_are_null_in_its_rows(p, rows, absent):
         ("INT", "DOUBLE", "a <= 5.5", "old <= 5"),
         ("BIGINT", "DOUBLE", "a <= 5.5", None),
         ("BIGINT", "INT", "a = 5", None),
+        ("BIGINT", "INT", "NOT (a <=> 5)", None),
+        ("BIGINT", "INT", "a IS NULL", None),
         ("STRING", "INT", "a = 5", None),
         ("INT", "STRING", "a = '5'", None),
         ("DECIMAL(5, 2)", "DECIMAL(7, 3)", "a = 1.005", "FALSE"),
