@@ -33,6 +33,7 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_fie
 KEY_STATS = "truncate(128)"  # keys are kept long enough to prune well, whatever the table's mode
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
 _MIN_SLICE, _MAX_SLICE = 1_000, 1 << 17
+_LARGEST_EXPANSION = 4  # one byte of an int8 column becomes four
 _COMPRESSION_SUFFIX = {"zstd": "zst", "gzip": "gz", "snappy": "snappy", "lz4": "lz4"}
 
 
@@ -106,7 +107,7 @@ class DataFileWriter:
             piece = rows.slice(at, step)
             self._open.write(piece)
             at += piece.num_rows
-            if self._open.size() >= self._shape.target_size:
+            if self._open.reaches(self._shape.target_size):
                 self._finish()
 
     def close(self) -> list[DataFileMeta]:
@@ -169,7 +170,7 @@ class _OpenFile:
         self._arrow = arrow_schema(shape.fields)
         self._values = StatsCollector(shape.value_fields, shape.modes)
         self._keys = StatsCollector(shape.key_fields, [parse_mode(KEY_STATS)] * len(shape.key_fields))
-        self._rows = self._retracts = 0
+        self._rows = self._retracts = self._bytes = 0
         self._min_sequence = self._max_sequence = 0
         self._first: pa.Table | None = None
         self._last: pa.Table | None = None
@@ -187,6 +188,7 @@ class _OpenFile:
         self._writer.write(stored)
         self._values.update(rows.select(names))
         self._rows += rows.num_rows
+        self._bytes += stored.nbytes
 
     def _track_keyed(self, rows: pa.Table, key_names: Sequence[str]) -> None:
         sequence = rows.column(SEQUENCE_NUMBER.name).to_numpy()
@@ -198,8 +200,10 @@ class _OpenFile:
         self._retracts += int(is_retract(rows.column(VALUE_KIND.name).to_numpy()).sum())
         self._keys.update(rows.select(key_names))
 
-    def size(self) -> int:
-        return int(self._writer.tell())
+    def reaches(self, size: int) -> bool:
+        """Whether the file has about this size. Looked at in earnest only when the rows in memory come near it:
+        no encoding takes more than four times their bytes."""
+        return self._bytes * _LARGEST_EXPANSION >= size and int(self._writer.tell()) >= size
 
     def discard(self) -> None:
         try:

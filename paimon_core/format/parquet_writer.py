@@ -1,9 +1,10 @@
 """Writing Parquet as every engine of the format reads it (format.md 7.4)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_core.format.codec import parquet_codec
@@ -14,6 +15,7 @@ from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import (
+    INT,
     ArrayType,
     AtomicType,
     DataField,
@@ -27,6 +29,9 @@ from paimon_core.types.datatype import (
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
 _ROW_GROUP_ROWS = 1 << 20
 _DICTIONARY_BYTES = 1 << 19  # a column with more distinct values than that gains nothing from a dictionary
+_SLICES, _SLICE_ROWS = 8, 512  # what is looked at to tell whether the values of a column repeat
+_MOSTLY_DISTINCT = 0.9
+_LONG_DECIMAL = 18  # digits of a decimal that is stored as an integer
 _NESTED_ID, _ID_STRIDE = 536870911, 1024  # ids of elements, keys and values, which have none of their own
 
 
@@ -41,14 +46,16 @@ class ParquetFileWriter:
         self._how: dict[str, Any] = {
             "compression": codec,
             "compression_level": options.value(FILE_COMPRESSION_ZSTD_LEVEL) if codec == "zstd" else None,
-            "use_dictionary": boolean(options.get("parquet.enable.dictionary", "true")),
+            "use_dictionary": _with_dictionary(fields) if _dictionary(options) else False,
             "dictionary_pagesize_limit": _DICTIONARY_BYTES,
             "use_deprecated_int96_timestamps": self._int96,
             "store_decimal_as_integer": True,
             "store_schema": False,
             "write_page_checksum": True,
         }
-        self._writer = pq.ParquetWriter(sink, self._stored, **self._how)
+        self._paths = [path for f in fields for path, _ in _leaves(f.name, f.type)]
+        self._choose_dictionaries = "parquet.enable.dictionary" not in options
+        self._writer: Any = None  # until there are rows to choose encodings by
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
         self._size = EncodedSize(self._encode, len(b"PAR1"))
@@ -70,7 +77,7 @@ class ParquetFileWriter:
     def close(self) -> None:
         """See `FormatWriter.close`."""
         self._flush()
-        self._writer.close()
+        self._opened().close()
 
     def _is_full(self) -> bool:
         if self._size.held_bytes >= _ROW_GROUP_BYTES or self._size.held_rows >= _ROW_GROUP_ROWS:
@@ -80,8 +87,27 @@ class ParquetFileWriter:
     def _flush(self) -> None:
         if self._held:
             rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
-            self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+            self._opened(rows).write_table(rows, row_group_size=_ROW_GROUP_ROWS)
             self._size.stored(int(self._sink.tell()))
+
+    def _opened(self, first: pa.Table | None = None) -> Any:
+        if self._writer is None:
+            self._writer = self._open(self._sink, first)
+        return self._writer
+
+    def _open(self, sink: Any, first: pa.Table | None) -> Any:
+        chosen = self._how
+        if self._choose_dictionaries and first is not None:
+            chosen = {**chosen, "use_dictionary": self._repeating(first)}
+        return pq.ParquetWriter(sink, self._stored, **chosen)
+
+    def _repeating(self, rows: pa.Table) -> bool | list[str]:
+        """Which of the columns that may have a dictionary gain from it."""
+        allowed = self._how["use_dictionary"]
+        distinct = _mostly_distinct(rows) if allowed else set()
+        if not distinct:
+            return bool(allowed) if isinstance(allowed, bool) else list(allowed)
+        return [path for path in (self._paths if allowed is True else allowed) if path not in distinct]
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
         columns = [c.cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
@@ -89,9 +115,57 @@ class ParquetFileWriter:
 
     def _encode(self, sample: pa.Table) -> int:
         trial = pa.BufferOutputStream()
-        with pq.ParquetWriter(trial, self._stored, **self._how) as writer:
-            writer.write_table(self._as_stored(sample))
+        rows = self._as_stored(sample)
+        with self._open(trial, rows) as writer:
+            writer.write_table(rows)
         return int(trial.tell())
+
+
+def _mostly_distinct(rows: pa.Table) -> set[str]:
+    """The flat columns whose values hardly repeat, as far as slices from all over the rows show.
+
+    A dictionary of such values costs more than the rest of the encoding, and the file grows by it.
+    """
+    if rows.num_rows < _SLICES * _SLICE_ROWS:
+        return set()
+    step = rows.num_rows // _SLICES
+    sample = pa.concat_tables([rows.slice(i * step, _SLICE_ROWS) for i in range(_SLICES)])
+    most = _MOSTLY_DISTINCT * sample.num_rows
+    flat = [f.name for f in rows.schema if not pa.types.is_nested(f.type)]
+    return {name for name in flat if pc.count_distinct(sample.column(name), mode="all").as_py() >= most}
+
+
+def _dictionary(options: Options) -> bool:
+    return boolean(options.get("parquet.enable.dictionary", "true"))
+
+
+def _with_dictionary(fields: Sequence[DataField]) -> bool | list[str]:
+    """Paths of the columns that may have a dictionary: True for all.
+
+    Not decimals of more than 18 digits: the Java engine looks such a value up in the dictionary by fewer bytes than are
+    stored there, does not find it, and skips the rows.
+    """
+    leaves = [leaf for f in fields for leaf in _leaves(f.name, f.type)]
+    allowed = [path for path, t in leaves if t.root != "DECIMAL" or (t.precision or 0) <= _LONG_DECIMAL]
+    return True if len(allowed) == len(leaves) else allowed
+
+
+def _leaves(path: str, t: DataType) -> Iterator[tuple[str, AtomicType]]:
+    """The stored columns of a column: path and type."""
+    match t:
+        case RowType(fields):
+            for f in fields:
+                yield from _leaves(f"{path}.{f.name}", f.type)
+        case MapType(key, value):
+            yield from _leaves(f"{path}.key_value.key", key)
+            yield from _leaves(f"{path}.key_value.value", value)
+        case MultisetType(element):
+            yield from _leaves(f"{path}.key_value.key", element)
+            yield f"{path}.key_value.value", INT
+        case ArrayType(element) | VectorType(element):
+            yield from _leaves(f"{path}.list.element", element)
+        case AtomicType():
+            yield path, t
 
 
 def _has_nanos(t: DataType) -> bool:
