@@ -199,8 +199,6 @@ def _literal(value: Any, column: str) -> Any:
     if moment.tzinfo is not None:
         moment = moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
     ticks = Fraction((moment - EPOCH) // dt.timedelta(microseconds=1))
-    return (
-        ticks / 86_400_000_000
-        if root == "DATE"
-        else ticks * {"ts3": Fraction(1, 1000), "ts6": Fraction(1), "ltz": Fraction(1000)}[column]
-    )
+    if root == "DATE":
+        return ticks / 86_400_000_000
+    return {"ts3": ticks / 1000, "ts6": ticks, "ltz": ticks * 1000}[column]
