@@ -112,6 +112,9 @@ class FileStore:
         branch = options.get("branch")
         if branch is not None and branch != self.branch:
             raise InvalidInputError(f"this table is open on branch {self.branch!r}: open it on {branch!r} instead")
+        place = options.get("path")
+        if place is not None and join(absolute(place)) != self.root:
+            raise InvalidInputError(f"option 'path' is {place!r}, but this table is at {self.root}: open that one instead")
         check_dynamic(self.schema, options)
         return self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _PLACE_AND_KEYS})
