@@ -16,7 +16,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.types.datatype import AtomicType, DataField, DataType
 
 _TRUNCATE = re.compile(r"truncate\(\s*([0-9]+)\s*\)\Z", re.IGNORECASE)
-_UNBOUNDED = frozenset({"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"})
+_UNBOUNDED = frozenset({"BINARY", "VARBINARY", "VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"})
 _LAST_POINT = 0x10FFFF
 _SURROGATES, _AFTER_SURROGATES = 0xD800, 0xE000
 
@@ -110,7 +110,7 @@ class _Column:
 
 
 def has_bounds(t: DataType) -> bool:
-    """Whether values of the type are ordered: all but nested ones and opaque bytes."""
+    """Whether the type has bounds: all but nested ones and bytes, which the Java engine would compare wrongly."""
     return isinstance(t, AtomicType) and t.root not in _UNBOUNDED
 
 

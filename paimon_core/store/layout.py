@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.fileio import join
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
 from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY
@@ -73,6 +74,13 @@ def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
             return java_float(np.float32(value))
         case "DOUBLE":
             return java_float(np.float64(value))
+        case "BINARY" | "VARBINARY" if legacy:
+            raise UnsupportedError(
+                f"partition column {field.name!r} is {field.type}: the old names of such partitions differ from process to "
+                "process; a table made with 'partition.legacy-name' = 'false' can have it"
+            )
+        case "BINARY" | "VARBINARY":
+            return str(bytes(value).decode("utf-8", "replace"))
         case _:
             return str(value)
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+import pytest
+
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 from tests.conformance.domain import types_of, value
@@ -97,6 +99,18 @@ KINDS = (
     dotted("ignore-delete", {"ignore-delete": "true"}),
 )
 """What decides which rows a read shows."""
+
+_EVERY_FORMAT = ("append", "key-4-buckets", "key-partitions", "sequence-several")
+MATRIX = [
+    pytest.param(
+        kind.of_format(file_format),
+        id=f"{kind.name}-{file_format}",
+        marks=() if file_format == "parquet" or kind.name in _EVERY_FORMAT else pytest.mark.slow,
+    )
+    for kind in KINDS
+    for file_format in FORMATS
+]
+"""Kinds by formats; what a format hardly bears on is left to the long run."""
 
 LAYOUTS = (
     dotted("mod-buckets", {"bucket-function.type": "mod"}),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from paimon_core.errors import UnsupportedError
 from paimon_core.schema.change import (
     AddColumn,
     DropColumn,
@@ -106,15 +107,14 @@ def some_rows(table, rng, keyed, count=15):
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["keys", "append"])
 @pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("ours_alters", [False, True], ids=["java-alters", "we-alter"])
-def test_every_change_while_both_write(judge, name, rng, file_format, keyed, ours_alters):
+def test_every_change_while_both_write(judge, name, rng, file_format, keyed):
     table = SharedTable(judge, name)
     options = {"file.format": file_format, **({"bucket": "2"} if keyed else {})}
     table.java("create_table", fields=FIELDS, primary_keys=["k"] if keyed else [], options=options)
     table.java("write", rows=some_rows(table, rng, keyed))
     table.we_write(some_rows(table, rng, keyed))
     for step, (java_changes, our_changes) in STEPS.items():
-        if ours_alters:
+        if rng.random() < 0.5:
             table.ours().alter(our_changes)
         else:
             table.java("alter_table", changes=java_changes)
@@ -160,6 +160,12 @@ CASTS = {
     "TIMESTAMP(6)": ("TIMESTAMP(3)", "TIMESTAMP(0)", "DATE", "TIME(3)", "STRING", "TIMESTAMP(3) WITH LOCAL TIME ZONE"),
     "TIMESTAMP(3) WITH LOCAL TIME ZONE": ("TIMESTAMP(6)", "DATE", "STRING", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
 }
+REFUSED = {
+    ("TIME(3)", "STRING"), ("DATE", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
+    ("TIMESTAMP(6)", "TIMESTAMP(3) WITH LOCAL TIME ZONE"), ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(6)"),
+    ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "DATE"), ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "STRING"),
+}  # fmt: skip
+"""Casts that are not made: their result depends on the reader's time zone, or in Java on the writer's mistake."""
 NUMBER_TEXTS = ("1", "-7", "12", "0", "120", None)
 TEXTS_OF = {
     "INT": NUMBER_TEXTS, "BIGINT": NUMBER_TEXTS, "TINYINT": NUMBER_TEXTS, "DOUBLE": ("1.5", "-0.25", "1e3", None),
@@ -185,7 +191,14 @@ def cast_on_read(judge, name, source, target, drawn):
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s, targets in CASTS.items() for t in targets])
 def test_type_changed_under_files(judge, name, rng, source, target):
     kind = parse_type(source)
-    cast_on_read(judge, name, source, target, [value(rng, kind, "orc") for _ in range(40)])
+    drawn = [value(rng, kind, "orc") for _ in range(40)]
+    if "TIMESTAMP" in target and source == "BIGINT":
+        drawn = [v for v in drawn if v is None or abs(v) < 10**9]  # Java wraps around beyond what a timestamp holds
+    if (source, target) in REFUSED:
+        with pytest.raises(UnsupportedError, match="cannot be read as"):
+            cast_on_read(judge, name, source, target, drawn)
+    else:
+        cast_on_read(judge, name, source, target, drawn)
 
 
 @pytest.mark.parametrize("target", TEXTS_OF)

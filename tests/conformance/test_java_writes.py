@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.compare import same
 from tests.conformance.filters import draw
-from tests.conformance.kinds import APPEND, CODECS, FORMATS, KINDS, LAYOUTS, keyed
+from tests.conformance.kinds import APPEND, CODECS, LAYOUTS, MATRIX, keyed
 from tests.conformance.shared_table import created_by_java
 
 pytestmark = pytest.mark.java
@@ -35,10 +35,8 @@ def check_questions(table, rows, rng, filters=8, projections=3):
         same(found, expected, f"{table.name} select {[f.name for f in some]} where {text}")
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_snapshot_of_every_kind(judge, name, rng, kind, file_format):
-    kind = kind.of_format(file_format)
+@pytest.mark.parametrize("kind", MATRIX)
+def test_every_snapshot_of_every_kind(judge, name, rng, kind):
     table = created_by_java(judge, name, kind)
     history(table, kind, rng)
     check_questions(table, table.agree_everywhere(), rng)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from paimon_core.errors import UnsupportedError
 from paimon_core.types.parse import parse_type
 from tests.conformance.compare import same
 from tests.conformance.domain import ATOMIC, value
@@ -61,6 +62,10 @@ def test_partition_of_every_type(judge, name, rng, text, legacy):
     table = made(judge, name, fields, partition_keys=["p", "q"], options={"partition.legacy-name": legacy})
     rows = [{"id": i, "p": v, "q": rng.choice((None, "x"))} for i, v in enumerate(finite(values_of(rng, text)))]
     java_or_refused(table, rows)
+    if legacy == "true" and text.startswith(("BINARY", "VARBINARY", "BYTES")):
+        with pytest.raises(UnsupportedError, match="partition column 'p'"):  # Java cannot find its own files
+            table.ours().to_arrow()
+        return
     seen = table.agree()
     as_rows = [dict(zip(("id", "p", "q"), row, strict=True)) for row in seen]
     for _ in range(4):

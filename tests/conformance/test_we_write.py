@@ -8,7 +8,7 @@ from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import AtomicType
 from tests.conformance.compare import same
-from tests.conformance.kinds import APPEND, CODECS, FORMATS, KINDS, LAYOUTS
+from tests.conformance.kinds import APPEND, CODECS, FORMATS, KINDS, LAYOUTS, MATRIX
 from tests.conformance.shared_table import SharedTable, created_by_java
 from tests.conformance.test_java_writes import check_questions
 from tests.conformance.values import normal
@@ -51,10 +51,8 @@ def both_write(table, kind, rng):
     check_questions(table, table.agree_everywhere(), rng, filters=4, projections=2)
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_kind(judge, name, rng, kind, file_format):
-    kind = kind.of_format(file_format)
+@pytest.mark.parametrize("kind", MATRIX)
+def test_every_kind(judge, name, rng, kind):
     both_write(created_by_java(judge, name, kind), kind, rng)
 
 
