@@ -36,7 +36,7 @@ PARTITIONED = pa.schema([pa.field("id", pa.int64()), pa.field("dt", pa.string())
         (Schema(pa.schema([("a", pa.int32()), ("a", pa.string())])), "a"),
         (Schema(pa.schema([("_KEY_a", pa.int32())])), "_KEY_"),
         (Schema(pa.schema([])), "column"),
-        (Schema(pa.schema([("a", pa.float16())])), "halffloat"),
+        (Schema(pa.schema([("a", pa.duration("s"))])), "duration"),
         (Schema(pa.schema([("a", pa.null())])), "a"),
     ],
 )  # fmt: skip
@@ -87,7 +87,7 @@ def test_options_of_one_use_do_not_make_another_table(tmp_path, options, message
         (AddColumn("x", "INT NOT NULL"), "NOT NULL"),
         (AddColumn("x", "INTT"), "INTT"),
         (RenameColumn("v", "n"), "n"),
-        (UpdateType("v", "BOOLEAN NOT NULL"), "v"),
+        (UpdateType("id", "STRING"), "id"),
         (UpdateType("n", "ROW<a INT>"), "n"),
     ],
 )

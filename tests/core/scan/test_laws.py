@@ -97,7 +97,7 @@ def lines(table: pa.Table) -> list[str]:
     return sorted(map(repr, zip(*(c.to_pylist() for c in columns), strict=True)))
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(st.data())
 def test_a_filter_gives_what_filtering_everything_gives(data):
     """Append tables: several commits, schemas that change in between, partitions of any type."""
@@ -122,7 +122,7 @@ def test_a_filter_gives_what_filtering_everything_gives(data):
     for _ in range(data.draw(st.integers(1, 4))):
         rows = data.draw(rows_strategy([f.name for f in schema if f.name != "p"], partition))
         current = table.arrow_schema
-        table.write(arrow(rows, schema).select([n for n in schema.names if n in current.names]))
+        table.write(arrow(rows, schema).select([f.name for f in schema if takes(current, f)]))
         table = alter(data, table, known)
         schema = pa.schema([f for f in schema if f.name in table.arrow_schema.names])
         if not [f for f in schema if f.name != "p"]:
@@ -132,6 +132,14 @@ def test_a_filter_gives_what_filtering_everything_gives(data):
         filters["p"] = [v for v in PARTITIONS[partition] if v is not None]
     for _ in range(3):
         check(table, data.draw(predicates(filters)))
+
+
+def takes(table: pa.Schema, column: pa.Field) -> bool:
+    """Whether the table still has the column, in a type that takes the old values."""
+    if column.name not in table.names:
+        return False
+    kind = table.field(column.name).type
+    return kind == column.type or kind in (pa.int64(), pa.float64()) or pa.types.is_decimal(kind)
 
 
 def alter(data, table: Table, known: dict[str, list]) -> Table:
@@ -165,7 +173,7 @@ def alter(data, table: Table, known: dict[str, list]) -> Table:
     return table
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.data(), st.sampled_from(["default", "mod", "hive"]), st.integers(1, 5))
 def test_a_filter_on_a_keyed_table_gives_what_filtering_everything_gives(data, function, buckets):
     """Keys of any type, deletes and updates in overlapping files: nothing lost, nothing old comes back."""
