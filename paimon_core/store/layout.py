@@ -76,8 +76,8 @@ def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
             return java_float(np.float64(value))
         case "BINARY" | "VARBINARY" if legacy:
             raise UnsupportedError(
-                f"partition column {field.name!r} is {field.type}: the old names of its directories mean nothing; a table "
-                "made with 'partition.legacy-name' = 'false' can have it"
+                f"partition column {field.name!r} is {field.type}: the old names of its directories mean nothing; "
+                "a table made with 'partition.legacy-name' = 'false' can have it"
             )
         case "BINARY" | "VARBINARY":
             return str(bytes(value).decode("utf-8", "replace"))

@@ -165,7 +165,7 @@ REFUSED = {
     ("TIMESTAMP(6)", "TIMESTAMP(3) WITH LOCAL TIME ZONE"), ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(6)"),
     ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "DATE"), ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "STRING"),
 }  # fmt: skip
-"""Casts that are not made: their result depends on the reader's time zone, or in Java on the writer's mistake."""
+"""Casts that are refused: their result depends on the reader's time zone (TIME: on its digits)."""
 NUMBER_TEXTS = ("1", "-7", "12", "0", "120", None)
 TEXTS_OF = {
     "INT": NUMBER_TEXTS, "BIGINT": NUMBER_TEXTS, "TINYINT": NUMBER_TEXTS, "DOUBLE": ("1.5", "-0.25", "1e3", None),
