@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.predicate.expr import And, Leaf, Or, Predicate
+from paimon_core.predicate.expr import Leaf, Predicate, conjunction, disjunction
 from paimon_core.predicate.rewrite import bind
 from paimon_core.store.file_store import FileStore
 
@@ -26,16 +26,14 @@ def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
             raise InvalidInputError(
                 f"{dict(spec)} is no partition of {store.root}: its partition columns are {list(keys)}"
             )
-    each = [_conjunction([_is(k, v) for k, v in spec.items()]) for spec in specs]
-    return bind(each[0] if len(each) == 1 else Or(tuple(each)), store.schema.partition_fields)
+    each = [conjunction([_is(k, v) for k, v in spec.items()]) for spec in specs]
+    whole = disjunction([p for p in each if p is not None])
+    assert whole is not None  # there is at least one spec, and none is empty
+    return bind(whole, store.schema.partition_fields)
 
 
 def _is(column: str, value: object) -> Predicate:
     return Leaf("is null", column, ()) if value is None else Leaf("=", column, (value,))
-
-
-def _conjunction(parts: list[Predicate]) -> Predicate:
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
 def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Collection[bytes], spec: Spec) -> None:
