@@ -12,15 +12,15 @@ RUN = PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile
 
-$(VENV)/.demo: pyproject.toml .ci/venv .ci/constraints.txt
+$(VENV)/.demo: pyproject.toml .ci/venv
 	@.ci/venv $(VENV) '.[demo]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml .ci/venv .ci/constraints.txt
+$(VENV)/.test: pyproject.toml .ci/venv
 	@.ci/venv $(VENV) '.[test,demo]'
 	@touch $@ $(VENV)/.demo
 
-$(SPARK_VENV)/.test: pyproject.toml .ci/venv .ci/constraints.txt
+$(SPARK_VENV)/.test: pyproject.toml .ci/venv
 	@.ci/venv $(SPARK_VENV) '.[test]' 'pyspark==$(SPARK).*'
 	@touch $@
 
