@@ -26,7 +26,8 @@ def judge(tmp_path_factory):
     reason = unavailable()
     if reason:
         missing(f"no Java engine: {reason}")
-    with Judge(tmp_path_factory.mktemp("conformance")) as running:
+    quick_start = ("-XX:TieredStopAtLevel=1",)  # thousands of small tables: compiling hard costs more than it saves
+    with Judge(tmp_path_factory.mktemp("conformance"), jvm=quick_start) as running:
         yield running
 
 
