@@ -39,7 +39,7 @@ test-spark: $(SPARK_VENV)/.test  ## the Spark tests on another version: make tes
 check: $(VENV)/.test  ## ruff, mypy --strict, layers
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-cache
 
 bench: $(VENV)/.test  ## every benchmark, with its opponents in the same run
 	@.ci/java
