@@ -107,12 +107,13 @@ def _lone_window(rows: pa.RecordBatch) -> Window:
 
 def _window(pieces: Sequence[list[pa.RecordBatch]], order: MergeOrder) -> Window:
     """The complete rows of several runs. Runs written one after the other are laid in that order: no more to sort."""
-    in_age = None if order.sequence_fields else _by_age(pieces)
+    in_age = None if order.sequence_fields else list(pieces) if order.by_run else _by_age(pieces)
     rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(in_age or pieces)))
     ends = np.cumsum([sum(batch.num_rows for batch in piece) for piece in in_age or pieces])
     firsts = np.concatenate([[0], ends[:-1]])
     extremes = np.concatenate([firsts, ends - 1])
-    then = [] if in_age else sequence_words(rows, order) + age_words(rows)
+    age = [] if order.by_run else age_words(rows)
+    then = [] if in_age else sequence_words(rows, order) + age
     return Window(rows, *sort_groups(key_words(rows, order, extremes), then, rows.num_rows, runs=firsts))
 
 

@@ -17,12 +17,14 @@ class MergeOrder:
 
     Rows are grouped by ``key``. Within a key they are ordered by ``sequence_fields`` (nulls smallest, also where
     ``descending`` inverts the comparison of values), then ``_SEQUENCE_NUMBER``, then rows that retract before rows
-    that add, then the run they come from, older runs first.
+    that add, then the run they come from, older runs first. With ``by_run`` the run follows ``sequence_fields`` at
+    once, and the rows need no ``_SEQUENCE_NUMBER``.
     """
 
     key: tuple[str, ...]
     sequence_fields: tuple[str, ...] = ()
     descending: bool = False
+    by_run: bool = False
 
 
 def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Column]:

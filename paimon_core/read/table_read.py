@@ -1,7 +1,7 @@
 """The way to answer one split: merge where runs overlap, drop retractions, filter, project."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from paimon_core.merge.kinds import drop_retracts
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
-from paimon_core.read.sections import file_reader, merge_order, merge_section
+from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
 from paimon_core.store.file_store import FileStore
@@ -64,13 +64,17 @@ class TableRead:
         order = merge_order(store)
         names = {f.name for f in needed}
         hidden = [f for f in schema.fields if f.name in {*order.key, *order.sequence_fields} - names]
-        merging = (*needed, *hidden, SEQUENCE_NUMBER, VALUE_KIND)
+        by_run = (*needed, *hidden, VALUE_KIND)
+        by_number = (*by_run, SEQUENCE_NUMBER)
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
-        several = file_reader(store, split.partition, split.bucket, merging, on_keys)
         fold = merge_fold(store.options)
         for runs in sections(split.files, schema.key_arrow):
             if len(runs) > 1:
-                merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(runs, several, order, fold)
+                aged = by_age(runs)
+                several = file_reader(store, split.partition, split.bucket, by_run if aged else by_number, on_keys)
+                merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
+                    aged or runs, several, replace(order, by_run=aged is not None), fold
+                )
                 deletes = True
             else:
                 deletes = any(_may_delete(f) for f in runs[0].files)
