@@ -21,6 +21,8 @@ def reading(path: str) -> Iterator[None]:
     """
     try:
         yield
+    except MemoryError:  # pyarrow's is an ArrowException as well
+        raise
     except OSError as cause:
         if cause.errno is not None or type(cause) is not OSError or "[Errno " in str(cause):
             raise

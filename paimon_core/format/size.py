@@ -31,7 +31,7 @@ class EncodedSize:
 
     def add(self, rows: pa.Table) -> None:
         """Rows handed to the encoder."""
-        if self._first is None:
+        if self._first is None and self._ratio is None:
             self._first = rows.slice(0, _SAMPLE_ROWS)
         self._raw += rows.nbytes
         self.held_rows += rows.num_rows
@@ -41,6 +41,7 @@ class EncodedSize:
         if position > self._done and self._raw:
             self._ratio = (position - self._done) / self._raw
             self._raw = self.held_rows = 0
+            self._first = None  # a writer lives until cycles are collected: it must not hold rows that long
         self._done = max(position, self._done)
 
     def held(self) -> int:

@@ -29,7 +29,8 @@ __all__ = ["MergeOrder", "merge_runs", "sort_rows"]
 
 Key: TypeAlias = tuple[Any, ...]
 
-_BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows
+_BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows,
+_BUFFERED_BYTES = 4 << 20  # but not with long rows: a window of many runs would hold all of them
 _ALONE_ROWS = 4_096  # a stretch this long in one run only is passed on as it is
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
@@ -190,10 +191,13 @@ class _Head:
 
     def fill(self) -> bool:
         """Buffer batches up to a fair number of rows; False when the run is over and the buffer empty."""
-        while self._rows < _BUFFERED_ROWS and (batch := next(self._run, None)) is not None:
+        while self._wants_more() and (batch := next(self._run, None)) is not None:
             if batch.num_rows:
                 self._append(_Chunk(batch, key_columns(batch, self._order)))
         return bool(self._chunks)
+
+    def _wants_more(self) -> bool:
+        return not self._chunks or (self._rows < _BUFFERED_ROWS and self.nbytes < _BUFFERED_BYTES)
 
     def _append(self, chunk: _Chunk) -> None:
         first, last = chunk.key(0), chunk.key(chunk.batch.num_rows - 1)
