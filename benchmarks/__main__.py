@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: run, print a row as soon as it is measured, keep table, numbers and picture in artifacts/."""
+"""``python -m benchmarks``: run, print each row once it is measured, keep table, numbers and picture."""
 
 import argparse
 import itertools

@@ -63,7 +63,7 @@ def merge_read(arena: Arena, key: str, runs: int, buckets: int) -> Row:
     for seed in range(runs):
         table.write(rows.make(arena.count, key, seed))
     row = Row(f"merge read, {runs} runs, {key} key, {buckets} bucket{'s' if buckets > 1 else ''}", runs * arena.count)
-    row.goals = dict(MERGE_GOALS)
+    row.goals = {who: goal for who, goal in MERGE_GOALS.items() if runs > 1 or who != "pypaimon"}  # one run: no merge
     return race(row, readers(arena, table, name, buckets), arena.rounds)
 
 
@@ -73,8 +73,8 @@ def readers(arena: Arena, table: Table, name: str, buckets: int, columns: list[s
     files = sorted(Path(table.path).glob("**/*.parquet"))
 
     def ours() -> int:
-        reader = table.reader(columns)
-        return _sum(lambda split: sum(b.num_rows for b in reader.to_batches(split)), table.scan().plan().splits, threads)
+        reader, splits = table.reader(columns), table.scan().plan().splits
+        return _sum(lambda split: sum(b.num_rows for b in reader.to_batches(split)), splits, threads)
 
     def raw() -> int:
         return _sum(lambda file: sum(b.num_rows for b in _decode(file, columns)), files, threads)

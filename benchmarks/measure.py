@@ -60,8 +60,10 @@ def timed(work: Callable[[], int]) -> Timing:
     return Timing(time.perf_counter() - wall, time.process_time() - cpu, rows)
 
 
-def race(row: Row, contestants: Mapping[str, Work], rounds: int, *, same_rows: bool = True) -> Row:
+def race(row: Row, contestants: Mapping[str, Work], rounds: int, *, patience: float = 5.0) -> Row:
     """Let all take turns, ``rounds`` times after one round to warm up; an opponent that refuses is noted and dropped.
+
+    One look is enough at a contestant that takes more than ``patience`` seconds.
 
     Raises AssertionError when contestants disagree about the number of rows: then one of them is wrong.
     """
@@ -77,10 +79,10 @@ def race(row: Row, contestants: Mapping[str, Work], rounds: int, *, same_rows: b
                 row.timings.pop(who, None)
                 del left[who]
                 continue
-            if turn or rounds == 0 or timing.wall > 5:
+            if turn or timing.wall > patience:
                 row.timings.setdefault(who, []).append(timing)
-            if timing.wall > 5:  # one look at the slow ones is enough
+            if timing.wall > patience:
                 del left[who]
     counts = {who: timings[0].rows for who, timings in row.timings.items()}
-    assert not same_rows or len({n for who, n in counts.items() if who != "pyarrow"}) == 1, f"{row.name}: {counts}"
+    assert len({rows for who, rows in counts.items() if who != "pyarrow"}) == 1, f"{row.name}: {counts}"
     return row

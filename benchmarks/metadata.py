@@ -18,7 +18,9 @@ from tests.support.faulty_io import FaultyIO
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTITIONS = 100
-_COLUMNS = pa.schema([pa.field("dt", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+_COLUMNS = pa.schema(
+    [pa.field("dt", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())]
+)
 
 
 def benchmarks(arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits: int = 1_000) -> Iterator[Row]:
@@ -26,7 +28,8 @@ def benchmarks(arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits
     for count in files:
         table = table_of_files(arena, f"files_{count}", count)
         for question in ("", "dt = 7"):
-            yield plan(arena, table, f"plan {count} files" + (f" where {question}" if question else ""), count, question)
+            name = f"plan {count} files" + (f" where {question}" if question else "")
+            yield plan(arena, table, name, count, question)
     yield commit_calls(arena, files[0])
     yield many_commits(arena, commits)
 
@@ -71,7 +74,7 @@ def plan(arena: Arena, table: Table, name: str, files: int, question: str) -> Ro
 
 
 def commit_calls(arena: Arena, files: int) -> Row:
-    """Calls of a small commit (writing included) to the storage, after as many commits: to a table of few files and of many."""
+    """Calls to the storage that a small write and its commit make: to a table of few files and to one of many."""
     row = Row(f"storage calls of a commit, table of {files} files", 1)
     for label, table in (
         ("calls_few", table_of_files(arena, "calls_few", PARTITIONS)),

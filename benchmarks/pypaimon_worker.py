@@ -34,7 +34,8 @@ def _read_rust(warehouse, command):
 
 def _write_python(warehouse, command):
     data = _input(command["input"])
-    write = CatalogFactory.create({"warehouse": warehouse}).get_table(command["table"]).new_batch_write_builder().new_write()
+    table = CatalogFactory.create({"warehouse": warehouse}).get_table(command["table"])
+    write = table.new_batch_write_builder().new_write()
     write.write_arrow(data)
     write.prepare_commit()
     write.close()
@@ -49,16 +50,6 @@ def _write_rust(warehouse, command):
     write.prepare_commit()
     write.close()
     return data.num_rows
-
-
-def _plan_python(warehouse, command):
-    builder = CatalogFactory.create({"warehouse": warehouse}).get_table(command["table"]).new_read_builder()
-    return sum(len(split.files) for split in builder.new_scan().plan().splits())
-
-
-def _plan_rust(warehouse, command):
-    builder = PaimonCatalog({"warehouse": warehouse}).get_table(command["table"]).new_read_builder()
-    return sum(split.file_count() if hasattr(split, "file_count") else 1 for split in builder.new_scan().plan().splits())
 
 
 def main(warehouse: str) -> None:

@@ -23,7 +23,7 @@ def schema(key: str) -> pa.Schema:
 
 
 def make(count: int, key: str, seed: int, overlap: float = 2.5) -> pa.Table:
-    """``count`` rows of distinct keys in random order, drawn from ``overlap * count`` keys: runs of any seeds overlap."""
+    """``count`` rows of distinct keys in random order, out of ``overlap * count`` keys: runs of all seeds overlap."""
     rng = np.random.default_rng(seed)
     ids = rng.choice(int(overlap * count), count, replace=False).astype(np.int64)
     columns = [

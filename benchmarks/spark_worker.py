@@ -42,6 +42,7 @@ class Side:
         self.inputs = {}
 
     def path(self, table):
+        """Where a table lies."""
         return f"{self.warehouse}/default.db/{table}"
 
     def input(self, path, limit):
@@ -53,6 +54,7 @@ class Side:
         return self.inputs[path, limit]
 
     def write(self, command):
+        """Append rows, or upsert them."""
         frame, rows = self.input(command["input"], command.get("limit"))
         start = time.perf_counter()
         if self.java:
@@ -62,6 +64,7 @@ class Side:
         return rows, time.perf_counter() - start
 
     def read(self, command):
+        """Read into nothing."""
         start = time.perf_counter()
         if self.java:
             frame = self.spark.read.table(f"paimon.default.{command['table']}")
@@ -76,6 +79,7 @@ class Side:
         return 0, time.perf_counter() - start
 
     def count(self, command):
+        """Read into one row."""
         start = time.perf_counter()
         if self.java:
             frame = self.spark.read.table(f"paimon.default.{command['table']}")
