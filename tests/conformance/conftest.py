@@ -33,8 +33,10 @@ def judge(tmp_path_factory):
 
 @pytest.fixture
 def name(request):
-    """A table name made of the test's name."""
-    return "db." + re.sub(r"\W+", "_", request.node.name).strip("_").lower()
+    """A table name made of the test's place and name."""
+    return (
+        "db." + re.sub(r"\W+", "_", f"{request.path.stem}_{request.node.name}").replace("test_", "").strip("_").lower()
+    )
 
 
 @pytest.fixture
