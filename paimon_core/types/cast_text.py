@@ -33,8 +33,8 @@ __all__ = [
 
 ArrowArray: TypeAlias = Any
 
-_TRUE = pa.array(["t", "true", "y", "yes", "1"])
-_FALSE = pa.array(["f", "false", "n", "no", "0"])
+_TRUE = ["t", "true", "y", "yes", "1"]
+_FALSE = ["f", "false", "n", "no", "0"]
 _LAST_DATE_OF_FOUR_DIGITS = 2932896  # 9999-12-31, in days since 1970
 _FIRST_DATE_OF_FOUR_DIGITS = -719162  # 0001-01-01
 _DECIMAL_SCALE = WIDE_PRECISION // 2
@@ -128,8 +128,8 @@ def _parsed(texts: ArrowArray, wanted: Any, array: ArrowArray, target: AtomicTyp
 def to_boolean(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     """t, true, y, yes, 1 and f, false, n, no, 0 in any case."""
     lowered = pc.utf8_lower(array)
-    true = pc.is_in(lowered, value_set=_TRUE)
-    known = pc.or_(true, pc.is_in(lowered, value_set=_FALSE))
+    true = pc.is_in(lowered, value_set=pa.array(_TRUE))
+    known = pc.or_(true, pc.is_in(lowered, value_set=pa.array(_FALSE)))
     _refuse_first(pc.and_(pc.invert(known), array.is_valid()), array, target)
     return pc.if_else(array.is_valid(), true, pa.scalar(None, pa.bool_()))
 

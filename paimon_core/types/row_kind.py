@@ -1,5 +1,6 @@
 """Row kinds as int8 vectors: 0 ``+I``, 1 ``-U``, 2 ``+U``, 3 ``-D``. The odd ones retract."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ DELETE = 3
 SHORT_NAMES = ("+I", "-U", "+U", "-D")
 """The text of each kind, at the position of its number."""
 
-_NAMES = pa.array(SHORT_NAMES, pa.string())
+
+@cache
+def _names() -> Any:
+    return pa.array(SHORT_NAMES, pa.string())  # made when needed: Arrow's first array imports pandas where it is there
 
 
 def is_retract(kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
@@ -37,7 +41,7 @@ def parse_kinds(names: Any) -> Any:
         if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_null(array.type)):
             raise InvalidInputError(f"row kinds must be text ({', '.join(SHORT_NAMES)}), not {array.type}")
         array = array.cast(pa.string())
-    kinds = pc.index_in(array, value_set=_NAMES)
+    kinds = pc.index_in(array, value_set=_names())
     if kinds.null_count:
         row = pc.index(kinds.is_null(), True).as_py()
         raise InvalidInputError(
@@ -48,4 +52,4 @@ def parse_kinds(names: Any) -> Any:
 
 def kind_names(kinds: Any) -> Any:
     """Text (Arrow string) of an int8 vector of kinds, given as an Arrow array or as numpy."""
-    return _NAMES.take(kinds if isinstance(kinds, pa.Array | pa.ChunkedArray) else pa.array(kinds, pa.int8()))
+    return _names().take(kinds if isinstance(kinds, pa.Array | pa.ChunkedArray) else pa.array(kinds, pa.int8()))
