@@ -22,7 +22,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.types.datatype import DataField
 
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # a seek costs nothing: no need to coalesce reads
-_BIG_ROW_GROUP = 32 << 20
+_BIG_ROW_GROUP = 4 << 20
 _STREAM_BUFFER = 1 << 20
 
 
