@@ -1,0 +1,56 @@
+"""The public surface: what `paimon_core` exports is there, documented, and nothing else; errors print and travel."""
+
+import inspect
+import pickle
+
+import pytest
+
+import paimon_core
+from paimon_core import errors
+
+TABLE = {
+    "alter", "arrow_schema", "committer", "create", "drop_partitions", "explain", "open", "overwrite", "path", "reader",
+    "scan", "schema", "snapshot", "snapshots", "store", "to_arrow", "to_batches", "truncate", "with_options", "write",
+    "writer",
+}  # fmt: skip
+BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
+            "MissingDependencyError": ImportError}  # fmt: skip
+
+
+def test_all_is_what_is_public():
+    names = {n for n, v in vars(paimon_core).items() if not n.startswith("_") and not inspect.ismodule(v)}
+    assert names == set(paimon_core.__all__)
+    assert sorted(paimon_core.__all__) == paimon_core.__all__
+    assert set(errors.__all__) <= set(paimon_core.__all__)
+
+
+@pytest.mark.parametrize("name", paimon_core.__all__)
+def test_what_is_public_is_documented(name):
+    member = getattr(paimon_core, name)
+    assert inspect.getdoc(member), name
+    if inspect.isclass(member):
+        for method, value in vars(member).items():
+            if not method.startswith("_") and (inspect.isfunction(value) or isinstance(value, property | staticmethod)):
+                assert inspect.getdoc(value), f"{name}.{method}"
+
+
+def test_a_table_has_these_methods():
+    assert {name for name in vars(paimon_core.Table) if not name.startswith("_")} == TABLE
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_errors_print_and_travel(name):
+    kind = getattr(errors, name)
+    error = kind("option 'a' is 'b': say 'c'")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert str(again) == str(error) == "option 'a' is 'b': say 'c'"
+    assert isinstance(error, errors.PaimonError)
+    assert isinstance(error, BUILT_IN.get(name, Exception))
+
+
+def test_the_tree_drawn_is_the_tree_there_is():
+    drawn = {line.split("── ")[1].split()[0] for line in errors.__doc__.splitlines() if "── " in line}
+    assert drawn == {kind.__name__ for kind in errors.PaimonError.__subclasses__() if kind.__module__ == errors.__name__}
+    for name, base in BUILT_IN.items():
+        assert f"{name} ({base.__name__})" in errors.__doc__
