@@ -39,14 +39,14 @@ class OrcFormat:
         threads: bool = True,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; ``predicate`` skips nothing."""
+        """See `FileFormat.read`; neither ``predicate`` nor ``threads`` changes anything."""
         with reading(path):
             file = paorc.ORCFile(source)
             rows, stored = int(file.nrows), file.schema.names
         present = [f for f in fields if f.name in stored]
         done = 0
         try:
-            for batch in _batches(source, present, rows, batch_size, threads, path):
+            for batch in _batches(source, present, rows, batch_size, path):
                 yield _finish(batch, fields, path)
                 done += batch.num_rows
             return
@@ -56,7 +56,7 @@ class OrcFormat:
         wide = wide_timestamps(present, path)
         with reading(path):
             micros = read_micros(source, wide, done)
-        others = _batches(source, [f for f in present if f not in wide], rows, batch_size, threads, path)
+        others = _batches(source, [f for f in present if f not in wide], rows, batch_size, path)
         for batch in resume(others, wide, micros, done):
             yield _finish(batch, fields, path)
 
@@ -71,15 +71,16 @@ class OrcFormat:
 
 
 def _batches(
-    source: Any, fields: Sequence[DataField], rows: int, batch_size: int, threads: bool, path: str
+    source: Any, fields: Sequence[DataField], rows: int, batch_size: int, path: str
 ) -> Iterator[pa.RecordBatch]:
     if not fields:
         return counted(rows, batch_size)
     source.seek(0)
     with reading(path):
         fragment = pads.OrcFileFormat().make_fragment(source)
+        # With threads the scanner decodes the whole file ahead of a slow consumer, such as a merge of many files.
         batches = fragment.to_batches(
-            columns=[f.name for f in fields], batch_size=batch_size, use_threads=threads, batch_readahead=2
+            columns=[f.name for f in fields], batch_size=batch_size, use_threads=False, batch_readahead=2
         )
     return (batch for batch in decoded(batches, path) if batch.num_rows)
 

@@ -1,0 +1,133 @@
+"""Memory is bounded: merging many runs, reading much and writing much in a process that may not have more.
+
+Every case runs in a process of its own: it opens what it needs, does the same on a small table first, so that threads
+and caches are there, and then limits its address space to a little more than it has.
+"""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paimon_core.table import Table
+from tests.support.tables import append_table, keyed_table
+
+WIDTH = 600
+RUNS = 8
+ALLOWED = 360  # MB of address space on top of what an idle process has; what counts is that runs may be of any length
+
+PRELUDE = """
+import resource, sys
+import numpy as np, pyarrow as pa
+from paimon_core import Table
+path, small, extra = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def batches(count, rows, width, keys):
+    random = np.random.default_rng(1)
+    for i in range(count):
+        ids = pa.array(random.integers(0, keys, rows))
+        raw = random.bytes(rows * width)
+        offsets = pa.py_buffer(np.arange(0, (rows + 1) * width, width, dtype=np.int32))
+        values = pa.Array.from_buffers(pa.binary(), rows, [None, offsets, pa.py_buffer(raw)])
+        yield pa.RecordBatch.from_arrays([ids, values], names=["id", "v"])
+
+def limit():
+    with open("/proc/self/statm") as f:
+        have = int(f.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (have + (extra << 20),) * 2)
+"""
+READ = """
+for where in (small, path):
+    if where == path: limit()
+    rows = size = 0
+    for batch in Table.open(where, options={"read.batch-size": "2048"}).to_batches():
+        rows += batch.num_rows
+        size += batch.nbytes
+print(rows, size >> 20)
+"""
+WRITE = """
+for where, count in ((small, 2), (path, int(sys.argv[4]))):
+    if where == path: limit()
+    table = Table.open(where)
+    with table.writer() as writer:
+        for batch in batches(count, 4000, 600, 1 << 40):
+            writer.write(batch)
+        table.committer().commit(writer.prepare_commit())
+print(table.snapshot().total_record_count)
+"""
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.binary())])
+
+
+def run(code: str, *arguments: object) -> list[int]:
+    environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "65536",
+                   "PYTHONPATH": ":".join(p for p in sys.path if p), "PATH": "/usr/bin:/bin"}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + code, *map(str, arguments)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [int(word) for word in done.stdout.split()]
+
+
+def fill(table: Table, runs: int, rows: int, *, disjoint: bool = False) -> None:
+    """Runs of rows of 600 bytes; each overlaps all others, unless disjoint."""
+    for i in range(runs):
+        start = i * rows if disjoint else i
+        writer = table.writer()
+        for at in range(0, rows, 50_000):
+            count = min(50_000, rows - at)
+            raw = np.zeros((count, WIDTH), np.uint8)
+            raw[:, :16] = np.random.default_rng(i).integers(0, 256, (count, 16))
+            offsets = pa.py_buffer(np.arange(0, (count + 1) * WIDTH, WIDTH, dtype=np.int32))
+            values = pa.Array.from_buffers(pa.binary(), count, [None, offsets, pa.py_buffer(raw)])
+            ids = pa.array(np.arange(start + at, start + at + count))
+            writer.write(pa.record_batch([ids, values], schema=SCHEMA))
+        table.committer().commit(writer.prepare_commit())
+
+
+def pair(tmp_path, make, **options) -> tuple[Table, Table]:
+    """A table to fill and a small one alike."""
+    large, small = make(tmp_path / "large", SCHEMA, **options), make(tmp_path / "small", SCHEMA, **options)
+    fill(small, RUNS, 3000)
+    return large, small
+
+
+def merge(tmp_path, format_: str, rows: int) -> None:
+    large, small = pair(tmp_path, keyed_table, bucket="1", **{"file.format": format_})
+    fill(large, RUNS, rows)
+    assert len(large.scan().plan().splits[0].files) >= RUNS
+    found, megabytes = run(READ, large.path, small.path, ALLOWED)
+    assert found == rows + RUNS - 1
+    assert megabytes >= rows * WIDTH >> 20
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_merging_many_runs_takes_a_window_of_each(tmp_path, format_):
+    merge(tmp_path, format_, 2 * ALLOWED * (1 << 20) // WIDTH // RUNS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_merging_ten_times_what_memory_holds(tmp_path, format_):
+    merge(tmp_path, format_, ALLOWED * 10 * (1 << 20) // WIDTH // RUNS)
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
+def test_reading_an_append_table_takes_a_batch(tmp_path, format_):
+    large, small = pair(tmp_path, append_table, **{"file.format": format_})
+    rows = 20_000 if format_ == "avro" else 60_000
+    fill(large, RUNS, rows, disjoint=True)
+    found, _ = run(READ, large.path, small.path, rows * WIDTH * RUNS * 4 // 10 >> 20)
+    assert found == RUNS * rows
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
+def test_the_write_buffer_is_a_bound(tmp_path, keyed):
+    """Twice as much is written as the process may have, of data that no encoding makes small."""
+    large, small = pair(
+        tmp_path, keyed_table if keyed else append_table, write_buffer_size="16 mb", **{"file.compression": "none"}
+    )
+    count = 150
+    (rows,) = run(WRITE, large.path, small.path, 180, count)
+    assert rows == count * 4000
