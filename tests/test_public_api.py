@@ -51,6 +51,6 @@ def test_errors_print_and_travel(name):
 
 def test_the_tree_drawn_is_the_tree_there_is():
     drawn = {line.split("── ")[1].split()[0] for line in errors.__doc__.splitlines() if "── " in line}
-    assert drawn == {kind.__name__ for kind in errors.PaimonError.__subclasses__() if kind.__module__ == errors.__name__}
+    assert drawn | {"PaimonError"} == set(errors.__all__)
     for name, base in BUILT_IN.items():
         assert f"{name} ({base.__name__})" in errors.__doc__

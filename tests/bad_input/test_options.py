@@ -1,4 +1,4 @@
-"""Options and schemas that cannot be: refused when the table is made, opened or changed, by name and with the way out."""
+"""Options and schemas that cannot be: refused when the table is made, opened or changed, by name, with the way out."""
 
 import pyarrow as pa
 import pytest
@@ -23,7 +23,7 @@ PARTITIONED = pa.schema([pa.field("id", pa.int64()), pa.field("dt", pa.string())
         (Schema(ORDERS, ["id"], options={"bucket": "2", "bucket-key": "nosuch"}), "nosuch"),
         (Schema(ORDERS, options={"bucket": "2"}), "bucket-key"),
         (Schema(ORDERS, options={"bucket-key": "id"}), "bucket"),
-        (Schema(ORDERS, ["id"], options={"bucket": "2", "sequence.field": "nosuch"}), "sequence.field.*nosuch|nosuch.*sequence.field"),
+        (Schema(ORDERS, ["id"], options={"bucket": "2", "sequence.field": "nosuch"}), "nosuch"),
         (Schema(ORDERS, ["id"], options={"bucket": "2", "rowkind.field": "n"}), "rowkind.field"),
         (Schema(ORDERS, ["id"], options={"bucket": "2", "primary-key": "id"}), "primary-key|primary key"),
         (Schema(ORDERS, ["id", "id"], options={"bucket": "2"}), "id"),

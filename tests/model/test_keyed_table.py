@@ -6,7 +6,7 @@ before the last change, and reads with projections and filters. After every step
 an older one still reads as when it was made, and every file that any snapshot refers to is there.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -41,8 +41,11 @@ FIXED = ("k", "p", "s", "t")
 ARROW = {"INT": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64(), "STRING": pa.string(),
          "DECIMAL(5, 2)": pa.decimal128(5, 2), "DECIMAL(12, 3)": pa.decimal128(12, 3)}  # fmt: skip
 WIDER = {
-    "INT": ["BIGINT", "DOUBLE", "STRING"], "BIGINT": ["STRING"], "FLOAT": ["DOUBLE"], "DECIMAL(5, 2)": ["DECIMAL(12, 3)"],
-}  # fmt: skip
+    "INT": ["BIGINT", "DOUBLE", "STRING"],
+    "BIGINT": ["STRING"],
+    "FLOAT": ["DOUBLE"],
+    "DECIMAL(5, 2)": ["DECIMAL(12, 3)"],
+}
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "INT": st.integers(-3, 3),
     "BIGINT": st.sampled_from([-(2**40), -1, 0, 1, 2**40]),
@@ -218,7 +221,7 @@ class KeyedTable(RuleBasedStateMachine):
 
     def change(self, *changes: SchemaChange) -> None:
         self.stale = Opened(self.table, self.opened.columns)
-        self.opened = Opened(self.table.alter(changes), [Column(c.uid, c.name, c.kind, c.default) for c in self.columns])
+        self.opened = Opened(self.table.alter(changes), [replace(column) for column in self.columns])
 
     def name(self) -> str:
         self.fresh += 1
@@ -271,7 +274,7 @@ class KeyedTable(RuleBasedStateMachine):
     def reopen(self):
         schema = Schemas(self.io, ROOT).latest()
         assert schema is not None
-        columns = [Column(c.uid, c.name, c.kind, c.default) for c in self.columns]
+        columns = [replace(column) for column in self.columns]
         self.opened, self.stale = Opened(Table(FileStore(self.io, ROOT, schema)), columns), None
 
     # ---- reading
@@ -300,7 +303,7 @@ class KeyedTable(RuleBasedStateMachine):
     def condition(self, data):
         column = data.draw(st.sampled_from(self.columns))
         name, literal = column.name, LITERAL.get(column.kind, str)
-        value = data.draw(self.values_of(column).filter(lambda v: v is not None and v not in (float("inf"), 1e300, -1e300)))
+        value = data.draw(self.values_of(column).filter(lambda v: v not in (None, float("inf"), 1e300, -1e300)))
         op, test = data.draw(
             st.sampled_from(
                 [

@@ -1,8 +1,8 @@
 """Operations that run at once, stepped at their FileIO calls in an order that the test decides.
 
 Every operation runs in a thread of its own on a FileIO of its own over one shared store. A call waits until it is
-given the turn, is carried out alone, and the next turn is dealt when all operations have come to a call or to their end.
-So an interleaving is a list of numbers: it can be drawn, shrunk and repeated.
+given the turn, is carried out alone, and the next turn is dealt when all operations have come to a call or to their
+end. So an interleaving is a list of numbers: it can be drawn, shrunk and repeated.
 """
 
 import threading

@@ -1,5 +1,6 @@
 """Which files make which splits: the worked examples of the format's rules, and what they leave open."""
 
+import itertools
 import pickle
 
 import pyarrow as pa
@@ -84,7 +85,7 @@ def test_packing_keeps_order_and_fills_no_bin_over_the_target(sizes, target, cos
     assert [item for some in bins for item in some] == list(enumerate(sizes))
     weights = [[max(size, cost) for _, size in some] for some in bins]
     assert all(len(some) == 1 or sum(some) <= target for some in weights)
-    assert all(sum(one) + other[0] > target for one, other in zip(weights, weights[1:], strict=False))
+    assert all(sum(one) + other[0] > target for one, other in itertools.pairwise(weights))
 
 
 @given(st.lists(data_files, max_size=3), st.binary(max_size=9), st.booleans())
