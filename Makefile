@@ -6,8 +6,9 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 SPARK ?= 4.1
 SPARK_VENV := .venvs/spark-$(SPARK)
-# Spark starts its workers with this Python, not with whatever python3 is first on PATH.
-RUN = PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(1)/bin/python SPARK_LOCAL_IP=127.0.0.1
+# Spark starts its workers with this Python, not with whatever python3 is first on PATH. Each is a process of its own, so
+# compiled modules must be kept.
+RUN = env -u PYTHONDONTWRITEBYTECODE PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(1)/bin/python SPARK_LOCAL_IP=127.0.0.1
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile

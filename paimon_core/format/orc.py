@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 import pyarrow.orc as paorc
 
 from paimon_core.errors import CorruptedError
@@ -77,6 +76,8 @@ def _batches(
         return counted(rows, batch_size)
     source.seek(0)
     with reading(path):
+        import pyarrow.dataset as pads  # noqa: PLC0415 - it imports pandas: half a second for all who read no ORC
+
         fragment = pads.OrcFileFormat().make_fragment(source)
         # With threads the scanner decodes the whole file ahead of a slow consumer, such as a merge of many files.
         batches = fragment.to_batches(
