@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 MODULES = sorted([*ROOT.glob("paimon_core/**/*.py"), *ROOT.glob("paimon_spark/**/*.py"), ROOT / "pyspark_paimon.py"])
 
 
-LINT_IMPORTS = ("-c", "from importlinter.cli import lint_imports_command as command; command()")
+LINT_IMPORTS = ("-c", "from importlinter.cli import lint_imports_command as command; command()", "--no-cache")
 
 
 def run(*command, cwd=ROOT):
@@ -68,3 +68,15 @@ def test_every_package_has_content():
         if package.name.startswith(("paimon_core.", "paimon_spark.")) and package.ispkg:
             folder = ROOT / package.name.replace(".", "/")
             assert len(list(folder.glob("*.py"))) > 1 or len((folder / "__init__.py").read_text()) > 200
+
+
+def test_engine_starts_without_pandas():
+    """Spark starts a Python process for every step of planning: what is imported is paid for each time."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, paimon_core; print('pandas' in sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "False"

@@ -16,8 +16,6 @@ _COMPARE = {
 }  # fmt: skip
 _TEXT_TESTS = {"starts with": pc.starts_with, "ends with": pc.ends_with, "contains": pc.match_substring}
 
-_NULL = pa.scalar(None, pa.bool_())
-
 
 def evaluate(p: Predicate, rows: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
     """Which rows a bound predicate is true for; no nulls: unknown counts as false.
@@ -70,8 +68,8 @@ def _among(column: Any, values: Sequence[Any]) -> Any:
     listed = pa.array([*known, -0.0, 0.0] if pa.types.is_floating(kind) and 0 in known else known, kind)
     found = pc.is_in(column, value_set=listed)  # both zeros: they are one number, in two forms
     if len(known) < len(values):  # a NULL in the list: what is not found may or may not be in it
-        return pc.if_else(found, True, _NULL)
-    return pc.if_else(pc.is_valid(column), found, _NULL)
+        return pc.if_else(found, True, pa.scalar(None, pa.bool_()))
+    return pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
 
 
 def _compare(op: str, column: Any, value: Any) -> Any:

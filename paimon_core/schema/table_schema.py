@@ -51,7 +51,7 @@ class TableSchema:
 
     @staticmethod
     def from_json(data: bytes, path: str) -> "TableSchema":
-        """Parse a schema file; ``path`` names it in errors. Raises CorruptedError, UnsupportedError for a newer version.
+        """Parse a schema file; ``path`` names it in errors: CorruptedError, UnsupportedError for a newer version.
 
         Versions before 3 had other defaults, which are made explicit here so that they survive a rewrite.
         """

@@ -71,7 +71,7 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> "Snapshot":
-        """Parse; CorruptedError names ``path`` and what is wrong, UnsupportedError a newer version. Null means absent."""
+        """Parse; null means absent. Raises CorruptedError naming ``path``, UnsupportedError for a newer version."""
         record = load_object(data, path)
         values: dict[str, Any] = {}
         for name, (key, kind, required) in _KEYS.items():
@@ -86,8 +86,8 @@ class Snapshot:
             values["version"] = 1  # files older than the key
         if values["version"] > NEWEST_VERSION:
             raise UnsupportedError(
-                f"{path}: a snapshot of version {values['version']}; this engine reads versions up to {NEWEST_VERSION}: "
-                "upgrade it"
+                f"{path}: a snapshot of version {values['version']}; this engine reads versions up to "
+                f"{NEWEST_VERSION}: upgrade it"
             )
         return cls(**values, extra=record)
 

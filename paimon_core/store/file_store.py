@@ -114,7 +114,7 @@ class FileStore:
             raise InvalidInputError(f"this table is open on branch {self.branch!r}: open it on {branch!r} instead")
         place = options.get("path")
         if place is not None and join(absolute(place)) != self.root:
-            raise InvalidInputError(f"option 'path' is {place!r}, but this table is at {self.root}: open that one instead")
+            raise InvalidInputError(f"option 'path' is {place!r}, but this table is at {self.root}: open that one")
         check_dynamic(self.schema, options)
         return self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _PLACE_AND_KEYS})
