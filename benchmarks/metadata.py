@@ -13,6 +13,7 @@ from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing
 from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.row.binary_row import serialize
 from paimon_core.store.file_store import FileStore
 from tests.support.faulty_io import FaultyIO
 
@@ -47,15 +48,16 @@ def table_of_files(arena: Arena, name: str, count: int) -> Table:
     Every partition is one commit, as a daily load is.
     """
     table = _partitioned(arena, name)
+    writer = table.writer()
+    writer.write(pa.table([[0], [0], ["value"]], schema=_COLUMNS))
+    real = writer.prepare_commit()[0].new_files[0]
     for partition in range(PARTITIONS):
-        writer = table.writer()
-        writer.write(pa.table([[partition], [partition], ["value"]], schema=_COLUMNS))
-        message = writer.prepare_commit()[0]
         each = [
-            replace(message.new_files[0], file_name=f"data-{partition:08x}-0000-4000-8000-{i:012x}-0.parquet", level=5)
+            replace(real, file_name=f"data-{partition:08x}-0000-4000-8000-{i:012x}-0.parquet", level=5)
             for i in range(count // PARTITIONS)
         ]
-        table.committer().commit([CommitMessage(message.partition, 0, 1, new_files=tuple(each))])
+        where = serialize((partition,), table.schema.partition_arrow)
+        table.committer().commit([CommitMessage(where, 0, 1, new_files=tuple(each))])
     return table
 
 

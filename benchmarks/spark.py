@@ -79,7 +79,7 @@ def _seconds(process: psutil.Process) -> float:
         times = process.cpu_times()
     except psutil.NoSuchProcess:  # a worker that ended since it was listed
         return 0.0
-    return float(times.user + times.system)
+    return float(sum(times[:4]))  # user and system, its own and those of children that ended
 
 
 def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
