@@ -257,10 +257,7 @@ class Table:
         snapshot = resolve(store.snapshots, store.tags, **chosen)  # type: ignore[arg-type]
         if snapshot is None:
             return store, None
-        if snapshot.schema_id == store.schema.id:
-            return store, snapshot
-        then = replace(store.schemas.get(snapshot.schema_id), options=store.options)
-        return store.with_schema(then), snapshot
+        return store.at_schema(snapshot.schema_id), snapshot
 
     def __repr__(self) -> str:
         return f"Table({self.path!r}, schema {self.schema.id})"

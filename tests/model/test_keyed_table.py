@@ -355,7 +355,7 @@ def same(found: list[dict], expected: list[dict]) -> bool:
 
 
 TestKeyedTable = KeyedTable.TestCase
-TestKeyedTable.settings = settings(max_examples=35, stateful_step_count=12, deadline=None)
+TestKeyedTable.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
 
 
 @pytest.mark.slow

@@ -183,7 +183,7 @@ def test_a_filter_on_a_keyed_table_gives_what_filtering_everything_gives(data, f
     key = data.draw(st.sampled_from(kinds))
     keys = ["k"] if function == "mod" else data.draw(st.sampled_from([["k"], ["k", "k2"]]))
     schema = pa.schema([pa.field("k", VALUES[key][0], nullable=False), pa.field("k2", pa.int32(), nullable=False),
-                        pa.field("i", pa.int32()), pa.field("d", pa.float64()), pa.field("s", pa.string())])  # fmt: skip
+                        ("i", pa.int32()), ("d", pa.float64()), ("s", pa.string())])  # fmt: skip
     options = {
         "bucket": str(buckets), "bucket-function.type": function,
         "metadata.stats-mode": data.draw(st.sampled_from(MODES)),

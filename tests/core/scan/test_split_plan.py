@@ -22,8 +22,8 @@ SIZES = {"1": 11, "2": 13, "3": 46, "4": 23, "5": 4, "6": 101}
 
 def file(name: str, low=0, high=0, size=1, level=0, deletes: int | None = 0, sequence=0) -> DataFileMeta:
     return DataFileMeta(
-        name, size, 10, serialize((low,), KEY), serialize((high,), KEY), EMPTY_STATS, EMPTY_STATS, sequence, sequence, 0,
-        level, delete_row_count=deletes,
+        name, size, 10, serialize((low,), KEY), serialize((high,), KEY), EMPTY_STATS, EMPTY_STATS, sequence, sequence,
+        0, level, delete_row_count=deletes,
     )  # fmt: skip
 
 
