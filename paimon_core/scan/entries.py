@@ -1,9 +1,8 @@
 """The live files of a snapshot, pruned by partition and bucket while they are read."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from paimon_core.fileio.parallel import parallel_map
@@ -11,12 +10,12 @@ from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifests import ManifestFileMeta
 from paimon_core.manifest.prune import keep
 from paimon_core.predicate.compute import evaluate
-from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.expr import And, Leaf, Predicate, disjunction
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-PartitionTest = Callable[[Sequence[bytes]], np.ndarray]
+MAX_PARTITIONS = 256  # partitions named in one predicate; for more, everything is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,19 @@ def live_entries(
 
     found = [entry for entries in parallel_map(read, wanted) for entry in entries]
     return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(wanted))
+
+
+def partitions_predicate(store: FileStore, partitions: Collection[bytes]) -> Predicate | None:
+    """A bound predicate that holds in these partitions; None where there are too many, or no columns, to say it."""
+    keys = store.schema.partition_keys
+    if not keys or len(partitions) > MAX_PARTITIONS:
+        return None
+    return disjunction([_is_partition(keys, store.partition_values(p)) for p in partitions])
+
+
+def _is_partition(keys: Sequence[str], values: Sequence[object]) -> Predicate:
+    tests = [Leaf("is null", k) if v is None else Leaf("=", k, (v,)) for k, v in zip(keys, values, strict=True)]
+    return And(tuple(tests)) if len(tests) > 1 else tests[0]
 
 
 class PartitionFilter:

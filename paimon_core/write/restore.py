@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.manifest.entry import ManifestEntry, merge_entries
+from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.prune import keep
 from paimon_core.options.bucket import BUCKET
-from paimon_core.scan.entries import manifest_metas
+from paimon_core.scan.entries import manifest_metas, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -27,10 +28,11 @@ class Restore:
         self._store, self._snapshot = store, snapshot
         self._states: dict[tuple[bytes, int], BucketState] = {}
         self._known: set[bytes] = set()
-        self._entries: list[list[ManifestEntry]] | None = None
+        self._metas: list[ManifestFileMeta] | None = None
+        self._entries: dict[str, list[ManifestEntry]] = {}  # by manifest, each read once
 
     def load(self, partitions: Collection[bytes]) -> None:
-        """Read the state of these partitions, all in one go.
+        """Read the state of these partitions, all in one go; only manifests that can hold one of them are read.
 
         Raises InvalidInputError when one holds files of another number of buckets than the table has now.
         """
@@ -38,11 +40,13 @@ class Restore:
         self._known |= new
         if not new or self._snapshot is None:
             return
-        if self._entries is None:
-            metas = manifest_metas(self._store, self._snapshot)
-            self._entries = list(parallel_map(self._read, metas))
-        live = merge_entries([e for entries in self._entries for e in entries if e.partition in new])
-        for entry in live:
+        if self._metas is None:
+            self._metas = manifest_metas(self._store, self._snapshot)
+        metas = keep(self._metas, partitions_predicate(self._store, new), self._store.schema.partition_fields)
+        unread = [m for m in metas if m.file_name not in self._entries]
+        self._entries.update(zip((m.file_name for m in unread), parallel_map(self._read, unread), strict=True))
+        found = [e for m in metas for e in self._entries[m.file_name] if e.partition in new]
+        for entry in (e for e in merge_entries(found) if e.kind == ADD):
             self._check_buckets(entry)
             at = (entry.partition, entry.bucket)
             highest = self._states.get(at, BucketState()).max_sequence_number
