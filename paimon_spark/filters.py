@@ -7,8 +7,9 @@ then only not used for skipping files.
 from collections.abc import Iterable
 from typing import Any
 
-from paimon_core.predicate.expr import And, Leaf, Not, Predicate
 from pyspark.sql import datasource as spark
+
+from paimon_core.predicate.expr import And, Leaf, Not, Predicate
 
 _COMPARISONS: dict[type[spark.Filter], str] = {
     spark.EqualTo: "=",

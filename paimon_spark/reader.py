@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
-from paimon_core.predicate.expr import And
-from paimon_core.predicate.rewrite import bind
 from pyspark.sql import datasource as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from paimon_core.predicate.expr import And
+from paimon_core.predicate.rewrite import bind
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.split import DataSplit
 from paimon_core.table import Table

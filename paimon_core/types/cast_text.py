@@ -37,7 +37,7 @@ _TRUE = ["t", "true", "y", "yes", "1"]
 _FALSE = ["f", "false", "n", "no", "0"]
 _LAST_DATE_OF_FOUR_DIGITS = 2932896  # 9999-12-31, in days since 1970
 _FIRST_DATE_OF_FOUR_DIGITS = -719162  # 0001-01-01
-_DECIMAL_SCALE = WIDE_PRECISION // 2
+_DECIMAL_SCALE = 37  # beside 38 digits before the point and one to round into, all that the widest decimal has room for
 
 
 # ---------------------------------------------------------------------------------------------- fitting lengths
@@ -158,11 +158,15 @@ def to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arrow
 
 def to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     """A decimal number, rounded half up; what does not fit becomes null."""
-    pattern = rf"^\+?(?P<number>-?[0-9]{{1,{_DECIMAL_SCALE - 1}}}(?:\.[0-9]{{0,{_DECIMAL_SCALE}}})?)$"
+    fraction = max(target.scale or 0, _DECIMAL_SCALE)
+    whole = WIDE_PRECISION - 1 - fraction  # rounding may need one more
+    exact = rf"[0-9]{{1,{whole}}}(?:\.[0-9]{{0,{target.scale or 0}}})?"
+    rounded = rf"[0-9]{{1,18}}(?:\.[0-9]{{0,{fraction}}})?"  # Arrow rounds longer ones wrongly
+    pattern = rf"^\+?(?P<number>-?(?:{exact}|{rounded}))$"
     parts = _parts(array, pattern, target)
     _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
     number = pc.if_else(array.is_valid(), pc.struct_field(parts, "number"), pa.scalar(None, pa.string()))
-    wide = _parsed(number, pa.decimal256(WIDE_PRECISION, _DECIMAL_SCALE), array, target)
+    wide = _parsed(number, pa.decimal256(WIDE_PRECISION, fraction), array, target)
     return fitted(wide, target.precision or 0, target.scale or 0)
 
 

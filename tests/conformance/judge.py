@@ -63,7 +63,15 @@ def resolve(group: str, artifact: str, version: str) -> pathlib.Path:
     jar = _repository() / group.replace(".", "/") / artifact / version / f"{artifact}-{version}.jar"
     if not jar.exists():
         done = subprocess.run(
-            ["mvn", "-q", "-B", "dependency:get", f"-Dartifact={group}:{artifact}:{version}", "-Dtransitive=false"],
+            [
+                "mvn",
+                "-q",
+                "-B",
+                f"-Dmaven.repo.local={_repository()}",
+                "dependency:get",
+                f"-Dartifact={group}:{artifact}:{version}",
+                "-Dtransitive=false",
+            ],
             capture_output=True,
             text=True,
         )
