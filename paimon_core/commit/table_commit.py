@@ -17,7 +17,13 @@ from paimon_core.commit.changes import Changes, append_changes, compact_changes
 from paimon_core.commit.conflict import Conflict, bucket_conflict, file_conflict, level_conflict
 from paimon_core.commit.overwrite import DYNAMIC, Spec, check_inside, distinct_partitions, partition_predicate
 from paimon_core.commit.publish import Lost, Published, Unknown, publish
-from paimon_core.errors import CommitConflictError, CommitUnknownError, OutOfRangeError, PaimonError
+from paimon_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    InvalidInputError,
+    OutOfRangeError,
+    PaimonError,
+)
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -147,7 +153,9 @@ class TableCommit:
             if not touched:
                 return None
             where: Predicate | None = None
-        elif partition is None or isinstance(partition, str) or not partition:
+        elif isinstance(partition, str):
+            raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")
+        elif not partition:
             where, touched = None, set()
         else:
             where = partition_predicate(self._store, [partition])

@@ -134,3 +134,13 @@ def test_a_small_write_buffer_flushes_often_and_loses_nothing(tmp_path):
     assert len(rows) == 5000
     assert all(r["v"] == f"500-{r['n']}" and r["n"] % 5000 == r["id"] and r["n"] >= 15_500 for r in rows)
     assert max(len(s.files) for s in table.scan().plan().splits) > 4
+
+
+def test_an_unknown_word_for_what_to_overwrite_replaces_nothing(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    with pytest.raises(InvalidInputError, match="dynamc"):
+        table.overwrite(orders((2, "b", 2)), "dynamc")
+    with pytest.raises(InvalidInputError, match="dynamc"):
+        table.committer().overwrite([], "dynamc")
+    assert [r["id"] for r in rows_of(table.to_arrow())] == [1]
