@@ -1,0 +1,76 @@
+"""A column that is aggregated: its name, its type, and the options that shape its function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.options.option import Option, Options
+from paimon_core.options.parse import MAX_INT, boolean, enum, number
+from paimon_core.options.per_field import field_option, split_list
+from paimon_core.types.datatype import AtomicType, DataType
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOptions:
+    """What a maker of aggregates gets to know. InvalidInputError when an option is asked for whose text makes no sense."""
+
+    name: str
+    type: DataType
+    options: Options
+
+    def text(self, option: str, default: str) -> str:
+        """The text of ``fields.<name>.<option>``."""
+        return self.options.get(field_option(self.name, option), default)
+
+    @property
+    def ignore_retract(self) -> bool:
+        """Whether rows that retract leave the column as it is."""
+        return self._parsed("ignore-retract", boolean, False)
+
+    @property
+    def distinct(self) -> bool:
+        """Whether repeated elements count once."""
+        return self._parsed("distinct", boolean, False)
+
+    @property
+    def delimiter(self) -> str:
+        """What stands between the joined texts of listagg."""
+        return self.text("list-agg-delimiter", ",")
+
+    @property
+    def nested_key(self) -> tuple[str, ...]:
+        """The columns that identify a row inside an array of rows."""
+        return tuple(split_list(self.text("nested-key", "")))
+
+    @property
+    def nested_key_null_strategy(self) -> str:
+        """What a null in a nested key means: merge, ignore or error."""
+        return self._parsed("nested-key-null-strategy", enum("merge", "ignore", "error"), "merge")
+
+    @property
+    def nested_sequence_field(self) -> tuple[str, ...]:
+        """The columns that say which of two rows inside an array is newer."""
+        return tuple(split_list(self.text("nested-sequence-field", "")))
+
+    @property
+    def count_limit(self) -> int:
+        """How many rows an array may come to hold."""
+        return self._parsed("count-limit", number(), MAX_INT)
+
+    def check_type(self, function: str, fits: bool, accepted: str) -> None:
+        """InvalidInputError, naming the column and what the function takes, unless the type fits."""
+        if not fits:
+            raise InvalidInputError(
+                f"column {self.name!r} has type {self.type}, and the aggregate function {function} takes {accepted}: "
+                f"set 'fields.{self.name}.aggregate-function' to another one"
+            )
+
+    def check_root(self, function: str, *roots: str) -> None:
+        """As :meth:`check_type`, for functions of plain types."""
+        self.check_type(function, isinstance(self.type, AtomicType) and self.type.root in roots, ", ".join(roots))
+
+    def _parsed(self, option: str, parse: Callable[[str], T], default: T) -> T:
+        return self.options.value(Option(field_option(self.name, option), parse, default, ""))
