@@ -1,0 +1,1 @@
+"""Upkeep of tables: plans of picklable tasks, run anywhere, committed once."""

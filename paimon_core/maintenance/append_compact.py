@@ -1,0 +1,70 @@
+"""Small files of append tables put together: a plan of tasks, each a group of files of one bucket."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from paimon_core.lsm.append_picks import Group
+from paimon_core.maintenance.task import partition_choice
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.predicate.expr import Predicate
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.support import check_writable
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.append_compactor import append_picks, concatenate
+from paimon_core.write.routing import BucketMode, bucket_mode
+
+__all__ = ["AppendCompactTask", "plan_append", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class AppendCompactTask:
+    """Files of one bucket that are to become fewer."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: Group
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(f.file_size for f in self.files)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the files."""
+        return sum(f.row_count for f in self.files)
+
+
+def plan_append(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+) -> list[AppendCompactTask]:
+    """What there is to do in the newest snapshot; ``filter`` (bound) may name partition columns only.
+
+    With fixed buckets, whose rows are ordered, only neighbours are put together. Without ``full``, fewer than
+    ``compaction.min.file-num`` small files are left to grow in number. REQUIRES: a table without a primary key.
+    """
+    check_writable(store.schema)
+    chosen = partition_choice(store, partitions, filter)
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    buckets: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, partition=chosen, with_stats=False).live:
+        buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    picks = append_picks(store)
+    pick = picks.unordered if bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE else picks.ordered
+    return [AppendCompactTask(*at, group) for at, files in buckets.items() for group in pick(files, full=full)]
+
+
+def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
+    """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
+    after = concatenate(store, task.partition, task.bucket, task.files)
+    return CommitMessage(
+        task.partition, task.bucket, task.total_buckets, compact_before=task.files, compact_after=after
+    )

@@ -1,0 +1,42 @@
+"""What all plans of upkeep have in common: tasks are values, and partitions are chosen the same way."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from paimon_core.commit.overwrite import partition_predicate
+from paimon_core.errors import InvalidInputError
+from paimon_core.predicate.expr import Predicate, conjunction
+from paimon_core.predicate.rewrite import columns
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["CompactionTask", "partition_choice"]
+
+
+class CompactionTask(Protocol):
+    """A part of a plan: frozen and picklable, so that it may run in any process that has the same table open."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files it replaces."""
+
+    @property
+    def rows(self) -> int:
+        """Rows stored in these files."""
+
+
+def partition_choice(
+    store: FileStore, partitions: Sequence[Mapping[str, object]] | None, predicate: Predicate | None
+) -> Predicate | None:
+    """A bound predicate for partitions given as {column: value} that also match ``predicate`` (bound); None: all.
+
+    Raises InvalidInputError where either names something other than partition columns: compaction replaces whole files.
+    """
+    if predicate is not None:
+        others = sorted(columns(predicate) - set(store.schema.partition_keys))
+        if others:
+            raise InvalidInputError(
+                f"the filter of a compaction chooses partitions, but {others[0]!r} is no partition column of "
+                f"{store.root}: its partition columns are {list(store.schema.partition_keys)}"
+            )
+    chosen = [] if partitions is None else [partition_predicate(store, partitions)]
+    return conjunction([*chosen, *([] if predicate is None else [predicate])])

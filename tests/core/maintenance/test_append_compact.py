@@ -1,0 +1,218 @@
+import itertools
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.lsm.append_picks import AppendPicks
+from paimon_core.maintenance.append_compact import plan_append, run
+from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.manifest.stats import EMPTY_STATS
+from paimon_core.row.binary_row import EMPTY_ROW
+from paimon_core.schema.change import AddColumn, DropColumn, UpdateType
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_core.types.parse import parse_type
+from tests.support.tables import ORDERS, append_table, files_below, orders, rows_of
+
+PARTITIONED = pa.schema([("p", pa.string()), ("id", pa.int64())])
+
+
+def commit(table, tasks):
+    return table.committer().commit([run(table.store, task) for task in tasks])
+
+
+def live(table):
+    return [file for split in table.scan().plan().splits for file in split.files]
+
+
+def written(table, files, rows=3):
+    for i in range(files):
+        table.write(orders(*((rows * i + j, f"v{i}", j) for j in range(rows))))
+    return table
+
+
+def file(number, size, first=0):
+    return DataFileMeta(
+        f"f{number}", size, 1, EMPTY_ROW, EMPTY_ROW, EMPTY_STATS, EMPTY_STATS, first or number, number, 0, 0
+    )
+
+
+def names(groups):
+    return [[int(f.file_name[1:]) for f in group] for group in groups]
+
+
+PICKS = AppendPicks(target_size=100, small_size=70, open_cost=4)
+
+
+# ---- picks
+
+
+@pytest.mark.parametrize(
+    ("sizes", "full", "expected"),
+    [
+        ([10] * 4, False, []),
+        ([10] * 5, False, [[0, 1, 2, 3, 4]]),
+        ([10] * 4, True, [[0, 1, 2, 3]]),
+        ([10], True, []),
+        ([69, 70, 71, 500, 69], True, [[0, 4]]),
+        ([60, 50, 66, 60, 1], False, [[4, 1, 0, 3, 2]]),
+        ([66, 66, 66, 66, 66, 66], False, [[0, 1, 2], [3, 4, 5]]),
+    ],
+)
+def test_unordered_picks(sizes, full, expected):
+    assert names(PICKS.unordered([file(i, size) for i, size in enumerate(sizes)], full=full)) == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([10] * 4, []),
+        ([10] * 5, [[0, 1, 2, 3, 4]]),
+        ([10] * 11, [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]),
+        ([100] * 9, []),
+        ([150, 100, 10, 10, 10, 10, 10], [[1, 2, 3, 4, 5]]),
+        ([10, 10, 200, 10, 10, 10, 10, 10], [[3, 4, 5, 6, 7]]),
+    ],
+)
+def test_ordered_picks_are_neighbours(sizes, expected):
+    assert names(PICKS.ordered([file(i, size) for i, size in enumerate(sizes)], full=False)) == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([10, 10], []),
+        ([10] * 3, [[0, 1, 2]]),
+        ([500, 90, 10, 10, 10], [[2, 3, 4]]),
+        ([10, 500, 500], []),
+        ([500, 10, 10, 500, 10], [[1, 2, 3, 4]]),
+    ],
+)
+def test_full_ordered_picks_leave_leading_large_files(sizes, expected):
+    assert names(PICKS.ordered([file(i, size) for i, size in enumerate(sizes)], full=True)) == expected
+
+
+@given(st.lists(st.integers(1, 250), max_size=60), st.booleans(), st.integers(1, 7))
+@settings(max_examples=200, deadline=None)
+def test_picks_are_disjoint_and_ordered_ones_contiguous(sizes, full, least):
+    picks = AppendPicks(100, 70, 4, least)
+    files = [file(i, size) for i, size in enumerate(sizes)]
+    for groups, contiguous in ((picks.ordered(files, full=full), True), (picks.unordered(files, full=full), False)):
+        picked = [n for group in names(groups) for n in group]
+        assert len(picked) == len(set(picked))
+        assert all(len(group) > 1 for group in groups)
+        if contiguous:
+            assert all(g == list(range(g[0], g[-1] + 1)) for g in names(groups))
+
+
+# ---- tables
+
+
+def test_small_files_become_one(tmp_path):
+    table = written(append_table(tmp_path / "t"), 6)
+    before = table.to_arrow()
+    (task,) = pickle.loads(pickle.dumps(plan_append(table.store)))
+    assert (task.rows, task.size) == (18, sum(f.file_size for f in live(table)))
+    snapshot = commit(table, [task])
+    assert (snapshot.commit_kind, snapshot.total_record_count, snapshot.delta_record_count) == ("COMPACT", 18, 0)
+    (one,) = live(table)
+    assert (one.row_count, one.level, one.file_source) == (18, 0, FileSource.COMPACT)
+    assert rows_of(table.to_arrow()) == rows_of(before)
+    assert table.to_arrow(filter="id = 7").num_rows == 1
+    assert plan_append(table.store) == plan_append(table.store, full=True) == []
+
+
+def test_nothing_to_do(tmp_path):
+    table = append_table(tmp_path / "t")
+    assert plan_append(table.store, full=True) == []
+    written(table, 4)
+    assert plan_append(table.store) == []
+    (task,) = plan_append(table.store, full=True)
+    assert len(task.files) == 4
+
+
+def test_files_roll_at_the_target_size(tmp_path):
+    options = {"target-file-size": "64 kb", "file.compression": "none", "source.split.open-file-cost": "1 b"}
+    table = Table.create(str(tmp_path / "t"), Schema(ORDERS, options=options))
+    for i in range(8):
+        table.write(orders(*((i * 3000 + j, f"value {i} {j}", j) for j in range(3000))))
+    many = len(live(table))
+    table = table.with_options({"target-file-size": "256 kb"})
+    commit(table, plan_append(table.store))
+    after = live(table)
+    assert 1 < len(after) < many
+    assert table.to_arrow().num_rows == 24000
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_order_within_a_bucket_is_kept(tmp_path, full):
+    table = written(append_table(tmp_path / "t", bucket="2", bucket_key="n", write_only="true"), 7, rows=5)
+    before = table.to_arrow().to_pylist()
+    tasks = plan_append(table.store, full=full)
+    assert len(tasks) == 2
+    commit(table, tasks)
+    assert table.to_arrow().to_pylist() == before
+    table.write(orders((100, "new", 0), (101, "new", 1), (102, "new", 2)))
+    new = [row["id"] for row in table.to_arrow().to_pylist() if row["id"] < 100]
+    assert new == [row["id"] for row in before]
+    spans = sorted((f.min_sequence_number, f.max_sequence_number) for f in table.scan().plan().splits[0].files)
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(spans))
+
+
+def test_older_schemas_are_rewritten(tmp_path):
+    table = written(append_table(tmp_path / "t"), 3)
+    table = table.alter([AddColumn("w", parse_type("DOUBLE")), UpdateType("n", parse_type("BIGINT"))])
+    table.write(orders((100, "x", 1)).append_column("w", pa.array([0.5])))
+    table = table.alter([DropColumn("v")])
+    expected = rows_of(table.to_arrow())
+    commit(table, plan_append(table.store, full=True))
+    (one,) = live(table)
+    assert one.schema_id == table.schema.id
+    assert rows_of(Table.open(table.path).to_arrow()) == expected
+
+
+def test_partitions_are_chosen(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(PARTITIONED, partition_keys=["p"]))
+    for i in range(5):
+        table.write(pa.table({"p": ["a", "b", None], "id": [i, i, i]}, schema=PARTITIONED))
+    assert len(plan_append(table.store)) == 3
+    (task,) = plan_append(table.store, partitions=[{"p": "a"}])
+    assert table.store.partition_values(task.partition) == ("a",)
+    commit(table, [task])
+    assert sorted(f.row_count for f in live(table)) == [1] * 10 + [5]
+    with pytest.raises(InvalidInputError, match="no partition of"):
+        plan_append(table.store, partitions=[{"id": 1}])
+
+
+def test_a_concurrent_append_stays(tmp_path):
+    table = written(append_table(tmp_path / "t"), 5)
+    messages = [run(table.store, task) for task in plan_append(table.store)]
+    table.write(orders((999, "late", 1)))
+    table.committer().commit(messages)
+    assert table.to_arrow().num_rows == 16
+    assert len(live(table)) == 2
+
+
+def test_of_two_compactions_one_is_refused(tmp_path):
+    table = written(append_table(tmp_path / "t"), 5)
+    one, other = ([run(table.store, task) for task in plan_append(table.store)] for _ in range(2))
+    table.committer().commit(one)
+    with pytest.raises(CommitConflictError, match="no longer part of the table"):
+        table.committer().commit(other)
+    assert table.to_arrow().num_rows == 15
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path):
+    table = written(append_table(tmp_path / "t"), 6, rows=400)
+    (task,) = plan_append(table.store)
+    before = files_below(tmp_path)
+    missing = table.store.file_path(task.partition, task.bucket, task.files[-1])
+    Path(missing).write_bytes(Path(missing).read_bytes()[:200])
+    with pytest.raises(Exception, match=task.files[-1].file_name):
+        run(table.store, task)
+    assert files_below(tmp_path) == before
