@@ -1,14 +1,17 @@
-"""Overlap waiting: many small reads at once."""
+"""Threads: many small reads at once, and the next item made while the last one is used."""
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+_END = object()
 
 
 def default_threads() -> int:
@@ -42,3 +45,27 @@ def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None =
             pending.extend(pool.submit(fn, item) for item in islice(source, 1))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def ahead(items: Iterator[A]) -> Iterator[A]:
+    """The same items, the next one made by a thread of its own while the caller works on the last.
+
+    One item is held beyond the caller's own. An error comes in its place; where the caller stops early, what is being
+    made is waited for and thrown away, and a generator behind ``items`` is closed.
+    """
+    with _closing(items), ThreadPoolExecutor(1, thread_name_prefix="paimon-ahead") as pool:
+        following = pool.submit(next, items, _END)
+        while (item := following.result()) is not _END:
+            following = pool.submit(next, items, _END)
+            yield item  # type: ignore[misc]
+            del item
+
+
+@contextmanager
+def _closing(items: Iterator[A]) -> Iterator[None]:
+    """Close ``items`` at the end, if it is something to be closed."""
+    try:
+        yield
+    finally:
+        if isinstance(items, Generator):
+            items.close()

@@ -3,8 +3,8 @@
 Each run keeps a few buffered batches. The smallest of the buffered last keys is the bound: no run can still deliver a
 key at or below it, because what follows in a run lies above its own last key. So the rows at or below the bound are
 complete; cut off, they make a window. Every window empties a buffer, so there are at most as many windows as batches,
-and memory is one batch a run (and the batch's worth of small ones laid together). Python compares keys at the edges
-of windows only.
+and memory is two batches a run: the runs are read, and the next window is cut, by a thread of its own while the last is
+sorted and folded. Python compares keys at the edges of windows only.
 """
 
 import itertools
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.fileio.parallel import ahead
 from paimon_core.merge.fold import Fold
 from paimon_core.merge.groups import Window
 from paimon_core.merge.kinds import SEQUENCE_NUMBER
@@ -28,6 +29,7 @@ from paimon_core.merge.words import Column, nullable_words, only_chunk
 __all__ = ["MergeOrder", "merge_runs", "sort_rows"]
 
 Key: TypeAlias = tuple[Any, ...]
+Pieces: TypeAlias = list[list[pa.RecordBatch]]
 
 _BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows,
 _BUFFERED_BYTES = 4 << 20  # but not with long rows: a window of many runs would hold all of them
@@ -39,13 +41,15 @@ def merge_runs(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold
     """Merge runs, the oldest first, into tables in key order, folded; tables without rows are left out.
 
     REQUIRES: each run is sorted by key and holds a key once; all runs have the same columns. Batches may be of any
-    size. Holds one batch a run, more only of batches under 16 384 rows. CorruptedError where a batch does not start
+    size; they are drawn by another thread. Holds two batches a run, more only of batches under 16 384 rows. CorruptedError where a batch does not start
     above the key that its run ended with before; InvalidInputError for a null or NaN in a key.
     """
-    for window in _windows(runs, order):
-        result = fold(window)
-        if result.num_rows:
-            yield result
+    for pieces in ahead(_cuts(runs, order)):
+        windows = map(_lone_window, pieces[0]) if len(pieces) == 1 else (_window(pieces, order),)
+        for window in windows:
+            result = fold(window)
+            if result.num_rows:
+                yield result
 
 
 def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
@@ -65,18 +69,15 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
     return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=None))
 
 
-def _windows(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Window]:
+def _cuts(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Pieces]:
+    """Complete rows, cut from the front of the runs: of each run that has some, in the order of the runs."""
     heads = [_Head(run, order, number) for number, run in enumerate(runs)]
     while heads := [head for head in heads if head.fill()]:
         if alone := _alone(heads):
-            yield from map(_lone_window, alone)
+            yield [alone]
             continue
         bound = _bound(heads)
-        pieces = [piece for head in heads if (piece := head.take_through(bound))]
-        if len(pieces) == 1:
-            yield from map(_lone_window, pieces[0])
-        else:
-            yield _window(pieces, order)
+        yield [piece for head in heads if (piece := head.take_through(bound))]
 
 
 def _alone(heads: Sequence["_Head"]) -> list[pa.RecordBatch]:
@@ -106,7 +107,7 @@ def _lone_window(rows: pa.RecordBatch) -> Window:
     return Window(pa.Table.from_batches([rows]), None, np.arange(rows.num_rows))
 
 
-def _window(pieces: Sequence[list[pa.RecordBatch]], order: MergeOrder) -> Window:
+def _window(pieces: Pieces, order: MergeOrder) -> Window:
     """The complete rows of several runs. Runs written one after the other are laid in that order: no more to sort."""
     in_age = None if order.sequence_fields else list(pieces) if order.by_run else _by_age(pieces)
     rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(in_age or pieces)))
@@ -118,7 +119,7 @@ def _window(pieces: Sequence[list[pa.RecordBatch]], order: MergeOrder) -> Window
     return Window(rows, *sort_groups(key_words(rows, order, extremes), then, rows.num_rows, runs=firsts))
 
 
-def _by_age(pieces: Sequence[list[pa.RecordBatch]]) -> list[list[pa.RecordBatch]] | None:
+def _by_age(pieces: Pieces) -> list[list[pa.RecordBatch]] | None:
     """The pieces from older to newer, where each has only larger sequence numbers than the one before; else None."""
     if SEQUENCE_NUMBER not in pieces[0][0].schema.names:
         return None

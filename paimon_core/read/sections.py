@@ -53,7 +53,7 @@ def by_age(runs: Sequence[SortedRun]) -> list[SortedRun] | None:
 
 
 def merge_section(runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
-    """Rows of the section in key order, one per key, deletes included. Memory: one batch per run.
+    """Rows of the section in key order, one per key, deletes included. Memory: two batches per run.
 
     The oldest run goes first, so that rows nothing else tells apart keep their order of writing; with ``order.by_run``
     that is all that tells them apart, and REQUIRES runs as :func:`by_age` gives them.

@@ -36,7 +36,7 @@ class TableRead:
         return arrow_schema(self.fields)
 
     def to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
-        """The rows of one split; batches are never empty. Memory is bounded by one batch per overlapping run."""
+        """The rows of one split; batches are never empty. Memory is bounded by two batches per overlapping run."""
         check_readable(self.store.schema)
         pieces = self._raw(split) if split.raw_convertible else self._merged(split)
         schema, names = self.schema, [f.name for f in self.fields]

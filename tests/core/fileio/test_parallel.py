@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from paimon_core.fileio.parallel import default_threads, parallel_map
+from paimon_core.fileio.parallel import ahead, default_threads, parallel_map
 
 
 @pytest.mark.parametrize("threads", [None, 1, 3])
@@ -40,3 +40,53 @@ def test_the_first_error_is_raised_as_it_is_and_cancels_the_rest():
 def test_one_item_runs_in_the_callers_thread():
     assert list(parallel_map(lambda _: threading.current_thread(), [1])) == [threading.current_thread()]
     assert 1 <= default_threads() <= 32
+
+
+def test_ahead_gives_the_same_items():
+    for count in (0, 1, 2, 50):
+        assert list(ahead(iter(range(count)))) == list(range(count))
+
+
+def test_ahead_makes_the_next_item_while_the_caller_works():
+    made = threading.Event()
+
+    def items():
+        yield 1
+        made.set()
+        yield 2
+
+    results = ahead(items())
+    assert next(results) == 1
+    assert made.wait(10), "nothing was made while the caller held the first item"
+    assert list(results) == [2]
+
+
+def test_ahead_holds_one_item_only():
+    drawn = []
+    results = ahead(drawn.append(n) or n for n in range(100))
+    for expected in range(5):
+        assert next(results) == expected
+        assert len(drawn) <= expected + 2
+    results.close()
+
+
+def test_an_error_comes_in_its_place_and_an_early_end_closes_the_source():
+    closed = []
+
+    def items():
+        try:
+            yield 1
+            yield 2
+            raise KeyError("three")
+        finally:
+            closed.append(True)
+
+    results = ahead(items())
+    assert [next(results), next(results)] == [1, 2]
+    with pytest.raises(KeyError, match="three"):
+        next(results)
+    stopped = ahead(items())
+    assert next(stopped) == 1
+    stopped.close()
+    assert closed == [True, True]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("paimon-ahead")]
