@@ -16,9 +16,13 @@ __all__ = ["Levels"]
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """``files[n]`` are the files of level n: level 0 newest first, the others in key order without overlap."""
+    """``files[n]`` are the files of level n: level 0 newest first, the others in key order without overlap.
+
+    Levels behind the last with files are left out; ``max_level`` is the deepest there may be.
+    """
 
     files: tuple[tuple[DataFileMeta, ...], ...]
+    max_level: int
 
     @staticmethod
     def of(files: Iterable[DataFileMeta], key_schema: pa.Schema, num_levels: int) -> "Levels":
@@ -27,17 +31,15 @@ class Levels:
         Raises CorruptedError when files of a level above 0 overlap.
         """
         given = tuple(files)
-        count = max(num_levels, 2, max((f.level for f in given), default=0) + 1)
-        levels: list[list[DataFileMeta]] = [[] for _ in range(count)]
+        deepest = max((f.level for f in given), default=0)
+        levels: list[list[DataFileMeta]] = [[] for _ in range(deepest + 1)]
         for file in given:
             levels[file.level].append(file)
         newest_first = sorted(levels[0], key=_newest_first)
-        return Levels((tuple(newest_first), *(_in_key_order(level, key_schema) for level in levels[1:])))
-
-    @property
-    def max_level(self) -> int:
-        """The deepest level, with files or without."""
-        return len(self.files) - 1
+        return Levels(
+            (tuple(newest_first), *(_in_key_order(level, key_schema) for level in levels[1:])),
+            max(num_levels, 2, deepest + 1) - 1,
+        )
 
     @property
     def all_files(self) -> tuple[DataFileMeta, ...]:
@@ -57,11 +59,22 @@ class Levels:
             *(SortedRun(n, level) for n, level in enumerate(self.files) if n and level),
         )
 
+    @property
+    def last_full(self) -> int | None:
+        """When the newest file of the highest level was made, in local milliseconds; None without such a file."""
+        if len(self.files) <= self.max_level:
+            return None
+        return max((f.creation_time for f in self.files[self.max_level] if f.creation_time is not None), default=None)
+
+    def drops_deletes(self, output_level: int) -> bool:
+        """Whether a compaction into this level, of the newest runs, may forget deletes: nothing lies below."""
+        return 0 < output_level >= len(self.files) - 1
+
     def apply(self, removed: Iterable[DataFileMeta], added: Iterable[DataFileMeta], key_schema: pa.Schema) -> "Levels":
         """The levels after a compaction took ``removed`` away and put ``added`` there."""
         gone = {(file.level, file.file_name) for file in removed}
         left = [file for file in self.all_files if (file.level, file.file_name) not in gone]
-        return Levels.of([*left, *added], key_schema, len(self.files))
+        return Levels.of([*left, *added], key_schema, self.max_level + 1)
 
 
 def _newest_first(file: DataFileMeta) -> tuple[int, int, int, str]:
