@@ -31,25 +31,34 @@ def concatenate(store: FileStore, partition: bytes, bucket: int, files: Group) -
         for file in files
         for batch in read_file(store, partition, bucket, file, store.schema.fields)
     )
-    written = write_compacted(store, partition, bucket, rows, first_sequence=files[0].min_sequence_number)
-    found, expected = sum(f.row_count for f in written), sum(f.row_count for f in files)
-    if found != expected:
-        raise CorruptedError(
-            f"compaction of {store.bucket_path(partition, bucket)} read {found} rows where the manifest promises "
-            f"{expected}; the table was not changed"
-        )
-    return written
+    expected = sum(f.row_count for f in files)
+    return write_compacted(store, partition, bucket, rows, expected, first_sequence=files[0].min_sequence_number)
 
 
 def write_compacted(
-    store: FileStore, partition: bytes, bucket: int, rows: Iterable[pa.Table], *, first_sequence: int = 0
+    store: FileStore,
+    partition: bytes,
+    bucket: int,
+    rows: Iterable[pa.Table],
+    expected: int | None,
+    *,
+    first_sequence: int = 0,
 ) -> tuple[DataFileMeta, ...]:
-    """Write rows in the order they come as the result of a compaction. On an error nothing is left behind."""
+    """Write rows in the order they come as the result of a compaction. On an error nothing is left behind.
+
+    Raises CorruptedError where there are not ``expected`` rows, if that is known: no compaction may lose one.
+    """
     writer = DataFileWriter(store, partition, bucket, FileShape.of(store), first_sequence)
     try:
         for piece in rows:
             writer.write(piece)
         written = writer.close()
+        found = sum(f.row_count for f in written)
+        if expected is not None and found != expected:
+            raise CorruptedError(
+                f"compaction of {store.bucket_path(partition, bucket)} came to {found} rows from files of {expected}; "
+                "the table was not changed"
+            )
     except BaseException:
         writer.abort()
         raise

@@ -1,0 +1,137 @@
+"""The order rows are clustered in: by the values of columns, or along a curve through their ranks.
+
+A curve needs coordinates of one scale. Values are replaced by their rank among cuts taken from a sample, so that every
+column is spread evenly over its bits, whatever its type: a timestamp does not drown a flag, and texts with a common
+beginning are told apart. The keys are never stored; they only decide which rows come to lie in one file.
+
+Values order as everywhere in Paimon (see ``merge.words``), nulls first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.maintenance.curves import CURVES
+from paimon_core.merge.sorting import sort_groups
+from paimon_core.merge.words import Word, comparable, nullable_words, only_chunk
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.arrow import to_arrow
+
+__all__ = ["STRATEGIES", "ClusterKey", "Placed", "distinct", "placed", "quantiles", "sorted_positions"]
+
+STRATEGIES = ("order", *CURVES)
+_KEY_BITS, _COLUMN_BITS = 64, 16  # of a position on a curve, and of one coordinate at most
+_SIGN = np.uint64(1 << 63)
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterKey:
+    """A strategy over columns; a curve has to be :meth:`learned` before keys can be made. Picklable."""
+
+    strategy: str
+    columns: tuple[str, ...]
+    cuts: tuple[pa.Table, ...] = ()
+    """For each column ``2**bits - 1`` ascending values, which may repeat: the rank of a value is its coordinate."""
+
+    @staticmethod
+    def over(schema: TableSchema, columns: Sequence[str], strategy: str) -> "ClusterKey":
+        """Checked against the table: InvalidInputError for a column that is not there, or has no order."""
+        if strategy not in STRATEGIES:
+            raise InvalidInputError(f"order_strategy must be one of {list(STRATEGIES)}, not {strategy!r}")
+        names = [f.name for f in schema.fields]
+        if not columns or len(set(columns)) < len(columns) or len(columns) > _KEY_BITS:
+            raise InvalidInputError(
+                f"order_by must name 1 to {_KEY_BITS} different columns of {names}, not {list(columns)}"
+            )
+        for name in columns:
+            if name not in names:
+                raise InvalidInputError(f"no column {name!r} to order by in {names}")
+            kind = to_arrow(schema.field(name).type)
+            try:
+                comparable(pa.nulls(0, kind), name)
+            except UnsupportedError as error:
+                raise InvalidInputError(f"rows cannot be ordered by {name!r}, a column of type {kind}") from error
+        return ClusterKey(strategy, tuple(columns))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether keys can be made."""
+        return self.strategy not in CURVES or bool(self.cuts)
+
+    def learned(self, sample: pa.Table) -> "ClusterKey":
+        """With cuts from rows that hold the columns at least; an order by values has nothing to learn."""
+        if self.strategy not in CURVES:
+            return self
+        bits = max(1, min(_COLUMN_BITS, _KEY_BITS // len(self.columns), sample.num_rows.bit_length()))
+        columns = [pa.table([sample.column(name).combine_chunks()], names=[name]) for name in self.columns]
+        return replace(self, cuts=tuple(quantiles(column, (1 << bits) - 1) for column in columns))
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """The key of every row: columns of one chunk each that order the rows. REQUIRES: ``is_ready``."""
+        columns = [rows.column(name).combine_chunks() for name in self.columns]
+        if self.strategy not in CURVES:
+            return pa.table(columns, names=list(self.columns))
+        ranks = [
+            placed(cuts, pa.table([column], names=cuts.column_names)).through.astype(np.uint64)
+            for cuts, column in zip(self.cuts, columns, strict=True)
+        ]
+        position = CURVES[self.strategy](ranks, self.cuts[0].num_rows.bit_length())
+        return pa.table([pa.array((position ^ _SIGN).view(np.int64))], names=["position"])
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where keys lie among ascending bounds: how many bounds are below each key, and how many at or below it."""
+
+    below: Positions
+    through: Positions
+
+
+def placed(bounds: pa.Table, keys: pa.Table) -> Placed:
+    """Compare keys with bounds (columns of the same types, in the same order of importance)."""
+    count = bounds.num_rows
+    if not keys.num_rows:
+        return Placed(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    both = pa.concat_tables([bounds, keys]).combine_chunks()
+    order, starts = sort_groups(_words(both), (), both.num_rows, runs=None)
+    order = np.arange(both.num_rows) if order is None else order
+    is_bound = order < count
+    seen = np.cumsum(is_bound)
+    sizes = np.diff(starts, append=both.num_rows)
+    below, through = np.empty(both.num_rows, np.int64), np.empty(both.num_rows, np.int64)
+    below[order] = np.repeat(seen[starts] - is_bound[starts], sizes)
+    through[order] = np.repeat(seen[starts + sizes - 1], sizes)
+    return Placed(below[count:], through[count:])
+
+
+def sorted_positions(keys: pa.Table) -> Positions:
+    """The stable order of keys, smallest first. REQUIRES: one chunk a column."""
+    order = sort_groups(_words(keys), (), keys.num_rows, runs=None)[0] if keys.num_rows else None
+    return np.arange(keys.num_rows) if order is None else order
+
+
+def quantiles(keys: pa.Table, count: int) -> pa.Table:
+    """``count`` of the keys, in order, that part them into parts of about one size; they may repeat."""
+    if not keys.num_rows:
+        return keys
+    order = sorted_positions(keys)
+    chosen = order[np.arange(1, count + 1) * keys.num_rows // (count + 1)]
+    return keys.take(pa.array(chosen)).combine_chunks()
+
+
+def distinct(keys: pa.Table) -> pa.Table:
+    """Ascending keys without repetition."""
+    if not keys.num_rows:
+        return keys
+    order, starts = sort_groups(_words(keys), (), keys.num_rows, runs=None)
+    return keys.take(pa.array(starts if order is None else order[starts])).combine_chunks()
+
+
+def _words(keys: pa.Table) -> list[Word]:
+    return [word for name in keys.column_names for word in nullable_words(only_chunk(keys, name), name)]

@@ -1,0 +1,180 @@
+"""Clustering of append tables: the rows of a partition sorted by columns, or along a curve, into new files.
+
+What a filter on these columns asks for then lies in few files, and statistics leave the others out. Every partition is
+a task; it may be parted into ranges of the order, to run in several processes. The result is committed as a
+compaction: exactly the files that were read are replaced, so rows that others append meanwhile stay as they are, and a
+partition that others overwrite meanwhile is a conflict.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from paimon_core.datafile.reader import read_file
+from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.lsm.append_picks import Group
+from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles
+from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
+from paimon_core.maintenance.task import partition_choice
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
+from paimon_core.predicate.expr import Predicate
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.support import check_writable
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import DataField
+from paimon_core.write.append_compactor import write_compacted
+from paimon_core.write.routing import BucketMode, bucket_mode
+
+__all__ = ["SortCompactTask", "cluster_key", "joined", "plan_sort", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class SortCompactTask:
+    """A partition to be sorted, or the range number ``part`` of it: rows with that many ``bounds`` at or below them."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: Group
+    key: ClusterKey
+    bounds: pa.Table | None = None
+    part: int = 0
+
+    @property
+    def parts(self) -> int:
+        """How many tasks share the files."""
+        return 1 if self.bounds is None else self.bounds.num_rows + 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files, an equal share of them for a part."""
+        return sum(f.file_size for f in self.files) // self.parts
+
+    @property
+    def rows(self) -> int:
+        """Rows of the files, an equal share of them for a part."""
+        return sum(f.row_count for f in self.files) // self.parts
+
+
+def cluster_key(store: FileStore, order_by: Sequence[str] | None, strategy: str | None) -> ClusterKey:
+    """What to sort by; what is not given, as ``clustering.columns`` and ``clustering.strategy`` of the table have it.
+
+    ``auto`` means order for one column, zorder for up to four, hilbert for more. InvalidInputError for columns the
+    table lacks or that have no order.
+    """
+    columns = store.options.value(CLUSTERING_COLUMNS) if order_by is None else tuple(order_by)
+    if not columns:
+        raise InvalidInputError("what is to be sorted by? Give order_by, or set the option 'clustering.columns'")
+    chosen = (strategy or store.options.value(CLUSTERING_STRATEGY)).lower()
+    if chosen == "auto":
+        chosen = "order" if len(columns) == 1 else "zorder" if len(columns) <= 4 else "hilbert"
+    return ClusterKey.over(store.schema, columns, chosen)
+
+
+def plan_sort(
+    store: FileStore,
+    key: ClusterKey,
+    *,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    parts: int = 1,
+) -> list[SortCompactTask]:
+    """A task for every partition of the newest snapshot that matches; with ``parts`` up to so many for each.
+
+    Parting costs one read of the key's columns now, and every part reads the files of its partition: it pays where
+    sorting and encoding, not reading, take the time. Raises InvalidInputError for a table with a primary key or fixed
+    buckets, whose rows have an order already.
+    """
+    check_writable(store.schema)
+    if bucket_mode(store.schema) is not BucketMode.BUCKET_UNAWARE:
+        raise InvalidInputError(
+            f"{store.root} cannot be sorted: only tables without a primary key and with bucket = -1 can, the order of "
+            "rows in all others is given"
+        )
+    chosen = partition_choice(store, partitions, filter)
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, partition=chosen, with_stats=False).live:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    tasks = [SortCompactTask(*at, tuple(files), key) for at, files in found.items()]
+    return [part for task in tasks if task.rows for part in (_parted(store, task, parts) if parts > 1 else [task])]
+
+
+def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
+    """Sort and write; nothing is visible until the message is committed. On an error no file is left.
+
+    The messages of all parts of a partition go into one commit, through :func:`joined`: the first carries the files to
+    be replaced. Memory: about ``write-buffer-size``; what exceeds it waits on local disk.
+    """
+    key = task.key if task.key.is_ready else task.key.learned(_sample(store, task))
+    rows = _rows(store, task, store.schema.fields)
+    ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
+    expected = task.rows if task.parts == 1 else None
+    after = write_compacted(store, task.partition, task.bucket, ordered, expected)
+    before = task.files if task.part == 0 else ()
+    return CommitMessage(task.partition, task.bucket, task.total_buckets, compact_before=before, compact_after=after)
+
+
+def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
+    """One message per partition of those of its parts, in their order; the files are numbered in that order too.
+
+    Raises CorruptedError where rows would be lost or gained: a part is missing, or was run twice.
+    """
+    whole: dict[tuple[bytes, int], CommitMessage] = {}
+    for message in messages:
+        at = (message.partition, message.bucket)
+        there = whole.get(at)
+        whole[at] = (
+            message
+            if there is None
+            else replace(
+                there,
+                compact_before=(*there.compact_before, *message.compact_before),
+                compact_after=(*there.compact_after, *message.compact_after),
+            )
+        )
+    for message in whole.values():
+        before = sum(f.row_count for f in message.compact_before)
+        after = sum(f.row_count for f in message.compact_after)
+        if before != after:
+            raise CorruptedError(
+                f"sorting would replace {before} rows by {after}: commit the messages of all tasks of one plan, each "
+                "once; the table was not changed"
+            )
+    return [_numbered(message) for message in whole.values()]
+
+
+def _numbered(message: CommitMessage) -> CommitMessage:
+    files, rows = [], 0
+    for file in message.compact_after:
+        files.append(replace(file, min_sequence_number=rows, max_sequence_number=rows + file.row_count - 1))
+        rows += file.row_count
+    return replace(message, compact_after=tuple(files))
+
+
+def _parted(store: FileStore, task: SortCompactTask, parts: int) -> list[SortCompactTask]:
+    sample = _sample(store, task)
+    key = task.key.learned(sample)
+    bounds = distinct(quantiles(key.of(sample), parts - 1))
+    return [replace(task, key=key, bounds=bounds, part=part) for part in range(bounds.num_rows + 1)]
+
+
+def _sample(store: FileStore, task: SortCompactTask) -> pa.Table:
+    """Some of the rows of the task, with the columns of its key."""
+    fields = [store.schema.field(name) for name in task.key.columns]
+    return sample_rows(_rows(store, task, fields), task.rows)
+
+
+def _rows(store: FileStore, task: SortCompactTask, fields: Sequence[DataField]) -> Iterator[pa.Table]:
+    """The rows of the task; ``fields`` hold the columns of its key."""
+    for file in task.files:
+        for batch in read_file(store, task.partition, task.bucket, file, fields):
+            rows = pa.Table.from_batches([batch])
+            if task.bounds is not None:
+                rows = rows.filter(pa.array(placed(task.bounds, task.key.of(rows)).through == task.part))
+            yield rows
