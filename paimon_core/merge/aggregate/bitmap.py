@@ -1,0 +1,70 @@
+"""Unions of roaring bitmaps: rbm32 and rbm64. Null takes part in nothing; a value alone stays byte for byte.
+
+The bytes are those of the reference engine: of 32 bits the portable format, of 64 bits the format of :mod:`bitmap64`,
+in both every container as runs where that is smaller (of 32 bits, where both are as small, either). Loops over values:
+each is a data structure of its own.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from paimon_core.errors import CorruptedError, MissingDependencyError
+from paimon_core.merge.aggregate.bitmap64 import Bitmap64
+from paimon_core.merge.aggregate.feed import Aggregate, Feed, per_group, refuse_retract
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.words import Column
+
+Union = Callable[[bytes, bytes], bytes]
+
+
+def rbm32(field: FieldOptions) -> Aggregate:
+    """Union of roaring bitmaps of 32-bit integers. Lawful."""
+    field.check_root("rbm32", "VARBINARY")
+    try:
+        from pyroaring import BitMap  # noqa: PLC0415  an optional dependency
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"column {field.name!r}: the aggregate function rbm32 needs pyroaring; "
+            f"pip install 'pyspark-paimon[sketches]'"
+        ) from error
+
+    def union(one: bytes, other: bytes) -> bytes:
+        both = BitMap.deserialize(one)
+        both |= BitMap.deserialize(other)
+        both.run_optimize()
+        return bytes(both.serialize())
+
+    return partial(unions, field, "rbm32", union)
+
+
+def rbm64(field: FieldOptions) -> Aggregate:
+    """Union of roaring bitmaps of 64-bit integers. Lawful."""
+    field.check_root("rbm64", "VARBINARY")
+
+    def union(one: bytes, other: bytes) -> bytes:
+        both = Bitmap64.parse(one)
+        both.update(Bitmap64.parse(other))
+        return both.serialize()
+
+    return partial(unions, field, "rbm64", union)
+
+
+def unions(field: FieldOptions, function: str, union: Union, column: Column, feed: Feed) -> Column:
+    """The values of each group united one after the other. CorruptedError names the column where one has no meaning."""
+    refuse_retract(field, function, feed)
+
+    def fold(pairs: list[tuple[bytes | None, bool]]) -> bytes | None:
+        values = [value for value, _ in pairs if value is not None]
+        united = values[0] if values else None
+        for value in values[1:]:
+            assert united is not None
+            try:
+                united = union(united, value)
+            except (ValueError, IndexError, RuntimeError, MemoryError) as error:
+                raise CorruptedError(
+                    f"column {field.name!r}: a value of {len(value)} bytes, or the one of {len(united)} bytes that it "
+                    f"is to be united with, is not what {function} works on: {error}"
+                ) from error
+        return united
+
+    return per_group(fold)(column, feed)

@@ -1,0 +1,255 @@
+"""Roaring bitmaps of 64-bit integers, as the reference engine serialises them.
+
+Not the portable format, which has a 32-bit bitmap for each upper half: here the upper 48 bits of the integers are the
+keys of a radix tree, and its leaves point into a table of containers for the lower 16 bits. All numbers are little
+endian. Node: kind (1), number of children (2), length of the prefix (1), prefix, then by kind
+
+=  ===============  ====================================================================================
+0  to 4 children    their key bytes, ascending, 4 in all
+1  to 16 children   their key bytes, ascending, 16 in all
+2  to 48 children   for each byte the place of its child, in order of insertion, or 255; 256 in all
+3  to 256 children  a bit for each byte, 32 in all
+4  leaf             the whole key (6), the place of its container (8)
+=  ===============  ====================================================================================
+
+and the children in the order of their bytes. Bytes of kinds 0, 1, 2 stand reversed within words of four or eight.
+Before the tree: 1 (0 for an empty bitmap, and nothing more) and the number of keys (8). Behind it the containers: 1,
+-2, the room in their table, each container (1, kind, cardinality, content) or 0 where there is none; their number (8),
+0 and the place of the last.
+"""
+
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.uint16]
+
+_Leaf = tuple[bytes, int]
+"""A whole key and the place of its container."""
+
+_RUNS, _BITS, _ARRAY = range(3)
+_LEAF = 4
+_FEW = 4096  # values up to which a container is an array, not a bitmap
+_KEY_BYTES = ((0, 4, 4), (4, 16, 8), (16, 48, 8), (48, 256, 8))  # (fewer children, most children, bytes in a word)
+
+
+@dataclass(slots=True)
+class _Container:
+    """Sorted values of 16 bits; ``runs`` whether they are stored as runs."""
+
+    values: Values
+    runs: bool
+
+    def united(self, other: "_Container") -> "_Container":
+        return _Container(np.union1d(self.values, other.values), self.runs or other.runs).optimized()
+
+    def optimized(self) -> "_Container":
+        """As runs where that is smaller; what is an array turns to runs only where that saves more than its length."""
+        count, runs = len(self.values), len(self._ends())
+        if count > _FEW:
+            return _Container(self.values, 2 + 4 * runs < 2 * _FEW)
+        return _Container(self.values, count > 2 * runs + 1 or (self.runs and count >= 2 * runs))
+
+    def _ends(self) -> npt.NDArray[np.intp]:
+        """Positions of the last value of each run."""
+        return np.flatnonzero(np.diff(self.values.astype(np.int32), append=-1) != 1)
+
+    def serialize(self) -> bytes:
+        values = self.values
+        if self.runs:
+            ends = self._ends()
+            starts = np.append(0, ends[:-1] + 1)
+            pairs = np.stack([values[starts], values[ends] - values[starts]], 1).astype("<u2")
+            kind, content = _RUNS, struct.pack("<H", len(ends)) + pairs.tobytes()
+        elif len(values) > _FEW:
+            bits = np.zeros(1 << 16, np.bool_)
+            bits[values] = True
+            kind, content = _BITS, np.packbits(bits, bitorder="little").tobytes()
+        else:
+            kind, content = _ARRAY, values.astype("<u2").tobytes()
+        return struct.pack("<bbi", 1, kind, len(values)) + content
+
+
+@dataclass(slots=True)
+class _Node:
+    """An inner node: the key bytes shared below it, and its children by their next byte, in order of insertion."""
+
+    prefix: bytes
+    children: "dict[int, _Node | _Leaf]" = field(default_factory=dict)
+
+    def add(self, byte: int, child: "_Node | _Leaf") -> None:
+        if len(self.children) == 16:  # up to here children lie sorted, and so they are numbered from here on
+            self.children = dict(sorted(self.children.items()))
+        self.children[byte] = child
+
+    @property
+    def kind(self) -> int:
+        return next(i for i, (_, most, _) in enumerate(_KEY_BYTES) if len(self.children) <= most)
+
+
+@dataclass(slots=True)
+class Bitmap64:
+    """A set of integers of 64 bits. ``room`` is how many containers its table had room for."""
+
+    root: _Node | _Leaf | None
+    containers: list[_Container | None]
+    room: int
+
+    @staticmethod
+    def parse(data: bytes) -> "Bitmap64":
+        """ValueError where the bytes are no such bitmap."""
+        try:
+            return _Reader(data).bitmap()
+        except (struct.error, IndexError) as error:
+            raise ValueError(f"the bytes of a 64-bit roaring bitmap end too early: {error}") from error
+
+    def update(self, other: "Bitmap64") -> None:
+        """Unite with another bitmap, which is not to be used any more."""
+        places = dict(_leaves(self.root))
+        for key, place in _leaves(other.root):
+            theirs = other.containers[place]
+            assert theirs is not None
+            at = places.get(key)
+            mine = None if at is None else self.containers[at]
+            if at is not None and mine is not None:
+                self.containers[at] = mine.united(theirs)
+            else:
+                self.root = _inserted(self.root, key, 0, len(self.containers))
+                self.containers.append(theirs)
+                if len(self.containers) > self.room:  # the table grows by half
+                    self.room = max(self.room + (self.room >> 1), len(self.containers))
+
+    def serialize(self) -> bytes:
+        """The bytes the reference engine gives the same bitmap."""
+        if self.root is None:
+            return b"\0"
+        held = [container for container in self.containers if container is not None]
+        parts = [b"\1", struct.pack("<q", len(held)), *_node_bytes(self.root)]
+        parts.append(struct.pack("<ibi", 1, -2, self.room))
+        parts += [b"\0" if c is None else c.optimized().serialize() for c in self.containers]
+        parts.append(bytes(self.room - len(self.containers)))
+        parts.append(struct.pack("<qii", len(held), 0, len(self.containers) - 1))
+        return b"".join(parts)
+
+
+def _leaves(node: _Node | _Leaf | None) -> list[_Leaf]:
+    """The keys in ascending order and the places of their containers."""
+    if node is None:
+        return []
+    if isinstance(node, tuple):
+        return [node]
+    return [leaf for _, child in sorted(node.children.items(), key=lambda item: item[0]) for leaf in _leaves(child)]
+
+
+def _inserted(node: _Node | _Leaf | None, key: bytes, depth: int, place: int) -> _Node | _Leaf:
+    """The tree with a key more; ``depth`` bytes of the key are used up above it."""
+    if node is None:
+        return (key, place)
+    prefix = node[0][depth:] if isinstance(node, tuple) else node.prefix
+    shared = next((i for i, (a, b) in enumerate(zip(prefix, key[depth:], strict=False)) if a != b), len(prefix))
+    if isinstance(node, tuple) or shared < len(node.prefix):
+        above = _Node(prefix[:shared])
+        if isinstance(node, _Node):
+            node.prefix = prefix[shared + 1 :]
+        above.add(prefix[shared], node)
+        above.add(key[depth + shared], (key, place))
+        return above
+    depth += shared
+    child = node.children.get(key[depth])
+    if child is None:
+        node.add(key[depth], (key, place))
+    else:
+        node.children[key[depth]] = _inserted(child, key, depth + 1, place)
+    return node
+
+
+def _node_bytes(node: _Node | _Leaf) -> list[bytes]:
+    if isinstance(node, tuple):
+        return [struct.pack("<bhb", _LEAF, 0, 0), node[0], struct.pack("<q", node[1])]
+    in_order, kind = sorted(node.children), node.kind
+    if kind == 3:
+        bits = np.zeros(256, np.bool_)
+        bits[in_order] = True
+        body = np.packbits(bits, bitorder="little").tobytes()
+    elif kind == 2:
+        places = bytearray(b"\xff" * 256)
+        for place, byte in enumerate(node.children):
+            places[byte] = place
+        body = _reversed(bytes(places), 8)
+    else:
+        _, most, word = _KEY_BYTES[kind]
+        body = _reversed(bytes(in_order).ljust(most, b"\0"), word)
+    parts = [struct.pack("<bhb", kind, len(in_order), len(node.prefix)), node.prefix, body]
+    for byte in in_order:
+        parts += _node_bytes(node.children[byte])
+    return parts
+
+
+def _reversed(data: bytes, word: int) -> bytes:
+    return np.frombuffer(data, np.uint8).reshape(-1, word)[:, ::-1].tobytes()
+
+
+@dataclass(slots=True)
+class _Reader:
+    data: bytes
+    at: int = 0
+
+    def take(self, count: int) -> bytes:
+        self.at += count
+        if self.at > len(self.data):
+            raise ValueError(f"the bytes of a 64-bit roaring bitmap end at {len(self.data)}, {self.at} are needed")
+        return self.data[self.at - count : self.at]
+
+    def numbers(self, layout: str) -> tuple[int, ...]:
+        return struct.unpack(layout, self.take(struct.calcsize(layout)))
+
+    def bitmap(self) -> Bitmap64:
+        if self.take(1) == b"\0":
+            return Bitmap64(None, [], 0)
+        self.numbers("<q")
+        root = self.node()
+        tables, _, room = self.numbers("<ibi")
+        if tables != 1 or not 0 <= room < len(self.data):
+            raise ValueError(f"a 64-bit roaring bitmap of {tables} tables with room for {room} containers")
+        containers = [self.container() for _ in range(room)]
+        _, _, last = self.numbers("<qii")
+        return Bitmap64(root, containers[: last + 1], room)
+
+    def node(self) -> _Node | _Leaf:
+        kind, count, length = self.numbers("<bhb")
+        prefix = self.take(length)
+        if kind == _LEAF:
+            return (self.take(6), self.numbers("<q")[0])
+        if kind not in range(_LEAF):
+            raise ValueError(f"{kind} is no kind of node of a 64-bit roaring bitmap")
+        if kind == 3:
+            bits = np.unpackbits(np.frombuffer(self.take(32), np.uint8), bitorder="little")
+            in_order = inserted = np.flatnonzero(bits).tolist()
+        elif kind == 2:
+            places = np.frombuffer(_reversed(self.take(256), 8), np.uint8)
+            in_order = np.flatnonzero(places != 255).tolist()
+            inserted = sorted(in_order, key=places.__getitem__)
+        else:
+            _, most, word = _KEY_BYTES[kind]
+            in_order = inserted = list(_reversed(self.take(most), word))[:count]
+        children = {byte: self.node() for byte in in_order}
+        return _Node(prefix, {byte: children[byte] for byte in inserted})
+
+    def container(self) -> _Container | None:
+        if self.take(1) == b"\0":
+            return None
+        kind, count = self.numbers("<bi")
+        if kind == _RUNS:
+            (runs,) = self.numbers("<H")
+            pairs = np.frombuffer(self.take(4 * runs), "<u2").astype(np.int64).reshape(-1, 2)
+            starts, sizes = pairs[:, 0], pairs[:, 1] + 1
+            before = np.cumsum(sizes) - sizes
+            return _Container((np.arange(sizes.sum()) + np.repeat(starts - before, sizes)).astype(np.uint16), True)
+        if kind == _BITS:
+            bits = np.unpackbits(np.frombuffer(self.take(8192), np.uint8), bitorder="little")
+            return _Container(np.flatnonzero(bits).astype(np.uint16), False)
+        if kind != _ARRAY or count < 0:
+            raise ValueError(f"{kind} is no kind of container of a 64-bit roaring bitmap, or {count} no cardinality")
+        return _Container(np.frombuffer(self.take(2 * count), "<u2").astype(np.uint16), False)

@@ -1,0 +1,209 @@
+"""Functions on arrays and maps as collections: collect, merge_map, merge_map_with_keytime.
+
+A null takes part in nothing, a retracted null included.
+"""
+
+import itertools
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate.elements import Classes, Elements, codes
+from paimon_core.merge.aggregate.feed import (
+    Aggregate,
+    Feed,
+    Mask,
+    any_of,
+    first,
+    numbers,
+    refuse_retract,
+    valid,
+)
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.words import Column, Positions
+from paimon_core.types.datatype import ArrayType, AtomicType, MapType, RowType
+
+# ---- collect
+
+
+def collect(field: FieldOptions) -> Aggregate:
+    """Concatenation, or with distinct the set union, of arrays. Lawful without retracts.
+
+    A retract takes away the oldest equal element for each of its own; what comes before any array does nothing. Late
+    rows append like others. A distinct collect keeps the first of equal elements, but an array that was copied as the
+    first value keeps its repeats until something is added to it.
+    """
+    field.check_type("collect", isinstance(field.type, ArrayType), "ARRAY")
+    return partial(_collect, field.distinct)
+
+
+def _collect(distinct: bool, column: Column, feed: Feed) -> Column:
+    elements = Elements.of(column, feed)
+    absent = _never_added(column, feed)
+    if not (distinct or elements.retract.any()) or not len(elements.row):
+        return elements.gather(np.arange(len(elements.row)), absent)
+    classes = Classes.of(codes(elements.values), elements.group)
+    order, place = classes.order, np.arange(len(classes.order))
+    add = ~elements.retract[order]
+    in_set = _in_set(feed)[elements.row[order]] if distinct else np.zeros(len(order), np.bool_)
+    left = classes.spread(_queue_length(np.where(in_set, 0, np.where(add, 1, -1)), classes))
+    listed = np.cumsum(add & ~in_set)
+    still_to_come = classes.spread(listed[classes.starts + classes.counts - 1]) - listed
+    cleared = classes.spread(classes.last(in_set & ~add))
+    stays = add & (place > cleared) & (in_set | (still_to_come < left))
+    if distinct:
+        made_set = any_of(_in_set(feed), feed.starts)[elements.group[order]]
+        stays &= ~made_set | (place == classes.spread(classes.first(stays)))
+    return elements.gather(np.sort(order[stays]), absent)
+
+
+def _in_set(feed: Feed) -> Mask:
+    """Rows that a distinct collect takes in as a set: all but a copied array and the retracts directly behind it."""
+    added: Positions = np.cumsum(~feed.retract)
+    within: Positions = added - (added - ~feed.retract)[feed.starts][feed.group()]
+    in_set: Mask = ~feed.opened[feed.group()] | (within > 1)
+    return in_set
+
+
+def _queue_length(steps: Positions, classes: Classes) -> Positions:
+    """How long the queue of each class is after steps of +1 and -1, where -1 on an empty one does nothing."""
+    total = np.cumsum(steps)
+    total -= classes.spread(total[classes.starts] - steps[classes.starts])
+    lowest = np.minimum.reduceat(total, classes.starts)
+    length: Positions = total[classes.starts + classes.counts - 1] - np.minimum(lowest, 0)
+    return length
+
+
+def _never_added(column: Column, feed: Feed) -> Mask:
+    return ~any_of(valid(column) & ~feed.retract, feed.starts)
+
+
+# ---- merge_map
+
+
+def merge_map(field: FieldOptions) -> Aggregate:
+    """Union of maps, the entry that lies last winning its key; a retract drops its keys. Lawful without retracts."""
+    field.check_type("merge_map", isinstance(field.type, MapType), "MAP")
+    return _merge_map
+
+
+def _merge_map(column: Column, feed: Feed) -> Column:
+    elements = Elements.of(column, feed)
+    classes = Classes.of(codes(elements.values.flatten()[0]), elements.group)
+    rank = np.where(_kept(elements, classes), elements.line()[classes.order], -1)
+    return elements.gather(_winners(rank, classes), _never_added(column, feed))
+
+
+def _kept(elements: Elements, classes: Classes) -> Mask:
+    """In class order: added, and not taken back by a later element of the class."""
+    minus = elements.retract[classes.order]
+    kept: Mask = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
+    return kept
+
+
+def _winners(rank: Positions, classes: Classes) -> Positions:
+    """The element of the highest rank in each class, in the order of elements; none where no rank is above -1."""
+    best = classes.best(rank)
+    return np.sort(classes.order[(rank >= 0) & (rank == classes.spread(best))])
+
+
+# ---- merge_map_with_keytime
+
+
+def merge_map_with_keytime(field: FieldOptions) -> Aggregate:
+    """Union of maps to rows, where a row replaces another of its key only if its time, a text, is greater.
+
+    ``fields.<name>.ts-field`` names the time column of the row, by default the last. The first map is taken as it is;
+    in others a null row drops its key, a row without time does nothing. Lawful but for null rows and missing times.
+    """
+    kind, name = field.type, "merge_map_with_keytime"
+    row = kind.value if isinstance(kind, MapType) else None
+    fits = isinstance(row, RowType) and len(row.fields) >= 2
+    field.check_type(name, fits, "MAP to a ROW of at least two fields")
+    assert isinstance(row, RowType)
+    columns = [f.name for f in row.fields]
+    time = field.text("ts-field", columns[-1])
+    if time not in columns:
+        raise InvalidInputError(
+            f"'fields.{field.name}.ts-field' is {time!r}, the rows in column {field.name!r} have the columns "
+            f"{', '.join(columns)}: name one of them"
+        )
+    at = columns.index(time)
+    text = row.fields[at].type
+    if not (isinstance(text, AtomicType) and text.root in ("CHAR", "VARCHAR")):
+        raise InvalidInputError(
+            f"column {field.name!r}: {name} compares times as texts, and {time!r} has type {text}; make it a STRING or "
+            f"name another column in 'fields.{field.name}.ts-field'"
+        )
+    return partial(_merge_map_with_keytime, field, at)
+
+
+def _merge_map_with_keytime(field: FieldOptions, time: int, column: Column, feed: Feed) -> Column:
+    refuse_retract(field, "merge_map_with_keytime", feed)
+    elements = Elements.of(column, feed)
+    keys, rows = elements.values.flatten()
+    entries = _Entries(codes(keys), valid(rows), _places(rows.flatten()[time]))
+    keep = _keytime_in_turn(entries, elements) if feed.older.any() else _keytime(entries, elements)
+    return elements.gather(keep, ~any_of(valid(column), feed.starts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """Entries of maps to rows: the code of the key, whether there is a row, the place of its time among all or -1."""
+
+    key: Positions
+    has_row: Mask
+    time: Positions
+
+
+def _places(texts: Column) -> Positions:
+    places: Positions = codes(texts)
+    present = places >= 0
+    if present.any():
+        places[present] = numbers(pc.rank(texts.filter(pa.array(present)), tiebreaker="dense"), 0)
+    return places
+
+
+def _keytime(entries: _Entries, elements: Elements) -> Positions:
+    """The elements that stay where no row is late."""
+    classes = Classes.of(entries.key, elements.group)
+    order, place = classes.order, np.arange(len(classes.order))
+    opening = (elements.row == first(valid(elements.column), elements.feed.starts)[elements.group])[order]
+    has_row, time = entries.has_row[order], entries.time[order]
+    cleared = classes.spread(classes.last(~has_row & ~opening))
+    stands = (place > cleared) & (opening | (time >= 0))
+    rank = (time + 1) * (len(order) + 1) + len(order) - place  # of equal times the first
+    return _winners(np.where(stands, rank, -1), classes)
+
+
+def _keytime_in_turn(entries: _Entries, elements: Elements) -> Positions:
+    """The elements that stay, by a loop over rows.
+
+    A late map is the one that what was there is merged into, so that its null rows and missing times count anew.
+    """
+    key, has_row, time = entries.key.tolist(), entries.has_row.tolist(), entries.time.tolist()
+    older, present = elements.feed.older.tolist(), valid(elements.column).tolist()
+    begins = np.searchsorted(elements.row, np.arange(len(older) + 1)).tolist()
+
+    def merged(into: dict[int, int], more: dict[int, int]) -> dict[int, int]:
+        result = dict(into)
+        for k, e in more.items():
+            if not has_row[e]:
+                result.pop(k, None)
+            elif time[e] >= 0 and (k not in result or time[result[k]] < time[e]):
+                result[k] = e
+        return result
+
+    keep: list[int] = []
+    for begin, end in itertools.pairwise([*elements.feed.starts.tolist(), len(older)]):
+        held: dict[int, int] | None = None
+        for row in range(begin, end):
+            if present[row]:
+                new = {key[e]: e for e in range(begins[row], begins[row + 1])}
+                held = new if held is None else merged(new, held) if older[row] else merged(held, new)
+        keep += sorted((held or {}).values())
+    return np.array(keep, np.int64)

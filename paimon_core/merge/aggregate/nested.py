@@ -1,0 +1,268 @@
+"""Functions on arrays of rows as small tables: nested_update, nested_partial_update.
+
+Both take the first array as it is, null rows and repeated keys included; it is a table from the next one on. The order
+of rows in a table with a key is free. The options ``nested-sequence-field`` and ``nested-key-null-strategy`` bring the
+rules of the release that has them: the first array is made a table at once, and ``count-limit`` bounds only new keys.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate.elements import Classes, Elements, codes
+from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, any_of, first, refuse_retract, valid
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.words import Column, Positions, nullable_words
+from paimon_core.types.datatype import ArrayType, RowType
+
+
+@dataclass(frozen=True, slots=True)
+class _Nested:
+    """What the options of a column say, inner columns by their place in the rows."""
+
+    field: FieldOptions
+    key: tuple[int, ...]
+    sequence: tuple[int, ...]
+    null_keys: str
+    limit: int
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the first array is made a table like any other."""
+        return bool(self.sequence or self.field.text("nested-key-null-strategy", ""))
+
+    @staticmethod
+    def of(field: FieldOptions, function: str) -> "_Nested":
+        """InvalidInputError where the type is not an array of rows or an option names what is not in them."""
+        row = field.type.element if isinstance(field.type, ArrayType) else None
+        field.check_type(function, isinstance(row, RowType), "ARRAY of ROW")
+        assert isinstance(row, RowType)
+        names = [f.name for f in row.fields]
+        key = _indexes(field, names, "nested-key", field.nested_key)
+        sequence = _indexes(field, names, "nested-sequence-field", field.nested_sequence_field)
+        made = _Nested(field, key, sequence, field.nested_key_null_strategy, field.count_limit)
+        if made.at_once and not key:
+            option = "nested-sequence-field" if sequence else "nested-key-null-strategy"
+            raise InvalidInputError(
+                f"'fields.{field.name}.{option}' is set and 'fields.{field.name}.nested-key' is not: it says something "
+                f"of rows with a key only; set both or neither"
+            )
+        return made
+
+
+def _indexes(field: FieldOptions, names: Sequence[str], option: str, wanted: Iterable[str]) -> tuple[int, ...]:
+    for name in wanted:
+        if name not in names:
+            raise InvalidInputError(
+                f"'fields.{field.name}.{option}' names {name!r}, and the rows in column {field.name!r} have the "
+                f"columns {', '.join(names)}"
+            )
+    return tuple(map(names.index, wanted))
+
+
+# ---- what both are made of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The inner rows of a column: the code of each one's key, which are rows of a table, and which are left as copied.
+
+    ``line`` is where each lies at last: those of late rows under what was there.
+    """
+
+    elements: Elements
+    code: Positions
+    table: Mask
+    copied: Mask
+    line: Positions
+
+    @staticmethod
+    def of(nested: _Nested, column: Column, feed: Feed) -> "_Rows":
+        elements = Elements.of(column, feed)
+        values, row, group = elements.values, elements.row, elements.group
+        present, opening = valid(column), first(valid(column) & ~feed.retract, feed.starts)
+        later = present & (np.arange(len(column)) > opening[feed.group()]) & (opening[feed.group()] >= 0)
+        touched = any_of(later, feed.starts) if not nested.at_once else np.ones(len(feed.starts), np.bool_)
+        in_use = (row >= opening[group]) & (opening[group] >= 0)
+        table = touched[group] & in_use & valid(values)
+        columns = values.flatten()
+        if nested.key and nested.null_keys != "merge":
+            table &= _whole_keys(nested, [columns[i] for i in nested.key], table & ~elements.retract)
+        keys = [columns[i] for i in nested.key or range(len(columns))]
+        code = codes(pa.StructArray.from_arrays(keys, [str(i) for i in range(len(keys))]))
+        return _Rows(elements, code, table, ~touched[group] & (row == opening[group]), elements.line())
+
+
+def _whole_keys(nested: _Nested, keys: Sequence[Column], added: Mask) -> Mask:
+    """Rows without a null in their key. InvalidInputError where the strategy is to fail and a row added has one."""
+    whole: Mask = np.logical_and.reduce([valid(key) for key in keys])
+    if nested.null_keys == "error" and (added & ~whole).any():
+        name = nested.field.name
+        raise InvalidInputError(
+            f"column {name!r}: a nested row has a null in its key ({', '.join(nested.field.nested_key)}), and "
+            f"'fields.{name}.nested-key-null-strategy' is 'error'; give it a key, or set 'ignore' or 'merge'"
+        )
+    return whole
+
+
+# ---- nested_update
+
+
+def nested_update(field: FieldOptions) -> Aggregate:
+    """With a nested key an upsert of rows, without one their concatenation, of up to count-limit rows.
+
+    A retract removes rows by key, or all rows equal to its own. Lawful without retracts and limits.
+    """
+    return partial(_nested_update, _Nested.of(field, "nested_update"))
+
+
+def _nested_update(nested: _Nested, column: Column, feed: Feed) -> Column:
+    rows = _Rows.of(nested, column, feed)
+    elements = rows.elements
+    absent = ~any_of(valid(column) & ~feed.retract, feed.starts)
+    many = np.bincount(elements.group[~elements.retract], minlength=len(feed.starts)) >= nested.limit
+    if not many.any():
+        return elements.gather(_updated(nested, rows), absent)
+    slow, keep = many[elements.group], _updated(nested, rows)
+    keep = np.append(keep[~slow[keep]], _in_turn(nested, rows, np.flatnonzero(many)))
+    return elements.gather(keep[np.argsort(elements.group[keep], kind="stable")], absent)
+
+
+def _updated(nested: _Nested, rows: _Rows) -> Positions:
+    """The inner rows that stay where no limit is met."""
+    elements, stays = rows.elements, rows.copied.copy()
+    if nested.key or elements.retract.any():
+        among = np.flatnonzero(rows.table)
+        classes = Classes.of(rows.code[among], elements.group[among])
+        minus = elements.retract[among][classes.order]
+        kept = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
+        if nested.key:
+            rank = np.where(kept, _newness(nested, rows)[among][classes.order], -1)
+            kept &= rank == classes.spread(classes.best(rank))
+        stays[among[classes.order[kept]]] = True
+    else:
+        stays |= rows.table
+    keep = np.flatnonzero(stays)
+    return keep[np.argsort(rows.line[keep], kind="stable")]
+
+
+def _newness(nested: _Nested, rows: _Rows) -> Positions:
+    """Numbers that order inner rows by their sequence columns, nulls smallest, and then by where they lie."""
+    if not nested.sequence or not len(rows.line):
+        return rows.line
+    columns = rows.elements.values.flatten()
+    words = [
+        w(None) for i in nested.sequence for w in nullable_words(columns[i], nested.field.nested_sequence_field[0])
+    ]
+    place = np.empty_like(rows.line)
+    place[np.lexsort((rows.line, *reversed(words)))] = np.arange(len(rows.line))
+    return place
+
+
+def _in_turn(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
+    """The inner rows that stay in groups that may meet the limit, by a loop: what is full depends on every step."""
+    elements, feed = rows.elements, rows.elements.feed
+    present, retract, older = valid(elements.column).tolist(), feed.retract.tolist(), feed.older.tolist()
+    begins = np.searchsorted(elements.row, np.arange(len(present) + 1)).tolist()
+    ends = [*feed.starts.tolist(), len(present)]
+    table = _Table(nested, rows.code.tolist(), _newness(nested, rows).tolist(), _real(nested, rows).tolist())
+    keep: list[int] = []
+    for group in groups.tolist():
+        held: list[int] | None = None
+        for row in range(ends[group], ends[group + 1]):
+            new = list(range(begins[row], begins[row + 1]))
+            if not present[row] or (held is None and retract[row]):
+                continue
+            if retract[row]:
+                held = table.without(held or [], new)
+            elif held is None:
+                held = table.put([], new) if nested.at_once else new
+            else:
+                held = table.put(new, held) if older[row] else table.put(held, new)
+        keep += held or []
+    return np.array(keep, np.int64)
+
+
+def _real(nested: _Nested, rows: _Rows) -> Mask:
+    """Inner rows that are neither null nor left out for their key."""
+    real: Mask = rows.table if nested.at_once else valid(rows.elements.values)
+    return real
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Steps of a nested update on lists of inner rows, given as positions."""
+
+    nested: _Nested
+    code: list[int]
+    newness: list[int]
+    real: list[bool]
+
+    def put(self, held: list[int], new: list[int]) -> list[int]:
+        """``new`` put into ``held``, as far as there is room."""
+        limit = self.nested.limit
+        if self.nested.at_once:
+            return self._put_newer(held, new)
+        if len(held) >= limit:
+            return held
+        added = list(itertools.islice((e for e in new if self.real[e]), limit - len(held)))
+        both = [e for e in held if self.real[e]] + added
+        return list({self.code[e]: e for e in both}.values()) if self.nested.key else both
+
+    def _put_newer(self, held: list[int], new: list[int]) -> list[int]:
+        made: dict[int, int] = {}
+        for i, e in enumerate([*held, *new]):
+            old = made.get(self.code[e])
+            room = i < len(held) or len(made) < self.nested.limit
+            if self.real[e] and (room if old is None else self.newness[old] < self.newness[e]):
+                made[self.code[e]] = e
+        return list(made.values())
+
+    def without(self, held: list[int], gone: list[int]) -> list[int]:
+        """``held`` without what ``gone`` names."""
+        codes = {self.code[e] for e in gone if self.real[e]}
+        rest = [e for e in held if self.real[e] and self.code[e] not in codes]
+        return list({self.code[e]: e for e in rest}.values()) if self.nested.key else rest
+
+
+# ---- nested_partial_update
+
+
+def nested_partial_update(field: FieldOptions) -> Aggregate:
+    """Per nested key, the last value of every inner column that is not null. Lawful."""
+    nested = _Nested.of(field, "nested_partial_update")
+    if not nested.key:
+        raise InvalidInputError(
+            f"column {field.name!r}: the aggregate function nested_partial_update needs to know which rows are the "
+            f"same; set 'fields.{field.name}.nested-key' to columns of its rows"
+        )
+    return partial(_nested_partial_update, nested)
+
+
+def _nested_partial_update(nested: _Nested, column: Column, feed: Feed) -> Column:
+    refuse_retract(nested.field, "nested_partial_update", feed)
+    rows = _Rows.of(nested, column, feed)
+    elements = rows.elements
+    among = np.flatnonzero(rows.table)
+    classes = Classes.of(rows.code[among], elements.group[among])
+    at, line = among[classes.order], rows.line[among][classes.order]
+    found = np.full(len(rows.line), -1)
+    found[rows.line] = np.arange(len(rows.line))
+    copied = np.flatnonzero(rows.copied)
+    keep = np.append(copied, at[classes.starts])
+    by_group = np.argsort(elements.group[keep], kind="stable")
+    columns = []
+    for inner in elements.values.flatten():
+        best = classes.best(np.where(valid(inner)[at], line, -1))
+        source = np.append(copied, np.where(best >= 0, found[best], -1))[by_group]
+        columns.append(inner.take(pa.array(source, mask=source < 0)))
+    keep = keep[by_group]
+    null = pa.array(~valid(elements.values)[keep])
+    kind = elements.values.type
+    made = pa.StructArray.from_arrays(columns, fields=[kind.field(i) for i in range(kind.num_fields)], mask=null)
+    return elements.gather(keep, ~any_of(valid(column), feed.starts), made)

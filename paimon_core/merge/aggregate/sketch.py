@@ -1,0 +1,68 @@
+"""Unions of Apache DataSketches: hll_sketch and theta_sketch. Null takes part in nothing; a value alone stays as it is.
+
+Each step unites what is there with the next value in the way, order and precision of the reference engine. So the
+estimates are equal, and the bytes too but for the HIP accumulator of HLL, which a union has no use for. Loops over
+values: each is a data structure of its own.
+"""
+
+from functools import partial
+from types import ModuleType
+
+from paimon_core.errors import MissingDependencyError
+from paimon_core.merge.aggregate.bitmap import unions
+from paimon_core.merge.aggregate.feed import Aggregate
+from paimon_core.merge.aggregate.field import FieldOptions
+
+_NOMINAL_ENTRIES = 12  # as a power of two
+_ALL_SAMPLED = bytes.fromhex("0000803f")  # the probability 1.0
+_SINGLE_ITEM = 0x20
+
+
+def hll_sketch(field: FieldOptions) -> Aggregate:
+    """Union of HLL sketches; the result is compact, of type HLL_4, and as precise as the least precise value."""
+    field.check_root("hll_sketch", "VARBINARY")
+    sketches = _datasketches(field, "hll_sketch")
+
+    def union(one: bytes, other: bytes) -> bytes:
+        held, new = (sketches.hll_sketch.deserialize(data) for data in (one, other))
+        both = sketches.hll_union(new.lg_config_k)
+        both.update(new)
+        both.update(held)
+        return bytes(both.get_result(sketches.tgt_hll_type.HLL_4).serialize_compact())
+
+    return partial(unions, field, "hll_sketch", union)
+
+
+def theta_sketch(field: FieldOptions) -> Aggregate:
+    """Union of theta sketches of up to 4096 entries; the result is compact and ordered."""
+    field.check_root("theta_sketch", "VARBINARY")
+    sketches = _datasketches(field, "theta_sketch")
+
+    def union(one: bytes, other: bytes) -> bytes:
+        both = sketches.theta_union(_NOMINAL_ENTRIES)
+        for data in (one, other):
+            both.update(sketches.compact_theta_sketch.deserialize(data))
+        return _as_java(bytes(both.get_result().serialize()))
+
+    return partial(unions, field, "theta_sketch", union)
+
+
+def _as_java(theta: bytes) -> bytes:
+    """A compact sketch as Java lays it out, which differs in fields that readers pass over."""
+    if len(theta) == 8:  # empty: no hash of the seed
+        return theta[:6] + bytes(2)
+    if len(theta) == 16:  # one entry: said by a flag
+        return theta[:5] + bytes([theta[5] | _SINGLE_ITEM]) + theta[6:]
+    return theta[:12] + _ALL_SAMPLED + theta[16:]
+
+
+def _datasketches(field: FieldOptions, function: str) -> ModuleType:
+    try:
+        import datasketches  # noqa: PLC0415  an optional dependency
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"column {field.name!r}: the aggregate function {function} needs datasketches; "
+            f"pip install 'pyspark-paimon[sketches]'"
+        ) from error
+    module: ModuleType = datasketches
+    return module
