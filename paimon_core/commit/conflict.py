@@ -37,6 +37,16 @@ def bucket_conflict(changes: Changes, others: Iterable[ManifestEntry]) -> Confli
     return None
 
 
+def replacement_conflict(
+    changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema | None
+) -> Conflict | None:
+    """Whether files may be replaced as ``changes`` say where ``live`` is; ``key_schema`` of a primary-key table."""
+    conflict = file_conflict(changes, live)
+    if conflict is None and key_schema is not None and any(e.kind == ADD and e.file.level for e in changes.entries):
+        conflict = level_conflict(changes, live, key_schema)
+    return conflict
+
+
 def file_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
     """Every file deleted must be live, and no file added may be there already."""
     there = {e.identity for e in live}

@@ -10,11 +10,13 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from paimon_core.commit.attempt import Draft, Identity, write_attempt
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
-from paimon_core.commit.conflict import Conflict, bucket_conflict, file_conflict, level_conflict
+from paimon_core.commit.compaction import LeftOut, compacts, holding, made_files
+from paimon_core.commit.conflict import Conflict, bucket_conflict, replacement_conflict
 from paimon_core.commit.overwrite import DYNAMIC, Spec, check_inside, distinct_partitions, partition_predicate
 from paimon_core.commit.publish import Lost, Published, Unknown, publish
 from paimon_core.errors import (
@@ -26,7 +28,7 @@ from paimon_core.errors import (
 )
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.manifest.entry import DELETE, ManifestEntry
 from paimon_core.options.snapshot import (
     COMMIT_MAX_RETRIES,
     COMMIT_MAX_RETRY_WAIT,
@@ -35,13 +37,13 @@ from paimon_core.options.snapshot import (
     COMMIT_USER_PREFIX,
 )
 from paimon_core.predicate.expr import Predicate
-from paimon_core.scan.entries import PartitionFilter, live_entries
+from paimon_core.scan.entries import PartitionFilter, live_entries, partitions_predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
-Decide = Callable[[Snapshot | None], Changes]
+Decide = Callable[[Snapshot | None], Changes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +121,38 @@ class TableCommit:
     ) -> Snapshot | None:
         """Publish what the messages say; returns the last snapshot made, None when there was nothing to commit.
 
+        Rows become one snapshot, what the writers compacted a second one. Where others replaced the same files
+        meanwhile, that part of the compaction is dropped: it changes no row.
         ``base_id``: the snapshot the writers looked at, if any; a partition rewritten since with another number of
         buckets is then noticed. With ``identifier`` a commit that landed before is returned, not repeated.
         Raises CommitConflictError (nothing changed) or CommitUnknownError (files kept: look before retrying).
         """
         identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark)
+        appended, compacting = append_changes(messages), any(map(compacts, messages))
         made = None
-        appended, compacted = append_changes(messages), compact_changes(messages)
-        if appended.entries or (identifier is not None and not compacted.entries):
+        if appended.entries or (identifier is not None and not compacting):
             made = self._publish(identity, lambda _: appended, appended.kind, base_id)
-        if compacted.entries:
-            made = self._publish(identity, lambda _: compacted, CommitKind.COMPACT, base_id) or made
+        if not compacting:
+            return made
+        if made is not None:
+            return self._compact_after(made, identity, messages)
+        made, left_out = self._compact(identity, messages)
+        if made is None:
+            raise CommitConflictError(
+                f"commit to {self._store.root} conflicts with another one: {left_out[0].conflict.reason}"
+            )
+        self._drop(left_out)
         return made
+
+    def compact(self, messages: Sequence[CommitMessage]) -> tuple[Snapshot | None, list[CommitMessage]]:
+        """Publish compactions as one snapshot; returns it, and the messages whose files others replaced meanwhile.
+
+        What these made is deleted. The snapshot is None where nothing is left. Raises CommitConflictError when the
+        table was always taken by others, or CommitUnknownError (files kept).
+        """
+        made, left_out = self._compact(Identity(self.user, BATCH), messages)
+        self._drop(left_out)
+        return made, [late.message for late in left_out]
 
     def overwrite(
         self,
@@ -162,7 +184,8 @@ class TableCommit:
             test = PartitionFilter(where, self._store.schema.partition_arrow)
             check_inside(self._store, messages, test.matching({m.partition for m in messages}), partition)
             touched = set()
-        return self._replace(identity, where, touched, messages)
+        made = self._replace(identity, where, touched, messages)
+        return self._compact_after(made, identity, messages) if made is not None else None
 
     def truncate(self) -> Snapshot | None:
         """Remove every row."""
@@ -173,14 +196,56 @@ class TableCommit:
         return self._replace(Identity(self.user, BATCH), partition_predicate(self._store, specs), set(), [])
 
     def abort(self, messages: Sequence[CommitMessage]) -> None:
-        """Delete the files the messages name. REQUIRES: they were not committed, and will not be."""
+        """Delete the files made for these messages. REQUIRES: they were not committed, and will not be."""
         for message in messages:
-            for file in (
-                *message.new_files,
-                *message.changelog_files,
-                *message.compact_after,
-                *message.compact_changelog,
-            ):
+            for file in (*message.new_files, *message.changelog_files):
+                self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
+        self._discard(messages)
+
+    # ---- compaction
+
+    def _compact_after(self, made: Snapshot, identity: Identity, messages: Sequence[CommitMessage]) -> Snapshot:
+        """What compaction adds to a commit whose rows are in, and that is a success whatever becomes of it.
+
+        Files of a failed attempt stay, for it may have landed; those of a compaction that came too late go.
+        """
+        with suppress(Exception):
+            too, left_out = self._compact(identity, self._complete(messages, made))
+            made = too or made
+            self._drop(left_out)
+        return made
+
+    def _complete(self, messages: Sequence[CommitMessage], made: Snapshot) -> list[CommitMessage]:
+        """Those whose files are there: when a commit is repeated, what its first time left out has been deleted."""
+        if not self._given_user or made.commit_identifier == BATCH:
+            return list(messages)
+        store = self._store
+        return [
+            m
+            for m in messages
+            if all(store.io.exists(store.file_path(m.partition, m.bucket, f)) for f in made_files(m))
+        ]
+
+    def _compact(self, identity: Identity, messages: Sequence[CommitMessage]) -> tuple[Snapshot | None, list[LeftOut]]:
+        """Publish the compactions that hold on the base met, and say which do not and why."""
+        compactions = [m for m in messages if compacts(m)]
+        left_out: list[LeftOut] = []
+
+        def decide(base: Snapshot | None) -> Changes | None:
+            held, left_out[:] = holding(self._store, base, compactions)
+            return replace(compact_changes(held), derived=True) if held else None
+
+        made = self._publish(identity, decide, CommitKind.COMPACT, None) if compactions else None
+        return made, left_out
+
+    def _drop(self, left_out: Sequence[LeftOut]) -> None:
+        """Delete what was made in vain, as far as that can be done: the commit itself is over."""
+        with suppress(OSError):
+            self._discard([late.message for late in left_out])
+
+    def _discard(self, messages: Sequence[CommitMessage]) -> None:
+        for message in messages:
+            for file in made_files(message):
                 self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
 
     # ---- the loop
@@ -201,7 +266,8 @@ class TableCommit:
 
         return self._publish(identity, decide, CommitKind.OVERWRITE, None)
 
-    def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot:
+    def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot | None:
+        """The snapshot made, or found to have been made before; None where ``decide`` finds nothing left to do."""
         rounds = _Rounds()
         try:
             while True:
@@ -213,7 +279,10 @@ class TableCommit:
                     rounds.first_base = 0 if base is None else base.id
                 if rounds.over(self._retries):
                     break
-                made = self._attempt(decide(base), base, identity, seen, rounds)
+                changes = decide(base)
+                if changes is None:
+                    return None
+                made = self._attempt(changes, base, identity, seen, rounds)
                 if made is not None:
                     return made
                 rounds.next(self._retries)
@@ -301,16 +370,12 @@ class TableCommit:
                 return conflict
         if not changes.checked:
             return None
-        touched = changes.partitions
-        live = [e for e in live_entries(self._store, base, with_stats=False).live if e.partition in touched]
-        conflict = file_conflict(changes, live)
-        if (
-            conflict is None
-            and self._store.schema.primary_keys
-            and any(e.kind == ADD and e.file.level > 0 for e in changes.entries)
-        ):
-            conflict = level_conflict(changes, live, self._store.schema.key_arrow)
-        return conflict
+        touched = {(e.partition, e.bucket) for e in changes.entries}
+        where = partitions_predicate(self._store, changes.partitions)
+        live = live_entries(self._store, base, partition=where, buckets=touched, with_stats=False).live
+        return replacement_conflict(
+            changes, live, self._store.schema.key_arrow if self._store.schema.primary_keys else None
+        )
 
     def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:
         """Entries that overwrites have added after snapshot ``seen``."""

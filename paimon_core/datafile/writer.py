@@ -16,11 +16,14 @@ from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats, stats_schema
 from paimon_core.options.file import (
     DATA_FILE_PREFIX,
     FILE_COMPRESSION,
+    FILE_COMPRESSION_PER_LEVEL,
     FILE_FORMAT,
+    FILE_FORMAT_PER_LEVEL,
     FILE_SUFFIX_INCLUDE_COMPRESSION,
     METADATA_STATS_DENSE_STORE,
     METADATA_STATS_KEEP_FIRST_N_COLUMNS,
     METADATA_STATS_MODE,
+    METADATA_STATS_MODE_PER_LEVEL,
     TARGET_FILE_SIZE,
 )
 from paimon_core.row.binary_row import EMPTY_ROW, serialize
@@ -39,7 +42,7 @@ _COMPRESSION_SUFFIX = {"zstd": "zst", "gzip": "gz", "snappy": "snappy", "lz4": "
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """What the files of one table version hold: their columns, statistics modes, format and roll size."""
+    """What the files of one table version and level hold: their columns, statistics modes, format and roll size."""
 
     fields: tuple[DataField, ...]  # every column in the file, in order
     value_fields: tuple[DataField, ...]
@@ -49,29 +52,38 @@ class FileShape:
     format: str
     compression: str
     target_size: int
+    level: int = 0
+    source: int = FileSource.APPEND
 
     @staticmethod
-    def of(store: FileStore) -> "FileShape":
-        """The shape new level-0 files of this table take."""
+    def of(store: FileStore, level: int = 0, source: int = FileSource.APPEND) -> "FileShape":
+        """The shape new files of this level take, made by ``source``."""
         schema, options = store.schema, store.options
         keys = tuple(schema.field(k) for k in schema.trimmed_primary_keys)
         system = (*(key_field(k) for k in keys), SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
-        default_size = TARGET_SIZE_KEYED if keys else TARGET_SIZE_APPEND
         return FileShape(
             fields=(*system, *schema.fields),
             value_fields=schema.fields,
             key_fields=keys,
-            modes=_stats_modes(store),
+            modes=_stats_modes(store, level),
             dense=options.value(METADATA_STATS_DENSE_STORE),
-            format=options.value(FILE_FORMAT).lower(),
-            compression=options.value(FILE_COMPRESSION).lower(),
-            target_size=options.value(TARGET_FILE_SIZE) or default_size,
+            format=options.value(FILE_FORMAT_PER_LEVEL).get(level, options.value(FILE_FORMAT)).lower(),
+            compression=options.value(FILE_COMPRESSION_PER_LEVEL).get(level, options.value(FILE_COMPRESSION)).lower(),
+            target_size=target_size(store),
+            level=level,
+            source=source,
         )
 
 
-def _stats_modes(store: FileStore) -> tuple[StatsMode, ...]:
+def target_size(store: FileStore) -> int:
+    """Bytes at which a file is full."""
+    default = TARGET_SIZE_KEYED if store.schema.primary_keys else TARGET_SIZE_APPEND
+    return int(store.options.value(TARGET_FILE_SIZE) or default)
+
+
+def _stats_modes(store: FileStore, level: int) -> tuple[StatsMode, ...]:
     options = store.options
-    default = options.value(METADATA_STATS_MODE)
+    default = options.value(METADATA_STATS_MODE_PER_LEVEL).get(level, options.value(METADATA_STATS_MODE))
     first_n = options.value(METADATA_STATS_KEEP_FIRST_N_COLUMNS)
     modes = []
     for i, field in enumerate(store.schema.fields):
@@ -230,16 +242,16 @@ class _OpenFile:
             min_sequence_number=self._min_sequence if keyed else first_sequence,
             max_sequence_number=self._max_sequence if keyed else first_sequence + self._rows - 1,
             schema_id=self._store.schema.id,
-            level=0,
+            level=shape.level,
             extra_files=(),
-            creation_time=_local_millis(self._store.now()),
+            creation_time=local_millis(self._store.now()),
             delete_row_count=self._retracts,
-            file_source=FileSource.APPEND,
+            file_source=shape.source,
             value_stats_cols=stats_columns,
         )
 
 
-def _local_millis(epoch_millis: int) -> int:
+def local_millis(epoch_millis: int) -> int:
     """The machine's wall clock at that instant, counted as if it were UTC: how data files keep their creation time."""
     offset = datetime.fromtimestamp(epoch_millis / 1000, timezone.utc).astimezone().utcoffset()
     return epoch_millis + int(offset.total_seconds() * 1000) if offset else epoch_millis

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifests import ManifestFileMeta
 from paimon_core.manifest.prune import keep
@@ -18,14 +19,22 @@ from paimon_core.store.file_store import FileStore
 class BucketState:
     """What a bucket holds before this writer adds to it."""
 
-    max_sequence_number: int = -1
+    files: tuple[DataFileMeta, ...] = ()
+
+    @property
+    def max_sequence_number(self) -> int:
+        """The newest row's; -1 in an empty bucket."""
+        return max((file.max_sequence_number for file in self.files), default=-1)
 
 
 class Restore:
-    """Bucket states at one snapshot; partitions are looked up the first time a writer meets them."""
+    """Bucket states at one snapshot; partitions are looked up the first time a writer meets them.
 
-    def __init__(self, store: FileStore, snapshot: Snapshot | None) -> None:
-        self._store, self._snapshot = store, snapshot
+    ``with_stats``: files are told with their statistics, as those need who write them into manifests again.
+    """
+
+    def __init__(self, store: FileStore, snapshot: Snapshot | None, *, with_stats: bool = False) -> None:
+        self._store, self._snapshot, self._with_stats = store, snapshot, with_stats
         self._states: dict[tuple[bytes, int], BucketState] = {}
         self._known: set[bytes] = set()
         self._metas: list[ManifestFileMeta] | None = None
@@ -46,14 +55,14 @@ class Restore:
         unread = [m for m in metas if m.file_name not in self._entries]
         self._entries.update(zip((m.file_name for m in unread), parallel_map(self._read, unread), strict=True))
         found = [e for m in metas for e in self._entries[m.file_name] if e.partition in new]
+        buckets: dict[tuple[bytes, int], list[DataFileMeta]] = {}
         for entry in (e for e in merge_entries(found) if e.kind == ADD):
             self._check_buckets(entry)
-            at = (entry.partition, entry.bucket)
-            highest = self._states.get(at, BucketState()).max_sequence_number
-            self._states[at] = BucketState(max(highest, entry.file.max_sequence_number))
+            buckets.setdefault((entry.partition, entry.bucket), []).append(entry.file)
+        self._states.update((at, BucketState(tuple(files))) for at, files in buckets.items())
 
     def _read(self, meta: ManifestFileMeta) -> list[ManifestEntry]:
-        return self._store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
+        return self._store.manifests.read(meta.file_name, meta.file_size, with_stats=self._with_stats)
 
     def state(self, partition: bytes, bucket: int) -> BucketState:
         """The state of one bucket. REQUIRES: its partition was loaded."""

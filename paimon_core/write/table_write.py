@@ -14,16 +14,20 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.merge import merge_fold
 from paimon_core.options.bucket import BUCKET
-from paimon_core.options.lsm import WRITE_BUFFER_SIZE
+from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_SIZE, WRITE_ONLY
 from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.align import Positions, align, column_positions
-from paimon_core.write.bucket_writer import BucketWriter, SequenceRule
+from paimon_core.write.append_writer import AppendWriter
+from paimon_core.write.bucket_writer import BucketWriter
+from paimon_core.write.inline import InlineCompaction
+from paimon_core.write.merge_tree_writer import MergeTreeWriter
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing import ROUTERS, BucketMode, bucket_mode
 from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import kept_rows, kinds_of
+from paimon_core.write.sequence import SequenceRule
 
 T = TypeVar("T")
 Data: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
@@ -38,6 +42,9 @@ class TableWrite:
     ``overwrite``: what the table holds is about to be replaced, so numbering starts anew. ``sequence`` is
     ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule).
     Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
+
+    A writer that meets no other in its buckets, of a primary-key table that is not ``write-only``, also compacts them,
+    and says so in its messages: no bucket gets more runs than ``num-sorted-run.stop-trigger``.
     """
 
     def __init__(self, store: FileStore, *, overwrite: bool = False, sequence: tuple[int, int] = (0, 1)) -> None:
@@ -49,14 +56,17 @@ class TableWrite:
         self._shape = FileShape.of(store)
         self._keyed = (merge_order(store), merge_fold(store.options)) if store.schema.primary_keys else None
         self._rule = SequenceRule(*sequence)
-        numbered = mode is not BucketMode.BUCKET_UNAWARE and not overwrite
-        base = store.snapshots.latest() if numbered else None
-        self.base_id = None if base is None else base.id
-        self._restore = Restore(store, base)
+        self._compacts = self._keyed is not None and self._rule.sole and not store.options.value(WRITE_ONLY)
+        self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
+        self._restores = mode is not BucketMode.BUCKET_UNAWARE and not overwrite
+        self.base_id: int | None = None
+        self._restore = self._look()
+        self._handed_out = False
         self._total_buckets = store.options.value(BUCKET)
         self._limit = store.options.value(WRITE_BUFFER_SIZE)
         self._gather_bytes = min(ROUTE_BYTES, max(1, self._limit // 4))
         self._writers: dict[tuple[bytes, int], BucketWriter] = {}
+        self._current: set[tuple[bytes, int]] = set()  # buckets whose writer goes on from what the table holds now
         self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self._gathered_bytes = 0
         self._seen = 0
@@ -100,6 +110,12 @@ class TableWrite:
             self._deal_out()
             self._keep_within_limit()
 
+    def _look(self) -> Restore:
+        """What the table holds now."""
+        base = self._store.snapshots.latest() if self._restores else None
+        self.base_id = None if base is None else base.id
+        return Restore(self._store, base, with_stats=self._compacts)
+
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
         names = batch.schema.names
         if self._positions is None or self._positions[0] != names:
@@ -118,6 +134,7 @@ class TableWrite:
             kinds = pc.fill_null(kinds, 0)
         del gathered
         partitions, found = partition_codes(rows, self._store.schema.partition_keys)
+        self._look_again()
         self._restore.load(found)
         buckets = self._route(rows)
         if len(found) == 1 and len(buckets) and (buckets[0] == buckets).all():
@@ -132,14 +149,29 @@ class TableWrite:
             partition, bucket = found[which // span], which % span
             self._writer(partition, bucket).add(rows.take(members), None if kinds is None else kinds.take(members))
 
+    def _look_again(self) -> None:
+        """After a commit others may have compacted what this writer knows of; only who compacts must know."""
+        if self._handed_out and self._compacts and self._restores:
+            self._restore, self._current = self._look(), set()
+        self._handed_out = False
+
     def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
         at = (partition, bucket)
-        if at not in self._writers:
-            first = self._restore.state(partition, bucket).max_sequence_number + 1
-            self._writers[at] = BucketWriter(
-                self._store, partition, bucket, self._shape, self._keyed, (self._rule, first)
-            )
-        return self._writers[at]
+        writer = self._writers.get(at)
+        if writer is None:
+            writer = self._writers[at] = self._new_writer(partition, bucket)
+        elif at not in self._current and self._restores:
+            writer.renew(self._restore.state(partition, bucket))
+        self._current.add(at)
+        return writer
+
+    def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
+        state = self._restore.state(partition, bucket)
+        place, first = (partition, bucket, self._total_buckets), state.max_sequence_number + 1
+        if self._keyed is None:
+            return AppendWriter(self._store, place, self._shape, first)
+        inline = InlineCompaction(self._store, place, state.files) if self._compacts else None
+        return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline)
 
     def _keep_within_limit(self) -> None:
         """Flush the fattest buckets until what is buffered takes no more than half the limit."""
@@ -152,13 +184,25 @@ class TableWrite:
                 break
             chosen.append(writer)
             left -= writer.buffered
-        _each(BucketWriter.flush, chosen)
+        _each(lambda w: w.flush(), chosen)
 
-    def prepare_commit(self) -> list[CommitMessage]:
-        """Flush everything; returns what was written since the last call, one message per bucket."""
+    def prepare_commit(self, identifier: int | None = None) -> list[CommitMessage]:
+        """Flush everything; returns what was written since the last call, one message per bucket.
+
+        With the option ``full-compaction.delta-commits`` = n the buckets written to are compacted as a whole when the
+        commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
+        """
         self._deal_out()
-        writers = list(self._writers.values())
-        messages = _each(lambda w: w.prepare_commit(self._total_buckets), writers)
+        full = self._compacts and self._full_every is not None
+        if full and identifier is not None:
+            full = identifier % (self._full_every or 1) == 0
+        if full:
+            self._look_again()
+            self._restore.load({partition for partition, _ in self._writers})
+            for at in self._writers:
+                self._writer(*at)
+        messages = _each(lambda w: w.prepare_commit(full=full), list(self._writers.values()))
+        self._handed_out = True
         return [m for m in messages if m is not None]
 
     def abort(self) -> None:

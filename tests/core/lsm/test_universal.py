@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 
 import pytest
 
@@ -27,7 +27,7 @@ class Run:
     size: int
 
 
-@lru_cache(maxsize=None)
+@cache
 def file(level, size, **more):
     return replace(data_file(f"{level}-{size}", level=level, delete_row_count=0, **more), file_size=size)
 

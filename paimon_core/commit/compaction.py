@@ -1,0 +1,68 @@
+"""Compactions that meet others: which of them still hold when they are to be published, and what they have made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paimon_core.commit.changes import compact_changes
+from paimon_core.commit.conflict import Conflict, replacement_conflict
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A compaction that came too late, and what came before it."""
+
+    message: CommitMessage
+    conflict: Conflict
+
+
+def compacts(message: CommitMessage) -> bool:
+    """Whether the message tells of a compaction."""
+    return bool(message.compact_before or message.compact_after)
+
+
+def made_files(message: CommitMessage) -> list[DataFileMeta]:
+    """Files its compaction wrote: not those it only gave another level, which the table may know."""
+    known = {f.file_name for f in (*message.compact_before, *message.new_files)}
+    return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known]
+
+
+def holding(
+    store: FileStore, base: Snapshot | None, messages: Sequence[CommitMessage]
+) -> tuple[list[CommitMessage], list[LeftOut]]:
+    """The compactions whose files are all live in ``base`` and whose results overlap nothing, and the others.
+
+    They are taken one after the other: each is looked at as if those before it were done.
+    """
+    live = _live(store, base, {(m.partition, m.bucket) for m in messages})
+    key_schema = store.schema.key_arrow if store.schema.primary_keys else None
+    held: list[CommitMessage] = []
+    left_out: list[LeftOut] = []
+    for message in messages:
+        at = (message.partition, message.bucket)
+        changes = compact_changes([message])
+        conflict = replacement_conflict(changes, live[at], key_schema)
+        if conflict is not None:
+            left_out.append(LeftOut(message, conflict))
+            continue
+        held.append(message)
+        gone = {e.identity for e in changes.entries if e.kind == DELETE}
+        added = [e for e in changes.entries if e.kind == ADD]
+        live[at] = [*(e for e in live[at] if e.identity not in gone), *added]
+    return held, left_out
+
+
+def _live(
+    store: FileStore, base: Snapshot | None, buckets: set[tuple[bytes, int]]
+) -> dict[tuple[bytes, int], list[ManifestEntry]]:
+    live: dict[tuple[bytes, int], list[ManifestEntry]] = {at: [] for at in buckets}
+    if base is not None:
+        where = partitions_predicate(store, {partition for partition, _ in buckets})
+        for entry in live_entries(store, base, partition=where, buckets=buckets, with_stats=False).live:
+            live[entry.partition, entry.bucket].append(entry)
+    return live

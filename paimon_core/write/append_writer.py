@@ -1,0 +1,47 @@
+"""The rows of one bucket of an append table: to the rolling file, in the order they come."""
+
+import pyarrow as pa
+
+from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.restore import BucketState
+
+
+class AppendWriter:
+    """Buffers rows of one (partition, bucket) and writes them in order of arrival; files grow over flushes."""
+
+    def __init__(self, store: FileStore, place: tuple[bytes, int, int], shape: FileShape, first_sequence: int) -> None:
+        self._partition, self._bucket, self._total_buckets = place
+        self._pieces: list[pa.RecordBatch] = []
+        self._files = DataFileWriter(store, self._partition, self._bucket, shape, first_sequence)
+        self.buffered = 0
+
+    def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
+        """Take rows in; all are inserts."""
+        self._pieces.append(rows)
+        self.buffered += rows.nbytes
+
+    def flush(self) -> None:
+        """Write what is buffered and let go of it."""
+        if self._pieces:
+            table = pa.Table.from_batches(self._pieces)
+            self._pieces, self.buffered = [], 0
+            self._files.write(table)
+
+    def renew(self, state: BucketState) -> None:
+        """Rows are numbered on from this writer's own, whatever the bucket holds by now."""
+
+    def prepare_commit(self, *, full: bool = False) -> CommitMessage | None:
+        """Flush, and say what was written since the last call; None when nothing was."""
+        self.flush()
+        files = self._files.close()
+        self._files.hand_over()
+        if not files:
+            return None
+        return CommitMessage(self._partition, self._bucket, self._total_buckets, new_files=tuple(files))
+
+    def abort(self) -> None:
+        """Drop what is buffered and delete every file not handed out yet."""
+        self._pieces, self.buffered = [], 0
+        self._files.abort()

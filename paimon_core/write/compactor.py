@@ -1,0 +1,164 @@
+"""One compaction of one primary-key bucket carried out (behaviour 3.4).
+
+Files whose keys no other file of the unit shares are moved to their new level as they are, unless they are small;
+the rest is merged, run by run, and written anew. Reading and merging go ahead of encoding by one piece: what is held is
+a batch or two of each run that overlaps, and two pieces of what comes out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from paimon_core.datafile.writer import DataFileWriter, FileShape, target_size
+from paimon_core.errors import CommitConflictError
+from paimon_core.fileio.parallel import ahead
+from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.levels import Levels
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.universal import CompactUnit
+from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.merge import merge_fold
+from paimon_core.merge.kinds import drop_retracts
+from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
+from paimon_core.read.sections import file_reader, merge_order, merge_section
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+
+__all__ = ["CompactTask", "Compacted", "compact"]
+
+_PIECE_BYTES = 32 << 20  # what the writer encodes at a time, while the next piece is merged
+
+
+@dataclass(frozen=True, slots=True)
+class CompactTask:
+    """A unit of one bucket, and all that must be known of the levels around it: a value that runs anywhere."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    unit: CompactUnit
+    to_top: bool
+    """The output level is the deepest one."""
+    drop_deletes: bool
+    """No file lies below the output: a delete has nothing left to hide."""
+
+    @staticmethod
+    def of(partition: bytes, bucket: int, total_buckets: int, levels: Levels, unit: CompactUnit) -> "CompactTask":
+        """The task to carry out ``unit``, which was picked from ``levels``."""
+        to_top = unit.output_level == levels.max_level
+        return CompactTask(partition, bucket, total_buckets, unit, to_top, levels.drops_deletes(unit.output_level))
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(f.file_size for f in self.unit.files)
+
+    @property
+    def rows(self) -> int:
+        """Rows stored in the files."""
+        return sum(f.row_count for f in self.unit.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Files that are no longer there, and those there instead; a file in both has only changed its level."""
+
+    before: tuple[DataFileMeta, ...] = ()
+    after: tuple[DataFileMeta, ...] = ()
+
+
+def compact(store: FileStore, task: CompactTask) -> Compacted:
+    """Write the new files; on an error none is left behind.
+
+    Raises CommitConflictError where a file was written under a newer schema than ``store`` has: its columns would be
+    lost.
+    """
+    newer = [f for f in task.unit.files if f.schema_id > store.schema.id]
+    if newer:
+        raise CommitConflictError(
+            f"file {newer[0].file_name} of {store.root} was written under schema {newer[0].schema_id}: compacted under "
+            f"schema {store.schema.id} it would lose what changed since; open the table again"
+        )
+    return _Compaction(store, task).run()
+
+
+class _Compaction:
+    def __init__(self, store: FileStore, task: CompactTask) -> None:
+        self._store, self._task = store, task
+        self._small = target_size(store) // 10 * 7
+        self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
+        self._read = file_reader(
+            store, task.partition, task.bucket, (*store.schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
+        )
+        self._order, self._fold = merge_order(store), merge_fold(store.options)
+        shape = FileShape.of(store, task.unit.output_level, FileSource.COMPACT)
+        self._writer = DataFileWriter(store, task.partition, task.bucket, shape)
+        self._before: list[DataFileMeta] = []
+        self._after: list[DataFileMeta] = []
+
+    def run(self) -> Compacted:
+        try:
+            waiting: list[list[SortedRun]] = []  # sections to be rewritten together, in key order
+            for section in sections(self._task.unit.files, self._store.schema.key_arrow):
+                if len(section) > 1:
+                    waiting.append(section)
+                    continue
+                for file in section[0].files:
+                    if file.file_size < self._small:
+                        waiting.append([_alone(file)])
+                    else:
+                        self._settle(waiting)
+                        waiting = []
+                        self._move(file)
+            self._settle(waiting)
+        except BaseException:
+            self._writer.abort()
+            raise
+        return Compacted(tuple(self._before), tuple(self._after))
+
+    def _settle(self, waiting: Sequence[list[SortedRun]]) -> None:
+        """Rewrite the sections; a single file among no others needs none."""
+        if len(waiting) == 1 and len(waiting[0]) == 1:
+            for file in waiting[0][0].files:
+                self._move(file)
+        elif waiting:
+            self._rewrite(waiting)
+
+    def _move(self, file: DataFileMeta) -> None:
+        """Give the file its new level, or write it anew where it may hold what must not get there."""
+        if self._always or (self._task.to_top and file.delete_row_count != 0):
+            self._rewrite([[_alone(file)]])
+        elif file.level != self._task.unit.output_level:
+            self._before.append(file)
+            self._after.append(replace(file, level=self._task.unit.output_level))
+
+    def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
+        for piece in ahead(_pieces(self._merged(parts))):
+            self._writer.write(piece)
+        self._before += [file for section in parts for run in section for file in run.files]
+        self._after += self._writer.close()
+
+    def _merged(self, parts: Sequence[list[SortedRun]]) -> Iterator[pa.Table]:
+        for section in parts:
+            for rows in merge_section(section, self._read, self._order, self._fold):
+                yield drop_retracts(rows) if self._task.drop_deletes else rows
+
+
+def _alone(file: DataFileMeta) -> SortedRun:
+    return SortedRun(file.level, (file,))
+
+
+def _pieces(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables large enough to be encoded at once."""
+    held: list[pa.Table] = []
+    size = 0
+    for table in tables:
+        if table.num_rows:
+            held.append(table)
+            size += table.nbytes
+        if size >= _PIECE_BYTES:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)

@@ -1,0 +1,113 @@
+"""The rows of one bucket on their way to level 0: buffered as they came, ordered and folded when flushed."""
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.merge.fold import Fold
+from paimon_core.merge.kway import MergeOrder, sort_rows
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.write.inline import InlineCompaction
+from paimon_core.write.restore import BucketState
+from paimon_core.write.sequence import SequenceRule
+
+
+class MergeTreeWriter:
+    """Buffers rows of one (partition, bucket) of a primary-key table.
+
+    Every flush sorts what is buffered, keeps one row per key and makes level-0 files of its own. With ``inline`` the
+    bucket is compacted as well: when the runs have become too many, and before a commit where its shape asks for it.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        place: tuple[bytes, int, int],
+        shape: FileShape,
+        merge: tuple[MergeOrder, Fold],
+        numbering: tuple[SequenceRule, int],
+        inline: InlineCompaction | None,
+    ) -> None:
+        self._partition, self._bucket, self._total_buckets = place
+        self._order, self._fold = merge
+        self._rule, self._first = numbering
+        self._inline = inline
+        self._rows = 0
+        self._pieces: list[pa.RecordBatch] = []
+        self._files = DataFileWriter(store, self._partition, self._bucket, shape)
+        self._written: list[DataFileMeta] = []
+        self.buffered = 0
+
+    def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
+        """Take rows in; each gets its number and its kind (None: all inserts)."""
+        numbers = pa.array(self._rule.numbers(self._first, self._rows, rows.num_rows))
+        kinds = pa.array(np.zeros(rows.num_rows, np.int8)) if kinds is None else kinds
+        numbered = pa.RecordBatch.from_arrays(
+            [*rows.columns, numbers, kinds], names=[*rows.schema.names, SEQUENCE_NUMBER.name, VALUE_KIND.name]
+        )
+        self._rows += rows.num_rows
+        self._pieces.append(numbered)
+        self.buffered += numbered.nbytes
+
+    def flush(self) -> None:
+        """Write what is buffered and let go of it."""
+        if self._write_buffer() and self._inline is not None:
+            self._inline.keep_bounded()
+
+    def _write_buffer(self) -> bool:
+        if not self._pieces:
+            return False
+        table = pa.Table.from_batches(self._pieces)
+        self._pieces, self.buffered = [], 0
+        window = sort_rows(table.combine_chunks(), self._order)
+        del table
+        self._files.write(self._fold(window))
+        del window
+        files = self._files.close()
+        self._written += files
+        if self._inline is not None:
+            self._inline.add(files)
+        return True
+
+    def renew(self, state: BucketState) -> None:
+        """Go on from what the bucket holds now. REQUIRES: nothing was added since the last `prepare_commit`."""
+        self._first = max(self._rule.after(self._first, self._rows), state.max_sequence_number + 1)
+        self._rows = 0
+        if self._inline is not None:
+            self._inline.renew(state.files)
+
+    def prepare_commit(self, *, full: bool = False) -> CommitMessage | None:
+        """Flush, and say what was written and compacted since the last call; None when nothing was.
+
+        ``full``: all that was written since the last time this was asked for goes to the highest level.
+        """
+        self._write_buffer()
+        files, self._written = self._written, []
+        before: tuple[DataFileMeta, ...] = ()
+        after: tuple[DataFileMeta, ...] = ()
+        if self._inline is not None:
+            if full:
+                self._inline.full()
+            elif files:
+                self._inline.keep_in_shape()
+            before, after = self._inline.hand_over()
+        self._files.hand_over()
+        message = CommitMessage(
+            self._partition,
+            self._bucket,
+            self._total_buckets,
+            new_files=tuple(files),
+            compact_before=before,
+            compact_after=after,
+        )
+        return None if message.is_empty else message
+
+    def abort(self) -> None:
+        """Drop what is buffered and delete every file not handed out yet."""
+        self._pieces, self.buffered, self._written = [], 0, []
+        if self._inline is not None:
+            self._inline.abort()
+        self._files.abort()
