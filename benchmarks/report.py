@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from benchmarks.measure import Row
 
-OPPONENTS = ("pyarrow", "rust", "java", "pypaimon", "connector")
+OPPONENTS = ("pyarrow", "rust", "java", "pypaimon", "connector", "bare")
 _COLOURS = {
     "ours": "#1f77b4",
     "pyarrow": "#7f7f7f",
@@ -19,6 +19,7 @@ _COLOURS = {
     "java": "#2ca02c",
     "pypaimon": "#9467bd",
     "connector": "#2ca02c",
+    "bare": "#7f7f7f",
 }
 _LINE, _LEFT, _WIDE = 14, 330, 520
 

@@ -19,6 +19,7 @@ from tests.conformance.judge import resolve
 
 CONNECTOR = ("org.apache.paimon", "paimon-spark-3.5", "0.9.0")
 RUNS = 5
+READ_FACTOR = 4  # runs that large, or the start of a query would be most of what is measured
 
 
 class SparkSide:
@@ -29,7 +30,12 @@ class SparkSide:
             python, jar = Path(sys.executable), ""
         else:
             python, jar = environment("spark-3.5-bench", SPARK_35), str(resolve(*CONNECTOR))
-        environ = {k: v for k, v in os.environ.items() if k not in ("SPARK_HOME", "PYSPARK_DRIVER_PYTHON")}
+        unwanted = (
+            "SPARK_HOME",
+            "PYSPARK_DRIVER_PYTHON",
+            "PYTHONDONTWRITEBYTECODE",
+        )  # the last: every process compiles
+        environ = {k: v for k, v in os.environ.items() if k not in unwanted}
         environ |= {"PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
         environ["PYTHONPATH"] = str(ROOT) if side == "ours" else ""
         self._log = (warehouse / f"spark-{side}.log").open("w")
@@ -96,10 +102,20 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
             side.close()
 
 
-def _race(arena: Arena, row: Row, running: dict[str, SparkSide], commands: dict[str, dict[str, Any]]) -> Row:
+def _race(
+    arena: Arena,
+    row: Row,
+    running: dict[str, SparkSide],
+    commands: dict[str, dict[str, Any]],
+    bare: int | None = None,
+) -> Row:
+    """Both sides; with ``bare`` also a source that hands out that many rows and has no work to find them."""
     contestants: dict[str, Work] = {}
     for side, worker in running.items():
         contestants["ours" if side == "ours" else "connector"] = lambda w=worker, c=commands[side]: w.timing(**c)
+    if bare is not None:
+        options = {"rows": str(bare), "partitions": "2" if bare > 100 else "1"}
+        contestants["bare"] = lambda: running["ours"].timing(**commands["ours"], bare=options)
     return race(row, contestants, arena.rounds, patience=120)
 
 
@@ -119,12 +135,13 @@ def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
         table = f"spark_read_{'keyed' if keyed else 'append'}"
         made = arena.table(table, "int", keyed=keyed, buckets=2)
         for seed in range(RUNS):
-            made.write(rows.make(arena.count, "int", seed))
+            made.write(rows.make(READ_FACTOR * arena.count, "int", seed))
+        count = made.to_arrow(columns=["k"]).num_rows
         for columns in (None, ["k", "c"]):
-            row = Row(f"Spark: {name}, {len(columns) if columns else 'all'} columns", RUNS * arena.count)
+            row = Row(f"Spark: {name}, {len(columns) if columns else 'all'} columns", RUNS * READ_FACTOR * arena.count)
             row.goals = {"connector": 1.0}
             command = {"do": "read", "table": table, "columns": columns}
-            yield _race(arena, row, running, dict.fromkeys(running, command))
+            yield _race(arena, row, running, dict.fromkeys(running, command), bare=count)
 
 
 def _small(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
@@ -135,4 +152,4 @@ def _small(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
             arena.table(table, "int", keyed=False).write(rows.make(100, "int", 0))
         row = Row(f"Spark: {name}, 100 rows, warm", 100, values={"goal": goal})
         commands = {s: {"do": do, "table": t, "input": source, "limit": 100} for s, t in tables.items()}
-        yield _race(arena, row, running, commands)
+        yield _race(arena, row, running, commands, bare=100 if do == "count" else None)

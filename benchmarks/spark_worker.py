@@ -40,6 +40,10 @@ class Side:
         self.spark = session(side, warehouse, jar)
         self.spark.sparkContext.setLogLevel("ERROR")
         self.inputs = {}
+        if not self.java:
+            from benchmarks.bare_source import BareSource  # noqa: PLC0415 - unknown to pyspark 3.5
+
+            self.spark.dataSource.register(BareSource)
 
     def path(self, table):
         """Where a table lies."""
@@ -63,16 +67,20 @@ class Side:
             frame.write.format("paimon").mode("append").save(self.path(command["table"]))
         return rows, time.perf_counter() - start
 
+    def source(self, command):
+        """A table by its place, or, given ``bare`` options, rows that come from nowhere."""
+        source = self.spark.read.format("bare" if "bare" in command else "paimon").options(**command.get("bare", {}))
+        if command.get("columns"):
+            source = source.option("columns", ",".join(command["columns"]))
+        return source.load() if "bare" in command else source.load(self.path(command["table"]))
+
     def read(self, command):
         """Read into nothing."""
         start = time.perf_counter()
         if self.java:
             frame = self.spark.read.table(f"paimon.default.{command['table']}")
-        elif command.get("columns"):
-            source = self.spark.read.format("paimon").option("columns", ",".join(command["columns"]))
-            frame = source.load(self.path(command["table"]))
         else:
-            frame = self.spark.read.format("paimon").load(self.path(command["table"]))
+            frame = self.source(command)
         if command.get("columns"):
             frame = frame.select(*command["columns"])
         frame.write.format("noop").mode("overwrite").save()
@@ -84,7 +92,7 @@ class Side:
         if self.java:
             frame = self.spark.read.table(f"paimon.default.{command['table']}")
         else:
-            frame = self.spark.read.format("paimon").load(self.path(command["table"]))
+            frame = self.source(command)
         rows = frame.selectExpr("sum(a)", "count(*)").first()[1]
         return rows, time.perf_counter() - start
 
