@@ -34,7 +34,7 @@ class SparkSide:
             "SPARK_HOME",
             "PYSPARK_DRIVER_PYTHON",
             "PYTHONDONTWRITEBYTECODE",
-        )  # the last: every process compiles
+        )  # so that no process compiles
         environ = {k: v for k, v in os.environ.items() if k not in unwanted}
         environ |= {"PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
         environ["PYTHONPATH"] = str(ROOT) if side == "ours" else ""
