@@ -1,6 +1,6 @@
 """Plans carried out here and now: tasks run side by side, their messages committed once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from paimon_core.commit.table_commit import TableCommit
@@ -11,27 +11,59 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["Progress", "carry_out"]
+__all__ = ["Buckets", "Progress", "carry_out", "run_all"]
 
 Task = TypeVar("Task", bound=CompactionTask)
 Progress = Callable[[int, int], None]
 """Told after every task how many bytes are done, of how many."""
+Buckets = Collection[tuple[bytes, int]]
+_ROUNDS = 4  # a bucket that others replace again and again needs none from us
 _RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
 
 
 def carry_out(
     store: FileStore,
-    tasks: Sequence[Task],
+    plan: Callable[[Buckets | None], Sequence[Task]],
     run: Callable[[FileStore, Task], CommitMessage],
     *,
     progress: Progress | None = None,
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]] = list,
-) -> Snapshot | None:
-    """Run all tasks and commit what they did; None when there is none. After an error the table is as it was and no
-    file is left, but for CommitUnknownError, where the snapshot may refer to them."""
-    if not tasks:
-        return None
+) -> tuple[Snapshot | None, list[CommitMessage]]:
+    """Run what ``plan(None)`` gives and commit it once; the snapshot, and the messages that others made obsolete.
+
+    Buckets whose files were replaced meanwhile are planned (``plan(buckets)``), run and committed again, a few times.
+    The snapshot is None where there was nothing to do. ``join`` makes whole messages of those of parts. After an error
+    no file is left, but for CommitUnknownError.
+    """
     committer = TableCommit(store)
+    made: Snapshot | None = None
+    late: list[CommitMessage] = []
+    for _ in range(_ROUNDS):
+        tasks = plan({(m.partition, m.bucket) for m in late} if late else None)
+        if not tasks:
+            return made, []
+        messages = run_all(store, tasks, run, progress=progress)
+        try:
+            snapshot, late = committer.compact(join(messages))
+        except CommitUnknownError:
+            raise
+        except Exception:
+            committer.abort(messages)
+            raise
+        made = snapshot or made
+        if not late:
+            break
+    return made, late
+
+
+def run_all(
+    store: FileStore,
+    tasks: Sequence[Task],
+    run: Callable[[FileStore, Task], CommitMessage],
+    *,
+    progress: Progress | None = None,
+) -> list[CommitMessage]:
+    """Run all tasks side by side, and say what they did, in their order. After an error no file is left."""
     written: list[CommitMessage] = []  # by tasks that ended, also those whose result nobody came to look at
 
     def one(task: Task) -> tuple[Task, CommitMessage]:
@@ -40,21 +72,14 @@ def carry_out(
         return task, message
 
     total, done = sum(task.size for task in tasks), 0
+    messages = []
     try:
-        messages = []
         for task, message in parallel_map(one, tasks, threads=_RUNNERS):
             messages.append(message)
             done += task.size
             if progress is not None:
                 progress(done, total)
-        joined = join(messages)
     except BaseException:
-        committer.abort(written)
+        TableCommit(store).abort(written)
         raise
-    try:
-        return committer.commit(joined)
-    except CommitUnknownError:
-        raise
-    except Exception:
-        committer.abort(written)
-        raise
+    return messages

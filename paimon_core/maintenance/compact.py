@@ -1,0 +1,109 @@
+"""Compaction of primary-key tables: one task for each bucket that has something to do, run anywhere, committed once."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.writer import local_millis
+from paimon_core.errors import CommitUnknownError
+from paimon_core.lsm.levels import Levels
+from paimon_core.lsm.universal import UniversalCompaction, num_levels
+from paimon_core.maintenance.carry_out import Progress, run_all
+from paimon_core.maintenance.task import partition_choice
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.predicate.expr import Predicate
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.compactor import CompactTask, compact
+
+__all__ = ["CompactTask", "compact_table", "plan_compaction", "run_task"]
+
+_ROUNDS = 5  # a bucket that others compact again and again needs none from us
+
+
+def plan_compaction(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+) -> list[CompactTask]:
+    """What there is to do in the newest snapshot: what the policy picks, or with ``full`` all to the highest level.
+
+    One task a bucket, none where a bucket is in shape. ``partitions`` ({column: value} each) and ``filter`` (bound, on
+    partition columns) say where to look. ``write-only`` does not count here. REQUIRES: a table with a primary key.
+    """
+    check_writable(store.schema)
+    return _plan(store, full, partition_choice(store, partitions, filter), None)
+
+
+def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
+    """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
+    done = compact(store, task)
+    return CommitMessage(
+        task.partition, task.bucket, task.total_buckets, compact_before=done.before, compact_after=done.after
+    )
+
+
+def compact_table(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    progress: Progress | None = None,
+) -> Snapshot | None:
+    """Plan, run the tasks here, commit once as COMPACT; None when there was nothing to do.
+
+    A bucket whose files a concurrent writer replaced meanwhile is planned and done again, in a commit of its own; one
+    that others keep replacing is left to them. After an error no file is left, but for CommitUnknownError.
+    """
+    check_writable(store.schema)
+    choice = partition_choice(store, partitions, filter)
+    committer = TableCommit(store)
+    made: Snapshot | None = None
+    again: set[tuple[bytes, int]] | None = None
+    for _ in range(_ROUNDS):
+        tasks = _plan(store, full, choice, again)
+        if not tasks:
+            break
+        snapshot, late = _committed(committer, run_all(store, tasks, run_task, progress=progress))
+        made = snapshot or made
+        again = {(message.partition, message.bucket) for message in late}
+        if not again:
+            break
+    return made
+
+
+def _committed(
+    committer: TableCommit, messages: Sequence[CommitMessage]
+) -> tuple[Snapshot | None, list[CommitMessage]]:
+    try:
+        return committer.compact(messages)
+    except CommitUnknownError:
+        raise  # the snapshot may refer to the files
+    except Exception:
+        committer.abort(messages)
+        raise
+
+
+def _plan(
+    store: FileStore, full: bool, choice: Predicate | None, buckets: Collection[tuple[bytes, int]] | None
+) -> list[CompactTask]:
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    policy, clock = UniversalCompaction.of(store.options), local_millis(store.now())
+    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, partition=choice, buckets=buckets).live:
+        if entry.bucket >= 0:
+            found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    tasks = []
+    for place, files in found.items():
+        levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
+        unit = policy.full(levels) if full else policy.pick(levels, clock)
+        if unit is not None:
+            tasks.append(CompactTask.of(*place, levels, unit))
+    return tasks
