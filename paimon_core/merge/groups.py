@@ -17,7 +17,7 @@ class Window:
     """
 
     rows: pa.Table
-    order: Positions | None
+    order: Positions | None  # may leave rows out
     starts: Positions
     _sorted: dict[str, Column] = field(default_factory=dict, repr=False)
 
@@ -27,14 +27,23 @@ class Window:
         return len(self.starts)
 
     @property
+    def num_rows(self) -> int:
+        """How many rows are to be folded."""
+        return int(self.rows.num_rows) if self.order is None else len(self.order)
+
+    @property
     def ends(self) -> Positions:
         """Position behind the last row of every group."""
-        return np.append(self.starts[1:], self.rows.num_rows)
+        return np.append(self.starts[1:], self.num_rows)
 
     def take(self, positions: Positions) -> pa.Table:
         """The rows at these positions of the sorted order."""
-        rows: pa.Table = taken(self.rows, positions if self.order is None else self.order[positions])
+        rows: pa.Table = taken(self.rows, self.at(positions))
         return rows
+
+    def at(self, positions: Positions) -> Positions:
+        """Where rows of the sorted order lie in ``rows``."""
+        return positions if self.order is None else self.order[positions]
 
     def column(self, name: str) -> Column:
         """A column in sorted order, moved when first asked for."""

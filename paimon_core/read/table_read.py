@@ -8,7 +8,7 @@ import pyarrow as pa
 from paimon_core.datafile.reader import read_file
 from paimon_core.lsm.intervals import sections
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.merge import merge_fold
+from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
@@ -63,17 +63,18 @@ class TableRead:
         needed = self._needed()
         order = merge_order(store)
         names = {f.name for f in needed}
-        hidden = [f for f in schema.fields if f.name in {*order.key, *order.sequence_fields} - names]
+        engine = merge_engine(store.options, schema.fields, schema.primary_keys)
+        merging = {*order.key, *order.sequence_fields, *engine.needs(names)}
+        hidden = [f for f in schema.fields if f.name in merging - names]
         by_run = (*needed, *hidden, VALUE_KIND)
         by_number = (*by_run, SEQUENCE_NUMBER)
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
-        fold = merge_fold(store.options)
         for runs in sections(split.files, schema.key_arrow):
             if len(runs) > 1:
                 aged = by_age(runs)
                 several = file_reader(store, split.partition, split.bucket, by_run if aged else by_number, on_keys)
                 merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
-                    aged or runs, several, replace(order, by_run=aged is not None), fold
+                    aged or runs, several, replace(order, by_run=aged is not None), engine.fold
                 )
                 deletes = True
             else:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import SimpleStats, stats_schema
+from paimon_core.merge import merge_engine
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import columns, pinned_values, restrict, to_file
@@ -37,11 +38,15 @@ def prune_files(store: FileStore, entries: list[ManifestEntry], predicate: Predi
     others = columns(predicate) - set(schema.partition_keys)
     if not others or not entries:
         return entries
-    return _whole_buckets(entries, _value_mask(store, entries, predicate))
+    keeps_rows = merge_engine(store.options, schema.fields, schema.primary_keys).keeps_rows
+    return _whole_buckets(entries, _value_mask(store, entries, predicate), keeps_rows)
 
 
-def _whole_buckets(entries: list[ManifestEntry], matching: np.ndarray) -> list[ManifestEntry]:
-    """Value statistics on a merged table: file by file where nothing overlaps, else the bucket as a whole."""
+def _whole_buckets(entries: list[ManifestEntry], matching: np.ndarray, keeps_rows: bool) -> list[ManifestEntry]:
+    """Value statistics on a merged table: file by file where nothing overlaps, else the bucket as a whole.
+
+    Where a merged row need not be one of the rows it is made of, it may match though no file does: all stays.
+    """
     groups: dict[tuple[bytes, int], list[int]] = {}
     for i, entry in enumerate(entries):
         groups.setdefault((entry.partition, entry.bucket), []).append(i)
@@ -49,7 +54,7 @@ def _whole_buckets(entries: list[ManifestEntry], matching: np.ndarray) -> list[M
     for members in groups.values():
         levels = {entries[i].file.level for i in members}
         alone = len(members) == 1 or (len(levels) == 1 and 0 not in levels)
-        kept[members] = matching[members] if alone else matching[members].any()
+        kept[members] = matching[members] if alone else (not keeps_rows or matching[members].any())
     return _select(entries, kept)
 
 

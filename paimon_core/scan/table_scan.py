@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from paimon_core.merge import merge_engine
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
@@ -49,6 +50,8 @@ class TableScan:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
         found = live_entries(self.store, self.snapshot, partition=partition, with_stats=self.predicate is not None)
         live = [e for e in found.live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
+        if schema.primary_keys and merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0:
+            live = [e for e in live if e.file.level > 0]
         files = live if self.predicate is None else prune_files(self.store, live, self.predicate)
         options = self.store.options
         packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))

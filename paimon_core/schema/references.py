@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from paimon_core.options.per_field import field_option, split_field_option, split_list
 from paimon_core.schema.table_schema import TableSchema
 
 LISTS = (
@@ -10,42 +11,12 @@ LISTS = (
     "rowkind.field",
     "clustering.columns",
     "record-level.time-field",
+    "partial-update.remove-record-on-sequence-group",
     "changelog-producer.row-deduplicate-ignore-fields",
 )
 """Options whose value is a comma list of columns."""
 
-FIELD_OPTIONS = (
-    "nested-key-null-strategy",
-    "nested-sequence-field",
-    "nested-key",
-    "aggregate-function",
-    "list-agg-delimiter",
-    "ignore-retract",
-    "sequence-group",
-    "default-value",
-    "count-limit",
-    "stats-mode",
-    "distinct",
-)
-"""What may follow ``fields.<column>.``; a column name may hold dots, so the end decides."""
-
-_FIELDS = "fields."
 _INNER = ("nested-key", "nested-sequence-field")
-
-
-def split_list(text: str) -> list[str]:
-    """The items of a comma list, without surrounding blanks and empty ones."""
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def split_field_option(key: str) -> tuple[list[str], str] | None:
-    """``fields.<a>,<b>.<option>`` as (columns, option); None for any other key."""
-    if not key.startswith(_FIELDS):
-        return None
-    for option in FIELD_OPTIONS:
-        if key.endswith("." + option) and len(key) > len(_FIELDS) + len(option) + 1:
-            return split_list(key[len(_FIELDS) : -len(option) - 1]), option
-    return None
 
 
 def split_index_option(key: str) -> str | None:
@@ -85,7 +56,7 @@ def rename_inner(options: Mapping[str, str], column: str, inner: str, to: str) -
     """The options with mentions of a field of the rows inside ``column`` under its new name."""
     result = dict(options)
     for option in _INNER:
-        key = f"{_FIELDS}{column}.{option}"
+        key = field_option(column, option)
         if key in result:
             result[key] = ",".join(to if item == inner else item for item in split_list(result[key]))
     return result
@@ -126,7 +97,7 @@ def _rename(key: str, text: str, renamed: Callable[[str], str]) -> tuple[str, st
     columns, option = found
     if option == "sequence-group":
         text = _list(text, renamed)
-    return f"{_FIELDS}{','.join(map(renamed, columns))}.{option}", text
+    return field_option(",".join(map(renamed, columns)), option), text
 
 
 def _list(text: str, renamed: Callable[[str], str]) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.options import ALL_OPTIONS
-from paimon_core.schema.references import split_field_option, split_index_option
+from paimon_core.options.per_field import split_field_option
+from paimon_core.schema.references import split_index_option
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import (
     ArrayType,
@@ -175,12 +176,6 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     # merging
-    Limit(
-        _is_not("merge-engine", "deduplicate", keyed=True),
-        "only deduplicate is",
-        read=True,
-        write=True,
-    ),
     Limit(_on("deletion-vectors.enabled"), "rows deleted by position would come back", read=True, write=True),
     Limit(
         _is("changelog-producer", "lookup"),
@@ -204,7 +199,6 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(_on("pk-clustering-override"), "files are not sorted by key", read=True, write=True),
     Limit(_on("primary-key.nullable"), "keys are expected to be NOT NULL", read=True, write=True),
-    Limit(_set("record-level.expire-time"), "rows past their time would stay", write=True),
     # buckets
     Limit(
         _dynamic_buckets,

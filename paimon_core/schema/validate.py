@@ -9,10 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.merge import merge_engine
+from paimon_core.merge.engines import sequence_groups
 from paimon_core.options import ALL_OPTIONS, check_known
 from paimon_core.options.option import Options
+from paimon_core.options.per_field import split_list
 from paimon_core.schema.mutability import check_change
-from paimon_core.schema.references import columns_in, split_field_option, split_list
+from paimon_core.schema.references import columns_in
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
@@ -276,23 +279,9 @@ def _check_merge(schema: TableSchema) -> None:
             )
     if "record-level.expire-time" in options and "record-level.time-field" not in options:
         raise InvalidInputError("option 'record-level.expire-time' needs 'record-level.time-field'")
-    _check_sequence_groups(schema)
-
-
-def _check_sequence_groups(schema: TableSchema) -> None:
-    group_of: dict[str, str] = {}
-    for key, text in schema.options.items():
-        found = split_field_option(key)
-        if found is None or found[1] != "sequence-group":
-            continue
-        for column in (*found[0], *split_list(text)):
-            if column in schema.primary_keys:
-                raise InvalidInputError(f"option {key!r} names {column!r}, which is a primary key column")
-        for column in split_list(text):
-            if group_of.setdefault(column, key) != key:
-                raise InvalidInputError(
-                    f"column {column!r} is in two sequence groups: {group_of[column]!r} and {key!r}"
-                )
+    sequence_groups(options, schema.fields, schema.primary_keys)
+    if schema.primary_keys:
+        merge_engine(options, schema.fields, schema.primary_keys)
 
 
 def _check_changelog(schema: TableSchema) -> None:

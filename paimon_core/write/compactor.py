@@ -18,7 +18,7 @@ from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.lsm.universal import CompactUnit
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
-from paimon_core.merge import merge_fold
+from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
 from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
 from paimon_core.read.sections import file_reader, merge_order, merge_section
@@ -91,7 +91,11 @@ class _Compaction:
         self._read = file_reader(
             store, task.partition, task.bucket, (*store.schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
         )
-        self._order, self._fold = merge_order(store), merge_fold(store.options)
+        schema = store.schema
+        self._order, self._fold = (
+            merge_order(store),
+            merge_engine(store.options, schema.fields, schema.primary_keys).fold,
+        )
         shape = FileShape.of(store, task.unit.output_level, FileSource.COMPACT)
         self._writer = DataFileWriter(store, task.partition, task.bucket, shape)
         self._before: list[DataFileMeta] = []

@@ -1,5 +1,7 @@
 """Which kind every incoming row is, and which kinds the table does not take."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -7,7 +9,7 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.merge import IGNORE_DELETE, IGNORE_UPDATE_BEFORE, ROWKIND_FIELD
 from paimon_core.options.option import Options
-from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE, is_retract, parse_kinds
+from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE, is_retract, kind_names, parse_kinds
 
 RowKinds = pa.Array | pa.ChunkedArray | list[str] | str
 
@@ -44,3 +46,16 @@ def kept_rows(kinds: pa.Array | None, options: Options) -> np.ndarray | None:
     if options.value(IGNORE_UPDATE_BEFORE):
         dropped.append(UPDATE_BEFORE)
     return ~np.isin(kinds.to_numpy(), dropped) if dropped else None
+
+
+def check_kinds(kinds: pa.Array, refused: Mapping[int, str]) -> None:
+    """InvalidInputError, with the reason given, if a row is of a kind that the table's merge engine cannot take.
+
+    Such rows would be stored, and every merge would fail on them from then on.
+    """
+    for kind in np.unique(kinds.to_numpy()).tolist() if refused else []:
+        if kind in refused:
+            row = int(np.argmax(kinds.to_numpy() == kind))
+            raise InvalidInputError(
+                f"a row of kind {kind_names(kinds)[row].as_py()} cannot be written: {refused[kind]}"
+            )

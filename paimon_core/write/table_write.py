@@ -12,7 +12,7 @@ from paimon_core.datafile.writer import FileShape
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.merge import merge_fold
+from paimon_core.merge import merge_engine
 from paimon_core.options.bucket import BUCKET
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_SIZE, WRITE_ONLY
 from paimon_core.read.sections import merge_order
@@ -26,7 +26,7 @@ from paimon_core.write.merge_tree_writer import MergeTreeWriter
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing import ROUTERS, BucketMode, bucket_mode
 from paimon_core.write.routing.partition import partition_codes
-from paimon_core.write.row_kinds import kept_rows, kinds_of
+from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
 from paimon_core.write.sequence import SequenceRule
 
 T = TypeVar("T")
@@ -54,7 +54,9 @@ class TableWrite:
         mode = bucket_mode(store.schema)
         self._route = ROUTERS[mode](store)
         self._shape = FileShape.of(store)
-        self._keyed = (merge_order(store), merge_fold(store.options)) if store.schema.primary_keys else None
+        engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
+        self._keyed = None if engine is None else (merge_order(store), engine.fold)
+        self._refused = {} if engine is None else engine.refuses
         self._rule = SequenceRule(*sequence)
         self._compacts = self._keyed is not None and self._rule.sole and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
@@ -100,6 +102,8 @@ class TableWrite:
         mask = kept_rows(kinds, self._store.options)
         if mask is not None and kinds is not None:
             rows, kinds = rows.filter(pa.array(mask)), kinds.filter(pa.array(mask))
+        if kinds is not None:
+            check_kinds(kinds, self._refused)
         if not rows.num_rows:
             return
         if rows.nbytes >= ROUTE_BYTES:

@@ -25,8 +25,8 @@ class Feed:
     """The rows one aggregate is fed, in arrival order; group i begins at ``starts[i]`` and every group has rows.
 
     ``retract``: take the value back. ``older``: late by its sequence group, so it goes *under* what is there.
-    ``opened``: groups whose first row is copied, not applied (and never marked as a retract). ``seen``: groups that had been fed before a row removed
-    what they held (only first values remember that); None means none.
+    ``opened``: groups whose first row is copied, not applied (such a row is never marked as a retract). ``seen``:
+    groups that had been fed before a row removed what they held (only first values remember that); None means none.
     """
 
     starts: Positions
@@ -106,13 +106,13 @@ def offsets(counts: Positions) -> npt.NDArray[np.int32]:
     return np.append(0, np.cumsum(counts)).astype(np.int32)
 
 
-def rounds(starts: Positions, n: int) -> Iterator[tuple[Positions, Positions]]:
+def rounds(starts: Positions, n: int, among: Positions | None = None) -> Iterator[tuple[Positions, Positions]]:
     """(groups, their p-th row) for p = 1, 2, ...: visits one row of every group at once, strictly in order.
 
-    A few numpy calls for each row of the largest group.
+    A few numpy calls for each row of the largest group. ``among`` are the groups to visit, None for all.
     """
     sizes, p = sizes_of(starts, n), 1
-    alive = np.flatnonzero(sizes > 1)
+    alive = np.flatnonzero(sizes > 1) if among is None else among[sizes[among] > 1]
     while len(alive):
         yield alive, starts[alive] + p
         p += 1
@@ -135,11 +135,17 @@ def feed_some(function: Aggregate, column: Column, feed: Feed, times: Positions)
     """
     if (times == 1).all():
         return function(column, feed)
-    index, counts = np.repeat(np.arange(len(times)), times), np.add.reduceat(times, feed.starts)
+    index, part, back = repeated(feed, times)
     if not len(index):
-        return pa.nulls(len(counts), column.type)
+        return pa.nulls(len(back), column.type)
+    return pick(function(column.take(pa.array(index)), part), back)
+
+
+def repeated(feed: Feed, times: Positions) -> tuple[Positions, Feed, Positions]:
+    """The rows a feed of repeated rows has, that feed, and for each group its number there (-1: nothing is left)."""
+    index, counts = np.repeat(np.arange(len(times)), times), np.add.reduceat(times, feed.starts)
     some = counts > 0
-    again = np.append(False, index[1:] == index[:-1]) | (times[index] < 2)
+    again = np.append(False, index[1:] == index[:-1])[: len(index)] | (times[index] < 2)
     part = Feed(
         (np.cumsum(counts) - counts)[some],
         feed.retract[index] & again,
@@ -147,16 +153,7 @@ def feed_some(function: Aggregate, column: Column, feed: Feed, times: Positions)
         feed.opened[some],
         None if feed.seen is None else feed.seen[some],
     )
-    return pick(function(column.take(pa.array(index)), part), np.where(some, np.cumsum(some) - 1, -1))
-
-
-def ignore_retract(function: Aggregate) -> Aggregate:
-    """The function, for which rows that retract leave the column as it is."""
-
-    def aggregate(column: Column, feed: Feed) -> Column:
-        return feed_some(function, column, feed, np.where(feed.retract, 0, 1))
-
-    return aggregate
+    return index, part, np.where(some, np.cumsum(some) - 1, -1)
 
 
 def per_group(function: Step) -> Aggregate:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """What a maker of aggregates gets to know. InvalidInputError when an option is asked for whose text makes no sense."""
+    """What a maker of aggregates gets to know. InvalidInputError where an option that is asked for makes no sense."""
 
     name: str
     type: DataType

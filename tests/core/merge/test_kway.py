@@ -1,6 +1,7 @@
 """Merging runs against a dict, however rows are cut into batches and runs."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -73,10 +74,12 @@ def newest(schema, runs, order, ignore_delete=False):
         return -1 if value is None else values.index(value)
 
     best = {}
+    count = Counter(tuple(row[at[name]] for name in order.key) for run in runs for row in run)
     for number, run in enumerate(runs):
         for row in run:
             kind = row[at["_VALUE_KIND"]]
-            if ignore_delete and kind in (1, 3):
+            alone = count[tuple(row[at[name]] for name in order.key)] == 1
+            if ignore_delete and kind in (1, 3) and not alone:
                 continue
             rank = (
                 [field_rank(row, name) for name in order.sequence_fields],

@@ -1,0 +1,281 @@
+"""Functions that compute: sum, product, max, min.
+
+Results are exact or refused: a sum or product that does not fit the column's type is an error, never a wrapped number.
+Floats add and multiply strictly in order, so that the last bit is that of any other engine.
+"""
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate.feed import (
+    Aggregate,
+    Feed,
+    Mask,
+    any_of,
+    numbers,
+    per_group,
+    refuse_retract,
+    rounds,
+    sizes_of,
+    valid,
+)
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.ordering import flip, sortable
+from paimon_core.merge.words import Column, Positions, words
+
+NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
+ORDERED = (*NUMBERS, "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
+_I64 = npt.NDArray[np.int64]
+_HOT = 64  # rows of a group that is worth a call of its own
+_EXACT = Context(prec=80)
+
+
+# ---- sum
+
+
+def sum_(field: FieldOptions) -> Aggregate:
+    """The sum of the values that are not null; a retract subtracts. Lawful but for float rounding."""
+    field.check_root("sum", *NUMBERS)
+
+    def aggregate(column: Column, feed: Feed) -> Column:
+        present = valid(column)
+        absent = ~any_of(present, feed.starts)
+        if pa.types.is_floating(column.type):
+            values = numbers(column, -0.0)  # adding -0.0 changes nothing, not even 0.0
+            values = np.where(feed.retract & present, -values, values) if feed.retract.any() else values
+            return pa.array(_in_order(np.add, values, feed.starts), column.type, mask=absent)
+        if pa.types.is_decimal(column.type):
+            return _decimal_sums(column, feed, absent, field)
+        values = numbers(column, 0).astype(np.int64, copy=False)
+        total = _sums(values, feed)
+        if total is None or not _fits(total, column.type):
+            _overflow(field, "sum")
+        return pa.array(total.astype(column.type.to_pandas_dtype(), copy=False), mask=absent)
+
+    return aggregate
+
+
+def _sums(values: _I64, feed: Feed) -> _I64 | None:
+    """Sums of signed 64-bit values; None where one does not fit."""
+    most = max(-int(values.min()), int(values.max()))
+    if most * int(sizes_of(feed.starts, len(values)).max()) < 2**63:
+        signed = np.where(feed.retract, -values, values) if feed.retract.any() else values
+        small: _I64 = np.add.reduceat(signed, feed.starts)
+        return small
+    top, low = _limb_sums([values >> 32, values & 0xFFFF_FFFF], feed)
+    return top << 32 | low if _fits(top, pa.int32()) else None
+
+
+def _limb_sums(limbs: list[_I64], feed: Feed) -> list[_I64]:
+    """Sums of numbers in limbs of 32 bits, most significant first; carried, so that only the first may be wide."""
+    sign = np.where(feed.retract, -1, 1)
+    sums = [np.add.reduceat(limb * sign, feed.starts) for limb in limbs]
+    for i in range(len(sums) - 1, 0, -1):
+        sums[i - 1] = sums[i - 1] + (sums[i] >> 32)
+        sums[i] = sums[i] & 0xFFFF_FFFF
+    return sums
+
+
+def _decimal_sums(column: Column, feed: Feed, absent: Mask, field: FieldOptions) -> Column:
+    halves = _halves(column.fill_null(pa.scalar(Decimal(0), column.type)))
+    low, high = halves[:, 0], halves[:, 1]
+    limbs = _limb_sums([high >> 32, high & 0xFFFF_FFFF, low >> 32 & 0xFFFF_FFFF, low & 0xFFFF_FFFF], feed)
+    if not _fits(limbs[0], pa.int32()):
+        _overflow(field, "sum")
+    made = np.empty((len(feed.starts), 2), np.int64)
+    made[:, 0], made[:, 1] = limbs[2] << 32 | limbs[3], limbs[0] << 32 | limbs[1]
+    present = np.packbits(~absent, bitorder="little")
+    wide = pa.decimal128(38, column.type.scale)
+    buffers = [pa.py_buffer(present), pa.py_buffer(made)]
+    try:
+        return pa.Array.from_buffers(wide, len(made), buffers).cast(column.type)
+    except pa.ArrowInvalid:
+        _overflow(field, "sum")
+
+
+def _halves(column: Column) -> _I64:
+    """Low and high 64 bits of decimals."""
+    start = 2 * column.offset
+    return np.frombuffer(column.buffers()[1], np.int64)[start : start + 2 * len(column)].reshape(-1, 2)
+
+
+def _fits(values: _I64, kind: pa.DataType) -> bool:
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    return not len(values) or (int(values.min()) >= bounds.min and int(values.max()) <= bounds.max)
+
+
+def _overflow(field: FieldOptions, function: str) -> NoReturn:
+    raise InvalidInputError(
+        f"column {field.name!r}: a {function} ('fields.{field.name}.aggregate-function' = {function!r}) does not fit "
+        f"its type {field.type}; give the column a wider type"
+    )
+
+
+def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.NDArray[Any]:
+    """Each group's values combined strictly from left to right."""
+    total = values[starts]
+    sizes = sizes_of(starts, len(values))
+    for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _HOT)):
+        total[group] = combine(total[group], values[row])
+    for i in np.flatnonzero(sizes > _HOT).tolist():
+        total[i] = combine.accumulate(values[starts[i] : starts[i] + sizes[i]])[-1]
+    return total
+
+
+# ---- product
+
+
+def product(field: FieldOptions) -> Aggregate:
+    """The product of the values that are not null; a retract divides (integers towards zero), a retract of nothing is
+    nothing. Lawful without retracts. Decimals go through a loop, for their rounding to the column's scale at each step.
+    """
+    field.check_root("product", *NUMBERS)
+
+    def aggregate(column: Column, feed: Feed) -> Column:
+        if pa.types.is_decimal(column.type):
+            return per_group(partial(_decimal_product, field, column.type))(column, feed)
+        floating = pa.types.is_floating(column.type)
+        values, present = numbers(column, 1), valid(column)
+        if not feed.retract.any():
+            absent = ~any_of(present, feed.starts)
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = (
+                    _in_order(np.multiply, values, feed.starts)
+                    if floating
+                    else _products(values.astype(np.int64), feed.starts, column.type, field)
+                )
+            return pa.array(total.astype(values.dtype, copy=False), column.type, mask=absent)
+        if not floating:
+            values = values.astype(np.int64)
+        total, seen = _divided(values, present, feed, column.type, field)
+        return pa.array(total.astype(column.type.to_pandas_dtype()), column.type, mask=~seen)
+
+    return aggregate
+
+
+def _products(values: _I64, starts: Positions, kind: pa.DataType, field: FieldOptions) -> _I64:
+    total: _I64 = np.multiply.reduceat(values, starts)
+    about = np.abs(np.multiply.reduceat(values.astype(np.float64), starts))
+    for i in np.flatnonzero(about >= 2.0**62).tolist():  # near the end of the range, or past it: exactly, one by one
+        exact = 1
+        for value in values[starts[i] : starts[i + 1] if i + 1 < len(starts) else None].tolist():
+            exact *= value
+        if not -(2**63) <= exact < 2**63:
+            _overflow(field, "product")
+        total[i] = exact
+    if not _fits(total, kind):
+        _overflow(field, "product")
+    return total
+
+
+def _divided(
+    values: npt.NDArray[Any], present: Mask, feed: Feed, kind: pa.DataType, field: FieldOptions
+) -> tuple[npt.NDArray[Any], Mask]:
+    """Products with retracts, a row of every group at a time, and which groups have one."""
+    one = values.dtype.type(1)
+    seen = present[feed.starts] & ~feed.retract[feed.starts]
+    total = np.where(seen, values[feed.starts], one)
+    for group, row in rounds(feed.starts, len(values)):
+        minus = feed.retract[row]
+        divisor, factor = np.where(minus & seen[group], values[row], one), np.where(minus, one, values[row])
+        if values.dtype == np.int64:
+            total[group] = _step(total[group], factor, divisor, kind, field)
+        else:
+            with np.errstate(all="ignore"):
+                total[group] = np.where(minus, total[group] / divisor, total[group] * factor)
+        seen[group] |= present[row] & ~minus
+    return total, seen
+
+
+def _step(total: _I64, factor: _I64, divisor: _I64, kind: pa.DataType, field: FieldOptions) -> _I64:
+    if (divisor == 0).any():
+        raise InvalidInputError(
+            f"column {field.name!r}: a row of kind -U or -D takes a factor 0 back from a product; "
+            f"set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
+        )
+    with np.errstate(over="ignore"):
+        made = total * factor
+    if (np.abs(total.astype(np.float64) * factor.astype(np.float64)) >= 2.0**63).any() or not _fits(made, kind):
+        _overflow(field, "product")
+    back: _I64 = pc.divide(pa.array(made), pa.array(divisor)).to_numpy()
+    return back
+
+
+def _decimal_product(field: FieldOptions, kind: pa.Decimal128Type, pairs: list[tuple[Any, bool]]) -> Decimal | None:
+    total, unit = None, Decimal(1).scaleb(-kind.scale)
+    for value, minus in pairs:
+        if value is None or (total is None and minus):
+            continue
+        if minus and not value:
+            raise InvalidInputError(
+                f"column {field.name!r}: a row of kind -U or -D takes a factor 0 back from a product; "
+                f"set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
+            )
+        if total is None:
+            total = value
+            continue
+        made = _EXACT.divide(total, value) if minus else _EXACT.multiply(total, value)
+        total = made.quantize(unit, ROUND_HALF_UP, _EXACT)
+        if abs(total) >= Decimal(10) ** (kind.precision - kind.scale):
+            _overflow(field, "product")
+    return total
+
+
+# ---- max and min
+
+
+def max_(field: FieldOptions) -> Aggregate:
+    """The largest value, nulls skipped; NaN is the largest, 0.0 above -0.0. Lawful."""
+    return _extreme(field, "max", np.maximum)
+
+
+def min_(field: FieldOptions) -> Aggregate:
+    """The smallest value, nulls skipped; NaN is the largest, -0.0 below 0.0. Lawful."""
+    return _extreme(field, "min", np.minimum)
+
+
+def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
+    field.check_root(name, *ORDERED)
+
+    def aggregate(column: Column, feed: Feed) -> Column:
+        refuse_retract(field, name, feed)
+        kind, present = column.type, valid(column)
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
+            return column.take(pa.array(_best_rows(column, present, feed, better), pa.int64(), from_pandas=True))
+        values = sortable(column)
+        bounds = np.iinfo(values.dtype)
+        worst = values.dtype.type(bounds.min if better is np.maximum else bounds.max)
+        best = better.reduceat(values if present.all() else np.where(present, values, worst), feed.starts)
+        if pa.types.is_floating(kind):
+            best = flip(best).view(kind.to_pandas_dtype())
+        return pa.array(best, mask=~any_of(present, feed.starts)).view(kind)
+
+    return aggregate
+
+
+def _best_rows(column: Column, present: Mask, feed: Feed, better: Any) -> npt.NDArray[Any]:
+    """The row with the best value of each group, NaN where it has none: word by word, among those that still tie."""
+    found = np.full(len(feed.starts), np.nan)
+    rows = np.flatnonzero(present)
+    if not len(rows):
+        return found
+    group = feed.group()[rows]
+    dense = column if len(rows) == len(column) else column.take(pa.array(rows))
+    at = np.arange(len(rows))
+    load: Callable[[Positions], npt.NDArray[np.uint64]]
+    for load in words(dense, "of an aggregate"):
+        starts = np.flatnonzero(np.append(True, group[at[1:]] != group[at[:-1]]))
+        if len(starts) == len(at):
+            break
+        word = load(at)
+        at = at[word == np.repeat(better.reduceat(word, starts), sizes_of(starts, len(at)))]
+    found[group[at]] = rows[at]
+    return found

@@ -1,0 +1,61 @@
+"""listagg: texts joined."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate.feed import Aggregate, Feed, any_of, offsets, refuse_retract, valid
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.words import Column, Positions
+from paimon_core.types.datatype import MAX_LENGTH, AtomicType
+
+
+def listagg(field: FieldOptions) -> Aggregate:
+    """Texts joined by the delimiter, null and empty ones skipped; all empty gives an empty text. Lawful.
+
+    Distinct: the first text stays as it is; of what follows, tokens between delimiters that are new are added. Then
+    lawful too.
+    """
+    root = isinstance(field.type, AtomicType) and field.type.root == "VARCHAR" and field.type.length == MAX_LENGTH
+    field.check_type("listagg", root, "STRING")
+    if field.distinct and not field.delimiter:
+        raise InvalidInputError(
+            f"option 'fields.{field.name}.distinct' of listagg needs a delimiter to tell texts apart by, and "
+            f"'fields.{field.name}.list-agg-delimiter' is empty"
+        )
+
+    def aggregate(column: Column, feed: Feed) -> Column:
+        refuse_retract(field, "listagg", feed)
+        line = feed.line()
+        if line is not None:
+            column = column.take(pa.array(line))
+        filled = pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
+        rows = np.flatnonzero(filled.to_numpy(zero_copy_only=False))
+        texts, group = column.take(pa.array(rows)), feed.group()[rows]
+        if field.distinct:
+            texts, group = _new_tokens(texts, group, field.delimiter)
+        counts = np.bincount(group, minlength=len(feed.starts))
+        lists = pa.ListArray.from_arrays(pa.array(offsets(counts)), texts)
+        absent = pa.array(~any_of(valid(column), feed.starts))
+        return pc.if_else(absent, None, pc.binary_join(lists, field.delimiter))
+
+    return aggregate
+
+
+def _new_tokens(texts: Column, group: Positions, delimiter: str) -> tuple[Column, Positions]:
+    """The first text of each group whole, then the tokens of the others that the group does not have yet."""
+    if not len(texts):
+        return texts, group
+    opens = np.append(True, group[1:] != group[:-1])
+    lists = pc.split_pattern(texts, delimiter)
+    tokens, of = lists.flatten(), np.repeat(np.arange(len(texts)), np.diff(lists.offsets.to_numpy()))
+    codes = tokens.dictionary_encode().indices.to_numpy().astype(np.int64)
+    codes += group[of] * (int(codes.max()) + 1)
+    firsts = np.unique(codes, return_index=True)[1]
+    wanted = pc.greater(pc.binary_length(tokens), 0).to_numpy(zero_copy_only=False)
+    fresh = np.sort(firsts[(~opens[of] & wanted)[firsts]])
+    elements = pa.concat_arrays([texts.filter(pa.array(opens)), tokens.take(pa.array(fresh))])
+    groups = np.concatenate([group[opens], group[of[fresh]]])
+    order = np.argsort(groups, kind="stable")
+    return elements.take(pa.array(order)), groups[order]
