@@ -8,9 +8,19 @@ import pyarrow as pa
 
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.errors import AlreadyExistsError, CommitUnknownError, InvalidInputError, NotFoundError
+from paimon_core.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    InvalidInputError,
+    NotFoundError,
+    UnsupportedError,
+)
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.maintenance.append_compact import compact_append
+from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.compact import compact_table
+from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
@@ -32,6 +42,7 @@ from paimon_core.write.table_write import Data, TableWrite
 
 Filter = str | Predicate | None
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
+_VIEW, _BRANCH = "$ro", "$branch_"
 _WHEN = {"snapshot_id", "tag", "timestamp", "version", "watermark"}
 _WHEN_OPTIONS = {
     "scan.snapshot-id": "snapshot_id",
@@ -51,8 +62,8 @@ class Table:
     A filter is text such as ``"a > 1 AND b IN ('x')"`` or a predicate made with ``paimon_core.col``.
     """
 
-    def __init__(self, store: FileStore) -> None:
-        self._store = store
+    def __init__(self, store: FileStore, *, read_optimized: bool = False) -> None:
+        self._store, self._read_optimized = store, read_optimized
 
     # ---- opening and making
 
@@ -65,9 +76,14 @@ class Table:
     ) -> "Table":
         """The table whose directory is ``path``; ``options`` are dynamic ones for this object only.
 
+        ``path$ro`` is its :meth:`read_optimized` view, ``path$branch_b$ro`` that of a branch.
         Raises NotFoundError when no table is there, InvalidInputError for an unknown option or one that cannot change.
         """
-        return Table(FileStore.open(path, storage_options or {}, options or {}, branch or "main"))
+        root, named, view = _place(path)
+        if branch is not None and named is not None and named != branch:
+            raise InvalidInputError(f"branch is given as {branch!r}, but the path {path!r} names {named!r}: give one")
+        store = FileStore.open(root, storage_options or {}, options or {}, branch or named or "main")
+        return Table(store, read_optimized=view)
 
     @staticmethod
     def create(
@@ -78,6 +94,8 @@ class Table:
         ignore_if_exists: bool = False,
     ) -> "Table":
         """Make a table at ``path``. Raises AlreadyExistsError if one is there, unless that is to be ignored."""
+        if _place(path)[2]:
+            raise InvalidInputError(f"{path!r} names a view of a table, and cannot be created: leave {_VIEW!r} out")
         try:
             create_table(FileIO.of(path, storage_options or {}), path, schema)
         except AlreadyExistsError:
@@ -87,7 +105,12 @@ class Table:
 
     def with_options(self, options: Mapping[str, str | None]) -> "Table":
         """This table with dynamic options laid over its own; None takes an option away."""
-        return Table(self._store.with_options(options))
+        return Table(self._store.with_options(options), read_optimized=self._read_optimized)
+
+    def read_optimized(self) -> "Table":
+        """The view ``$ro``: quick to read and possibly late. Of a table with a primary key it shows what the last full
+        compaction left, without merging; a table without one it shows as it is. It cannot be written."""
+        return Table(self._store, read_optimized=True)
 
     # ---- what it is
 
@@ -202,17 +225,47 @@ class Table:
 
         Writers of one distributed job that may meet in a bucket take ``sequence=(own number, number of writers)``.
         """
-        return TableWrite(self._store, overwrite=overwrite, sequence=sequence)
+        return TableWrite(self._writable(), overwrite=overwrite, sequence=sequence)
 
     def committer(self, commit_user: str | None = None) -> TableCommit:
         """Publishes the messages of writers, as ``commit_user`` or a fresh one."""
-        return TableCommit(self._store, commit_user)
+        return TableCommit(self._writable(), commit_user)
+
+    # ---- upkeep
+
+    def compact(
+        self,
+        *,
+        full: bool = False,
+        order_by: Sequence[str] | None = None,
+        order_strategy: str | None = None,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Rewrite files in one commit that changes no row; None when there is nothing to do.
+
+        Small files are put together, as far as the table's options call for it, or with ``full`` as far as they go.
+        With ``order_by`` a table without keys and buckets is sorted, so that filters on these columns touch few files:
+        by ``order_strategy`` order (the first column counts most), zorder or hilbert (all count alike); "auto" chooses.
+        A strategy alone takes the columns of the option ``clustering.columns``.
+        ``partitions`` ({column: value} each) and ``filter`` (on partition columns) say where; ``progress`` is told how
+        many bytes are done, of how many. Rows written meanwhile stay, and what others rewrite meanwhile is left to them
+        (or sorted again; CommitConflictError if that is in vain).
+        """
+        store = self._writable()
+        predicate = _bound(filter, store)
+        if order_by is not None or order_strategy not in (None, "none"):
+            key = cluster_key(store, order_by, order_strategy)
+            return sort_table(store, key, partitions=partitions, filter=predicate, progress=progress)
+        compact = compact_table if store.schema.primary_keys else compact_append
+        return compact(store, full=full, partitions=partitions, filter=predicate, progress=progress)
 
     # ---- changing
 
     def alter(self, changes: Sequence[SchemaChange]) -> "Table":
         """Apply schema changes, all or none; returns the table with its new schema."""
-        store = self._store
+        store = self._writable()
         while True:
             current = store.schemas.latest()
             if current is None:
@@ -228,12 +281,12 @@ class Table:
         self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
     ) -> tuple[TableScan, TableRead]:
         store, snapshot = self._travel(when)
-        parsed = parse_predicate(filter) if isinstance(filter, str) else filter
-        predicate = None if parsed is None else bind(parsed, store.schema.fields)
+        predicate = _bound(filter, store)
         if limit is not None and limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {limit}")
         fields = project(store.schema, columns)
-        return TableScan(store, snapshot, predicate, limit), TableRead(store, fields, predicate)
+        scan = TableScan(store, snapshot, predicate, limit, self._read_optimized)
+        return scan, TableRead(store, fields, predicate)
 
     def _travel(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:
         """The snapshot meant, and the store with the schema to read it by: its own when travelling, else the newest."""
@@ -259,8 +312,15 @@ class Table:
             return store, None
         return store.at_schema(snapshot.schema_id), snapshot
 
+    def _writable(self) -> FileStore:
+        if self._read_optimized:
+            raise UnsupportedError(
+                f"cannot write to {self.path}{_VIEW}: a read-optimized view can only be read; write to the table itself"
+            )
+        return self._store
+
     def __repr__(self) -> str:
-        return f"Table({self.path!r}, schema {self.schema.id})"
+        return f"Table({self.path + (_VIEW if self._read_optimized else '')!r}, schema {self.schema.id})"
 
 
 def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataField, ...]:
@@ -283,6 +343,21 @@ def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataFie
     if len({f.name for f in chosen}) < len(chosen):
         raise InvalidInputError(f"a column is asked for twice in {list(columns)}")
     return tuple(chosen)
+
+
+def _place(path: str) -> tuple[str, str | None, bool]:
+    """The directory of a table, the branch and whether the view ``$ro`` is meant, of ``path$branch_b$ro``."""
+    path = path.rstrip("/") if path.rstrip("/").lower().endswith(_VIEW) else path
+    if not path.lower().endswith(_VIEW):
+        return path, None, False
+    directory, slash, name = path[: -len(_VIEW)].rpartition("/")
+    table, _, branch = name.partition(_BRANCH)
+    return directory + slash + table, branch or None, True
+
+
+def _bound(filter: Filter, store: FileStore) -> Predicate | None:
+    parsed = parse_predicate(filter) if isinstance(filter, str) else filter
+    return None if parsed is None else bind(parsed, store.schema.fields)
 
 
 def _chained(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.RecordBatch]:

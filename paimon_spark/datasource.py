@@ -53,7 +53,8 @@ class PaimonDataSource(DataSource):
     def _table(self) -> tuple[ReadRequest, Table]:
         request = read_request(_mapping(self.options))
         place = request.place
-        return request, Table.open(place.path, place.storage_options, request.options, place.branch)
+        table = Table.open(place.path, place.storage_options, request.options, place.branch)
+        return request, table.read_optimized() if place.read_optimized else table
 
 
 def _mapping(options: Any) -> Mapping[str, str]:

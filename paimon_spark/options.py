@@ -73,6 +73,7 @@ class Place:
     path: str
     branch: str | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    read_optimized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,8 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     named = _canonical(given)
     storage = _take_storage(named)
     place = _take_place(named, storage)
+    if place.read_optimized:
+        raise UnsupportedError(f"{place.path}$ro can only be read: write to {place.path} itself")
     primary_key, partition = named.pop("primary-key", None), named.pop("partition", None)
     row_kind, user = named.pop("row-kind-column", None), named.pop("commit.user", None)
     dynamic = _take_overwrite_mode(named)
@@ -178,11 +181,11 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
         *_, last = path.rstrip("/").split("/")
         identifier = Identifier.parse(f"path.`{last}`")  # so that /db.db/orders$branch_b means the branch
         path = path.rstrip("/").removesuffix(last) + identifier.table
-    if identifier.system_table is not None:
+    if identifier.system_table not in (None, "ro"):
         raise UnsupportedError(f"system tables are not readable yet: {identifier.system_table!r} of {path}")
     if branch is not None and identifier.branch not in (None, branch):
         raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {identifier.branch!r}: give one")
-    return Place(path, branch or identifier.branch, dict(storage))
+    return Place(path, branch or identifier.branch, dict(storage), identifier.system_table is not None)
 
 
 def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:

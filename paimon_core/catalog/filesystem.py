@@ -18,6 +18,8 @@ _MARKER = ".database"
 _TABLE_DEFAULT = "table-default."
 _KEYS = ("primary-key", "partition")
 
+_READ_OPTIMIZED = "ro"
+
 
 class FileSystemCatalog:
     """Databases and tables below a warehouse directory, local or on any store `FileIO` knows.
@@ -97,17 +99,20 @@ class FileSystemCatalog:
         return Table.create(self.location(name), wanted, self.storage_options, ignore_if_exists=ignore_if_exists)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
-        """Open a table, or a branch of one (``db.t$branch_b``), under dynamic ``options``."""
+        """Open a table, a branch of one (``db.t$branch_b``) or its view ``db.t$ro``, under dynamic ``options``."""
         name = _identifier(identifier)
-        if name.system_table is not None:
-            raise UnsupportedError(f"system table {str(name)!r} is not supported yet: only tables and branches are")
+        if name.system_table not in (None, _READ_OPTIMIZED):
+            raise UnsupportedError(
+                f"system table {str(name)!r} is not supported yet: only tables, branches and $ro are"
+            )
         if name.database == SYSTEM_DATABASE:
             raise UnsupportedError(f"global system table {str(name)!r} is not supported yet")
         path = self.location(name)
         if not Schemas(self._io, path).ids():
             self._existing_database(name.database)
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
-        return Table.open(path, self.storage_options, options, name.branch)
+        table = Table.open(path, self.storage_options, options, name.branch)
+        return table if name.system_table is None else table.read_optimized()
 
     def table_exists(self, identifier: str | Identifier) -> bool:
         """Whether there is such a table."""

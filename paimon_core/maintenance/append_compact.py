@@ -4,17 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.lsm.append_picks import Group
+from paimon_core.maintenance.carry_out import Buckets, Progress, carry_out
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import append_picks, concatenate
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["AppendCompactTask", "plan_append", "run"]
+__all__ = ["AppendCompactTask", "compact_append", "plan_append", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,10 @@ def plan_append(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    buckets: Buckets | None = None,
 ) -> list[AppendCompactTask]:
-    """What there is to do in the newest snapshot; ``filter`` (bound) may name partition columns only.
+    """What there is to do in the newest snapshot; ``filter`` (bound) may name partition columns only;
+    ``buckets`` narrow it further.
 
     With fixed buckets, whose rows are ordered, only neighbours are put together. Without ``full``, fewer than
     ``compaction.min.file-num`` small files are left to grow in number. REQUIRES: a table without a primary key.
@@ -54,12 +58,12 @@ def plan_append(
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    buckets: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=chosen, with_stats=False).live:
-        buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
     picks = append_picks(store)
     pick = picks.unordered if bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE else picks.ordered
-    return [AppendCompactTask(*at, group) for at, files in buckets.items() for group in pick(files, full=full)]
+    return [AppendCompactTask(*at, group) for at, files in found.items() for group in pick(files, full=full)]
 
 
 def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
@@ -68,3 +72,19 @@ def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
     return CommitMessage(
         task.partition, task.bucket, task.total_buckets, compact_before=task.files, compact_after=after
     )
+
+
+def compact_append(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    progress: Progress | None = None,
+) -> Snapshot | None:
+    """Plan, run here, commit once; None when there was nothing to do. Files that others replace are left to them."""
+
+    def plan(buckets: Buckets | None) -> list[AppendCompactTask]:
+        return plan_append(store, full=full, partitions=partitions, filter=filter, buckets=buckets)
+
+    return carry_out(store, plan, run, progress=progress)[0]

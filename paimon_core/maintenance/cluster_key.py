@@ -45,6 +45,8 @@ class ClusterKey:
         if strategy not in STRATEGIES:
             raise InvalidInputError(f"order_strategy must be one of {list(STRATEGIES)}, not {strategy!r}")
         names = [f.name for f in schema.fields]
+        if isinstance(columns, str):
+            raise InvalidInputError(f"order_by must be a list of names, not the text {columns!r}")
         if not columns or len(set(columns)) < len(columns) or len(columns) > _KEY_BITS:
             raise InvalidInputError(
                 f"order_by must name 1 to {_KEY_BITS} different columns of {names}, not {list(columns)}"

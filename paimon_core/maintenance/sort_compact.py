@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_file
-from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.lsm.append_picks import Group
+from paimon_core.maintenance.carry_out import Buckets, Progress, carry_out
 from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles
 from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
 from paimon_core.maintenance.task import partition_choice
@@ -23,12 +24,13 @@ from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.write.append_compactor import write_compacted
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["SortCompactTask", "cluster_key", "joined", "plan_sort", "run"]
+__all__ = ["SortCompactTask", "cluster_key", "joined", "plan_sort", "run", "sort_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +62,20 @@ class SortCompactTask:
 
 
 def cluster_key(store: FileStore, order_by: Sequence[str] | None, strategy: str | None) -> ClusterKey:
-    """What to sort by; what is not given, as ``clustering.columns`` and ``clustering.strategy`` of the table have it.
+    """What to sort by: columns, in plain order unless a strategy is given; without columns, as the options
+    ``clustering.columns`` and ``clustering.strategy`` have it.
 
     ``auto`` means order for one column, zorder for up to four, hilbert for more. InvalidInputError for columns the
     table lacks or that have no order.
     """
-    columns = store.options.value(CLUSTERING_COLUMNS) if order_by is None else tuple(order_by)
+    clustering: tuple[str, ...] = store.options.value(CLUSTERING_COLUMNS)
+    columns = clustering if order_by is None else order_by
+    chosen = strategy or (store.options.value(CLUSTERING_STRATEGY) if order_by is None else "order")
     if not columns:
         raise InvalidInputError("what is to be sorted by? Give order_by, or set the option 'clustering.columns'")
-    chosen = (strategy or store.options.value(CLUSTERING_STRATEGY)).lower()
-    if chosen == "auto":
+    if chosen.lower() == "auto":
         chosen = "order" if len(columns) == 1 else "zorder" if len(columns) <= 4 else "hilbert"
-    return ClusterKey.over(store.schema, columns, chosen)
+    return ClusterKey.over(store.schema, columns, chosen.lower())
 
 
 def plan_sort(
@@ -80,6 +84,7 @@ def plan_sort(
     *,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    buckets: Buckets | None = None,
     parts: int = 1,
 ) -> list[SortCompactTask]:
     """A task for every partition of the newest snapshot that matches; with ``parts`` up to so many for each.
@@ -99,7 +104,7 @@ def plan_sort(
     if snapshot is None:
         return []
     found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=chosen, with_stats=False).live:
+    for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
         found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
     tasks = [SortCompactTask(*at, tuple(files), key) for at, files in found.items()]
     return [part for task in tasks if task.rows for part in (_parted(store, task, parts) if parts > 1 else [task])]
@@ -118,6 +123,33 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     after = write_compacted(store, task.partition, task.bucket, ordered, expected)
     before = task.files if task.part == 0 else ()
     return CommitMessage(task.partition, task.bucket, task.total_buckets, compact_before=before, compact_after=after)
+
+
+def sort_table(
+    store: FileStore,
+    key: ClusterKey,
+    *,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    progress: Progress | None = None,
+) -> Snapshot | None:
+    """Plan, run here, commit once; None when there is no row.
+
+    A partition that others rewrite meanwhile is sorted again. Raises CommitConflictError naming those that were
+    rewritten every time; they are as the others left them.
+    """
+
+    def plan(buckets: Buckets | None) -> list[SortCompactTask]:
+        return plan_sort(store, key, partitions=partitions, filter=filter, buckets=buckets)
+
+    made, late = carry_out(store, plan, run, progress=progress, join=joined)
+    if late:
+        places = [store.partition_path(message.partition) or store.root for message in late]
+        raise CommitConflictError(
+            f"{', '.join(places)} could not be sorted: others rewrote it again and again meanwhile; "
+            "sort it when they are done"
+        )
+    return made
 
 
 def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:

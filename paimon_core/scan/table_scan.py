@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from paimon_core.lsm.universal import num_levels
 from paimon_core.merge import merge_engine
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -32,12 +33,15 @@ class TableScan:
     """Which splits of ``snapshot`` (None: an empty table) hold rows for ``predicate`` (bound to the store's schema).
 
     ``limit`` is a hint: planning stops adding splits once those whose row count is certain hold that many rows.
+    ``read_optimized``: of a table with a primary key only what full compaction has left is looked at, in which every
+    key lies once, so nothing is merged; rows that were written since do not show.
     """
 
     store: FileStore
     snapshot: Snapshot | None
     predicate: Predicate | None = None
     limit: int | None = None
+    read_optimized: bool = False
 
     def plan(self) -> Plan:
         """Read the metadata and decide. Costs one read per manifest that survives pruning, in parallel."""
@@ -50,6 +54,9 @@ class TableScan:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
         found = live_entries(self.store, self.snapshot, partition=partition, with_stats=self.predicate is not None)
         live = [e for e in found.live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
+        if self.read_optimized and schema.primary_keys:
+            top = num_levels(schema.options) - 1
+            live = [e for e in live if e.file.level == top]
         if schema.primary_keys and merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0:
             live = [e for e in live if e.file.level > 0]
         files = live if self.predicate is None else prune_files(self.store, live, self.predicate)

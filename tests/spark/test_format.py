@@ -425,6 +425,16 @@ def test_missing_table_system_table_and_missing_path_are_named(spark, path):
         spark.read.format("paimon").load()
 
 
+def test_read_optimized_view(spark, path):
+    save(orders(spark, A, B), path, **{"primary-key": "id", "bucket": "1", "write-only": "true"})
+    assert rows(load(spark, path + "$ro")) == []
+    Table.open(path).compact(full=True)
+    save(orders(spark, C), path)
+    assert rows(load(spark, path + "$ro")) == rows(orders(spark, A, B))
+    with pytest.raises(Exception, match="can only be read"):
+        save(orders(spark, C), path + "$ro")
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

@@ -36,6 +36,8 @@ def write(*columns, **options):
         ({"path": "/t"}, Place("/t")),
         ({"path": "s3://b/w/db.db/t$branch_dev"}, Place("s3://b/w/db.db/t", "dev")),
         ({"path": "/w/t", "branch": "dev"}, Place("/w/t", "dev")),
+        ({"path": "/w/t$ro"}, Place("/w/t", read_optimized=True)),
+        ({"warehouse": "/w", "table": "db.t$branch_dev$ro"}, Place("/w/db.db/t", "dev", read_optimized=True)),
         ({"path": "/w/odd.name of t"}, Place("/w/odd.name of t")),
         ({"warehouse": "/w/", "table": "db.t"}, Place("/w/db.db/t")),
         ({"warehouse": "/w", "identifier": "db.t$branch_dev"}, Place("/w/db.db/t", "dev")),
@@ -48,6 +50,11 @@ def test_place(options, place):
 
 def test_secrets_do_not_show():
     assert "hush" not in repr(read(**{"s3.secret-key": "hush", "fs.s3a.secret.key": "hush"}))
+
+
+def test_a_view_is_not_written_to():
+    with pytest.raises(UnsupportedError, match=r"/w/t\$ro can only be read"):
+        write_request({"path": "/w/t$ro"}, ["a"])
 
 
 @pytest.mark.parametrize(

@@ -216,3 +216,20 @@ def test_an_interrupted_run_leaves_nothing(tmp_path):
     with pytest.raises(Exception, match=task.files[-1].file_name):
         run(table.store, task)
     assert files_below(tmp_path) == before
+
+
+def test_compact_is_plan_run_and_commit(tmp_path):
+    table = written(append_table(tmp_path / "t"), 4)
+    told = []
+    assert table.compact() is None
+    assert table.compact(full=True, progress=lambda *done: told.append(done)).commit_kind == "COMPACT"
+    assert told == [(told[0][1], told[0][1])]
+    assert table.compact(full=True) is None
+    assert [s.commit_kind for s in table.snapshots()] == ["APPEND"] * 4 + ["COMPACT"]
+
+
+def test_what_others_replace_is_left_to_them(tmp_path):
+    table = written(append_table(tmp_path / "t"), 5)
+    assert table.compact(progress=lambda done, total: table.overwrite(orders((1, "a", 1)))) is None
+    assert table.to_arrow().num_rows == 1
+    assert len([name for name in files_below(tmp_path) if "/bucket-0/" in name]) == 6
