@@ -27,7 +27,7 @@ from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
-from paimon_core.write.append_compactor import write_compacted
+from paimon_core.write.append_compactor import check_no_newer, write_compacted
 from paimon_core.write.routing import BucketMode, bucket_mode
 
 __all__ = ["SortCompactTask", "cluster_key", "joined", "plan_sort", "run", "sort_table"]
@@ -116,6 +116,7 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     The messages of all parts of a partition go into one commit, through :func:`joined`: the first carries the files to
     be replaced. Memory: about ``write-buffer-size``; what exceeds it waits on local disk.
     """
+    check_no_newer(store, task.files)
     key = task.key if task.key.is_ready else task.key.learned(_sample(store, task))
     rows = _rows(store, task, store.schema.fields)
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))

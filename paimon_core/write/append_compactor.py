@@ -1,23 +1,32 @@
-"""Files of one append bucket rewritten as larger ones, in bounded memory."""
+"""Files of one append bucket rewritten as larger ones, in bounded memory; by upkeep, or by the writer of the bucket."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_file
 from paimon_core.datafile.writer import TARGET_SIZE_APPEND, DataFileWriter, FileShape
-from paimon_core.errors import CorruptedError
+from paimon_core.errors import CommitConflictError, CorruptedError
 from paimon_core.lsm.append_picks import AppendPicks, Group
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["append_picks", "concatenate", "write_compacted"]
+__all__ = ["InlineAppend", "append_picks", "check_no_newer", "concatenate", "write_compacted"]
 
 
 def append_picks(store: FileStore) -> AppendPicks:
     """How the table's options have files picked."""
     return AppendPicks.of(store.options, TARGET_SIZE_APPEND)
+
+
+def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
+    """CommitConflictError where a file was written under a newer schema: rewritten here, its columns would be lost."""
+    newer = next((f for f in files if f.schema_id > store.schema.id), None)
+    if newer is not None:
+        raise CommitConflictError(
+            f"file {newer.file_name} of {store.root} was written under schema {newer.schema_id}: compacted under "
+            f"schema {store.schema.id} it would lose what changed since; open the table again"
+        )
 
 
 def concatenate(store: FileStore, partition: bytes, bucket: int, files: Group) -> tuple[DataFileMeta, ...]:
@@ -31,6 +40,7 @@ def concatenate(store: FileStore, partition: bytes, bucket: int, files: Group) -
         for file in files
         for batch in read_file(store, partition, bucket, file, store.schema.fields)
     )
+    check_no_newer(store, files)
     expected = sum(f.row_count for f in files)
     return write_compacted(store, partition, bucket, rows, expected, first_sequence=files[0].min_sequence_number)
 
@@ -48,7 +58,7 @@ def write_compacted(
 
     Raises CorruptedError where there are not ``expected`` rows, if that is known: no compaction may lose one.
     """
-    writer = DataFileWriter(store, partition, bucket, FileShape.of(store), first_sequence)
+    writer = DataFileWriter(store, partition, bucket, FileShape.of(store, 0, FileSource.COMPACT), first_sequence)
     try:
         for piece in rows:
             writer.write(piece)
@@ -62,4 +72,42 @@ def write_compacted(
     except BaseException:
         writer.abort()
         raise
-    return tuple(replace(file, file_source=FileSource.COMPACT) for file in written)
+    return tuple(written)
+
+
+class InlineAppend:
+    """The files of one bucket with ordered rows between two commits of the writer that compacts them."""
+
+    def __init__(self, store: FileStore, place: tuple[bytes, int, int], files: Sequence[DataFileMeta]) -> None:
+        self._store, self._place = store, place
+        self._picks = append_picks(store)
+        self._files = list(files)
+        self._made: list[DataFileMeta] = []
+
+    def renew(self, files: Sequence[DataFileMeta]) -> None:
+        """Go on from these files."""
+        self._files = list(files)
+
+    def run(self, written: Sequence[DataFileMeta], *, full: bool) -> tuple[Group, Group]:
+        """Add what was written and compact what is due; the files replaced, and those in their place.
+
+        Files of a newer schema are left to writers that know it.
+        """
+        self._files += written
+        before: list[DataFileMeta] = []
+        partition, bucket, _ = self._place
+        for group in self._picks.ordered(self._files, full=full):
+            if all(f.schema_id <= self._store.schema.id for f in group):
+                self._made += concatenate(self._store, partition, bucket, group)
+                before += group
+        gone, after = {f.file_name for f in before}, tuple(self._made)
+        self._files = [*(f for f in self._files if f.file_name not in gone), *after]
+        self._made = []
+        return tuple(before), after
+
+    def abort(self) -> None:
+        """Delete what was made and not handed out."""
+        partition, bucket, _ = self._place
+        for file in self._made:
+            self._store.io.delete(self._store.file_path(partition, bucket, file))
+        self._made = []

@@ -3,16 +3,29 @@
 import pyarrow as pa
 
 from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.lsm.append_picks import Group
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
+from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.restore import BucketState
 
 
 class AppendWriter:
-    """Buffers rows of one (partition, bucket) and writes them in order of arrival; files grow over flushes."""
+    """Buffers rows of one (partition, bucket) and writes them in order of arrival; files grow over flushes.
 
-    def __init__(self, store: FileStore, place: tuple[bytes, int, int], shape: FileShape, first_sequence: int) -> None:
+    With ``inline`` the bucket's small files are put together as well, before a commit.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        place: tuple[bytes, int, int],
+        shape: FileShape,
+        first_sequence: int,
+        inline: InlineAppend | None,
+    ) -> None:
         self._partition, self._bucket, self._total_buckets = place
+        self._inline = inline
         self._pieces: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, self._partition, self._bucket, shape, first_sequence)
         self.buffered = 0
@@ -30,18 +43,32 @@ class AppendWriter:
             self._files.write(table)
 
     def renew(self, state: BucketState) -> None:
-        """Rows are numbered on from this writer's own, whatever the bucket holds by now."""
+        """Files are compacted from what the bucket holds now; rows are numbered on from this writer's own."""
+        if self._inline is not None:
+            self._inline.renew(state.files)
 
     def prepare_commit(self, *, full: bool = False) -> CommitMessage | None:
-        """Flush, and say what was written since the last call; None when nothing was."""
+        """Flush, and say what was written and compacted since the last call; None when nothing was."""
         self.flush()
         files = self._files.close()
+        before: Group = ()
+        after: Group = ()
+        if self._inline is not None and (files or full):
+            before, after = self._inline.run(files, full=full)
         self._files.hand_over()
-        if not files:
-            return None
-        return CommitMessage(self._partition, self._bucket, self._total_buckets, new_files=tuple(files))
+        message = CommitMessage(
+            self._partition,
+            self._bucket,
+            self._total_buckets,
+            new_files=tuple(files),
+            compact_before=before,
+            compact_after=after,
+        )
+        return None if message.is_empty else message
 
     def abort(self) -> None:
         """Drop what is buffered and delete every file not handed out yet."""
         self._pieces, self.buffered = [], 0
+        if self._inline is not None:
+            self._inline.abort()
         self._files.abort()

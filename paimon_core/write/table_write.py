@@ -19,6 +19,7 @@ from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.align import Positions, align, column_positions
+from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.append_writer import AppendWriter
 from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.inline import InlineCompaction
@@ -43,8 +44,9 @@ class TableWrite:
     ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule).
     Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
 
-    A writer that meets no other in its buckets, of a primary-key table that is not ``write-only``, also compacts them,
-    and says so in its messages: no bucket gets more runs than ``num-sorted-run.stop-trigger``.
+    A writer that meets no other in its buckets, of a table with fixed ones that is not ``write-only``, also compacts
+    them, and says so in its messages. With a primary key no bucket gets more runs than
+    ``num-sorted-run.stop-trigger``; without one small files are put together.
     """
 
     def __init__(self, store: FileStore, *, overwrite: bool = False, sequence: tuple[int, int] = (0, 1)) -> None:
@@ -58,9 +60,10 @@ class TableWrite:
         self._keyed = None if engine is None else (merge_order(store), engine.fold)
         self._refused = {} if engine is None else engine.refuses
         self._rule = SequenceRule(*sequence)
-        self._compacts = self._keyed is not None and self._rule.sole and not store.options.value(WRITE_ONLY)
+        in_buckets = mode is not BucketMode.BUCKET_UNAWARE
+        self._compacts = in_buckets and self._rule.sole and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
-        self._restores = mode is not BucketMode.BUCKET_UNAWARE and not overwrite
+        self._restores = in_buckets and not overwrite
         self.base_id: int | None = None
         self._restore = self._look()
         self._handed_out = False
@@ -118,7 +121,7 @@ class TableWrite:
         """What the table holds now."""
         base = self._store.snapshots.latest() if self._restores else None
         self.base_id = None if base is None else base.id
-        return Restore(self._store, base, with_stats=self._compacts)
+        return Restore(self._store, base, with_stats=self._compacts and self._keyed is not None)
 
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
         names = batch.schema.names
@@ -173,7 +176,8 @@ class TableWrite:
         state = self._restore.state(partition, bucket)
         place, first = (partition, bucket, self._total_buckets), state.max_sequence_number + 1
         if self._keyed is None:
-            return AppendWriter(self._store, place, self._shape, first)
+            joins = InlineAppend(self._store, place, state.files) if self._compacts else None
+            return AppendWriter(self._store, place, self._shape, first, joins)
         inline = InlineCompaction(self._store, place, state.files) if self._compacts else None
         return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline)
 

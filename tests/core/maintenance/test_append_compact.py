@@ -233,3 +233,89 @@ def test_what_others_replace_is_left_to_them(tmp_path):
     assert table.compact(progress=lambda done, total: table.overwrite(orders((1, "a", 1)))) is None
     assert table.to_arrow().num_rows == 1
     assert len([name for name in files_below(tmp_path) if "/bucket-0/" in name]) == 6
+
+
+def test_a_newer_schema_is_not_cut_down(tmp_path):
+    stale = written(append_table(tmp_path / "t"), 5)
+    table = stale.alter([AddColumn("w", parse_type("INT"))])
+    table.write(orders((100, "x", 1)).append_column("w", pa.array([7], pa.int32())))
+    before = files_below(tmp_path)
+    for compact in (lambda: stale.compact(full=True), lambda: stale.compact(order_by=["id"])):
+        with pytest.raises(CommitConflictError, match="open the table again"):
+            compact()
+    assert files_below(tmp_path) == before
+    table.compact(full=True)
+    assert table.to_arrow(filter="w = 7").num_rows == 1
+
+
+# ---- by writers
+
+
+def test_a_writer_of_buckets_keeps_files_few_and_rows_in_order(tmp_path):
+    table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
+    for i in range(24):
+        table.write(orders((i, f"v{i}", 2 * i), (-i, "w", 2 * i + 1)))
+        assert [row["n"] for row in table.to_arrow().to_pylist()] == list(range(2 * i + 2))
+        assert len(live(table)) <= 5
+    kinds = [snapshot.commit_kind for snapshot in table.snapshots()]
+    assert kinds.count("APPEND") == 24
+    assert kinds.count("COMPACT") == 5
+
+
+@pytest.mark.parametrize("options", [{"write_only": "true", "bucket": "1", "bucket_key": "id"}, {}])
+def test_other_writers_only_append(tmp_path, options):
+    table = written(append_table(tmp_path / "t", **options), 8)
+    assert len(live(table)) == 8
+
+
+def test_writers_that_share_buckets_only_append(tmp_path):
+    table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
+    for i in range(8):
+        with table.writer(sequence=(0, 2)) as writer:
+            writer.write(orders((i, "v", i)))
+            table.committer().commit(writer.prepare_commit())
+    assert len(live(table)) == 8
+
+
+def test_one_writer_of_many_commits(tmp_path):
+    table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
+    committer = table.committer("me")
+    with table.writer() as writer:
+        for i in range(12):
+            writer.write(orders((i, "v", i)))
+            committer.commit(writer.prepare_commit(i), i)
+    assert [row["n"] for row in table.to_arrow().to_pylist()] == list(range(12))
+    assert len(live(table)) <= 5
+
+
+def test_a_writer_whose_files_were_replaced_goes_on(tmp_path):
+    table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
+    for i in range(4):
+        table.write(orders((i, "v", i)))
+    with table.writer() as writer:
+        writer.write(orders((4, "v", 4)))
+        messages = writer.prepare_commit()
+        assert messages[0].compact_before
+        table.compact(full=True)
+        table.committer().commit(messages, base_id=writer.base_id)
+        assert [row["n"] for row in table.to_arrow().to_pylist()] == [0, 1, 2, 3, 4]
+        assert len(live(table)) == 2
+        for i in range(5, 12):
+            writer.write(orders((i, "v", i)))
+            table.committer().commit(writer.prepare_commit())
+    assert [row["n"] for row in table.to_arrow().to_pylist()] == list(range(12))
+
+
+def test_a_writer_that_fails_leaves_nothing(tmp_path):
+    table = written(append_table(tmp_path / "t", bucket="1", bucket_key="id"), 4, rows=300)
+    before = files_below(tmp_path)
+    (broken,) = [f for f in live(table) if f.min_sequence_number == 300]
+    path = Path(table.store.file_path(table.scan().plan().splits[0].partition, 0, broken))
+    content = path.read_bytes()
+    path.write_bytes(content[:100])
+    with pytest.raises(Exception, match=broken.file_name):
+        table.write(orders((5, "v", 5)))
+    assert files_below(tmp_path) == before
+    path.write_bytes(content)
+    table.write(orders((5, "v", 5)))
+    assert table.to_arrow().num_rows == 1201
