@@ -12,6 +12,7 @@ FIELD_OPTIONS = (
     "count-limit",
     "stats-mode",
     "distinct",
+    "ts-field",
 )
 """What may follow ``fields.<column>.``; a column name may hold dots, so the end decides."""
 

@@ -110,7 +110,8 @@ class Bitmap64:
         places = dict(_leaves(self.root))
         for key, place in _leaves(other.root):
             theirs = other.containers[place]
-            assert theirs is not None
+            if theirs is None:
+                raise ValueError(f"a 64-bit roaring bitmap without the container of its key {key.hex()}")
             at = places.get(key)
             mine = None if at is None else self.containers[at]
             if at is not None and mine is not None:
@@ -218,7 +219,7 @@ class _Reader:
         return Bitmap64(root, containers[: last + 1], room)
 
     def node(self) -> _Node | _Leaf:
-        kind, count, length = self.numbers("<bhb")
+        kind, count, length = self.numbers("<BHB")
         prefix = self.take(length)
         if kind == _LEAF:
             return (self.take(6), self.numbers("<q")[0])

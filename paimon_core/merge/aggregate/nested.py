@@ -2,7 +2,8 @@
 
 Both take the first array as it is, null rows and repeated keys included; it is a table from the next one on. The order
 of rows in a table with a key is free. The options ``nested-sequence-field`` and ``nested-key-null-strategy`` bring the
-rules of the release that has them: the first array is made a table at once, and ``count-limit`` bounds only new keys.
+rules of the release that has them: an array is a table at once unless copied or late, and ``count-limit`` bounds only
+new keys.
 """
 
 import itertools
@@ -87,7 +88,9 @@ class _Rows:
         values, row, group = elements.values, elements.row, elements.group
         present, opening = valid(column), first(valid(column) & ~feed.retract, feed.starts)
         later = present & (np.arange(len(column)) > opening[feed.group()]) & (opening[feed.group()] >= 0)
-        touched = any_of(later, feed.starts) if not nested.at_once else np.ones(len(feed.starts), np.bool_)
+        touched = any_of(later, feed.starts)
+        if nested.at_once:
+            touched |= ~(feed.opened & (opening == feed.starts) | feed.older[opening])
         in_use = (row >= opening[group]) & (opening[group] >= 0)
         table = touched[group] & in_use & valid(values)
         columns = values.flatten()
@@ -181,7 +184,8 @@ def _in_turn(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
             if retract[row]:
                 held = table.without(held or [], new)
             elif held is None:
-                held = table.put([], new) if nested.at_once else new
+                copied = older[row] or (feed.opened[group] and row == ends[group])
+                held = table.put([], new) if nested.at_once and not copied else new
             else:
                 held = table.put(new, held) if older[row] else table.put(held, new)
         keep += held or []

@@ -1,0 +1,147 @@
+"""Functions on collections: the vectors of the specification, element types, and what they refuse."""
+
+import pytest
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate.collection import collect, merge_map, merge_map_with_keytime
+from paimon_core.merge.aggregate.nested import nested_partial_update, nested_update
+from tests.core.merge.aggregate.test_collection_model import ADD, LATE, RETRACT, feed
+
+TABLE = "ARRAY<ROW<k INT, s INT, x INT>>"
+
+
+def one(make, type_, *rows, options=None, opened=False):
+    """The answer for one group of (value, kind) rows."""
+    (found,) = feed(make, type_, [(list(rows), opened)], options)
+    return found
+
+
+def row(k, x, s=None):
+    return {"k": k, "s": s, "x": x}
+
+
+def test_collect_concatenates_and_null_gives_way_to_the_other_side():
+    assert one(collect, "ARRAY<INT>", ([1, 2], ADD), (None, ADD), ([2, None], ADD), ([], ADD)) == [1, 2, 2, None]
+    assert one(collect, "ARRAY<INT>", (None, ADD), (None, ADD)) is None
+    assert one(collect, "ARRAY<INT>", (None, ADD), ([], ADD)) == []
+
+
+def test_a_retract_of_collect_takes_the_oldest_equal_element():
+    assert one(collect, "ARRAY<STRING>", (["a", "b", "a"], ADD), (["a"], RETRACT)) == ["b", "a"]
+    assert one(collect, "ARRAY<STRING>", (["a"], RETRACT), (["a"], ADD)) == ["a"]
+    assert one(collect, "ARRAY<STRING>", (["a"], ADD), (["a", "a"], RETRACT)) == []
+
+
+def test_a_copied_array_keeps_its_repeats_until_something_is_added():
+    distinct = {"distinct": "true"}
+    rows = (([1, 1, 1], ADD), ([1], RETRACT))
+    assert one(collect, "ARRAY<INT>", *rows, options=distinct, opened=True) == [1, 1]
+    assert one(collect, "ARRAY<INT>", *rows, (None, ADD), options=distinct, opened=True) == [1]
+
+
+@pytest.mark.parametrize(
+    ("type_", "elements"),
+    [
+        ("DOUBLE", [float("inf"), 0.5]),
+        ("DECIMAL(20, 2)", [None]),
+        ("BOOLEAN", [True, False]),
+        ("BYTES", [b"", b"\0"]),
+        ("ARRAY<STRING>", [["a", "b"], ["a"], [], None, ["ab"], ["b", "a"]]),
+        ("MAP<STRING, INT>", [{"a": 1, "b": None}, {}, {"a": 1}, None]),
+        ("ROW<a INT, b ARRAY<INT>>", [{"a": 1, "b": [1]}, {"a": None, "b": None}, None, {"a": 1, "b": []}]),
+    ],
+)
+def test_elements_of_any_type_are_told_apart(type_, elements):
+    distinct = {"distinct": "true"}
+    column = f"ARRAY<{type_}>"
+    found = one(collect, column, (elements, ADD), (elements[::-1], ADD), options=distinct)
+    assert found == one(collect, column, (elements, ADD))
+    assert one(collect, column, (elements * 2, ADD), (elements, RETRACT)) == found
+    assert one(collect, column, (elements, ADD), (elements[:1], RETRACT), options=distinct) == found[1:]
+
+
+def test_maps_are_equal_in_any_order():
+    there, back = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+    assert (
+        len(one(collect, "ARRAY<MAP<STRING, INT>>", ([there], ADD), ([back], ADD), options={"distinct": "true"})) == 1
+    )
+
+
+def test_merge_map_lets_the_later_entry_win_and_a_late_one_lose():
+    rows = (({1: "a", 2: "b"}, ADD), ({2: "c"}, ADD), ({2: "d", 3: "e"}, LATE), ({1: "x"}, RETRACT))
+    assert one(merge_map, "MAP<INT, STRING>", *rows) == {2: "c", 3: "e"}
+    assert one(merge_map, "MAP<INT, STRING>", (None, ADD), ({}, ADD)) == {}
+    assert one(merge_map, "MAP<INT, STRING>", ({1: "a"}, RETRACT), (None, ADD)) is None
+
+
+def test_merge_map_with_keytime_replaces_by_a_greater_time_only():
+    type_ = "MAP<INT, ROW<t STRING, x INT>>"
+    rows = (
+        ({1: {"t": "2", "x": 1}, 2: {"t": None, "x": 2}, 3: None}, ADD),
+        ({1: {"t": "10", "x": 3}, 2: {"t": "0", "x": 4}, 3: {"t": None, "x": 5}, 4: {"t": None, "x": 6}}, ADD),
+    )
+    found = {1: {"t": "2", "x": 1}, 2: {"t": "0", "x": 4}, 3: None}
+    time = {"ts-field": "t"}
+    assert one(merge_map_with_keytime, type_, *rows, options=time) == found
+    assert one(merge_map_with_keytime, type_, *rows, ({1: None, 5: None}, ADD), options=time) == {2: found[2], 3: None}
+    with pytest.raises(InvalidInputError, match="cannot take a value back"):
+        one(merge_map_with_keytime, type_, (None, ADD), (None, RETRACT), options=time)
+
+
+def test_nested_update_upserts_by_its_key():
+    keyed = {"nested-key": "k"}
+    rows = (([row(1, 1), row(2, 2)], ADD), ([row(1, 3), None, row(3, 4)], ADD), ([row(2, None)], RETRACT))
+    found = one(nested_update, TABLE, *rows, options=keyed)
+    assert sorted(found, key=lambda r: r["k"]) == [row(1, 3), row(3, 4)]
+
+
+def test_nested_update_without_a_key_appends_up_to_its_limit():
+    rows = (([row(1, 1), None], ADD), ([row(1, 1), row(2, 2)], ADD))
+    assert one(nested_update, TABLE, *rows) == [row(1, 1), row(1, 1), row(2, 2)]
+    assert one(nested_update, TABLE, *rows, options={"count-limit": "3"}) == [row(1, 1), row(1, 1)]
+    assert one(nested_update, TABLE, *rows, ([row(1, 1)], RETRACT)) == [row(2, 2)]
+    assert one(nested_update, TABLE, *rows[:1], options={"count-limit": "1"}) == [row(1, 1), None]
+
+
+def test_a_row_below_the_sequence_of_its_key_changes_nothing():
+    options = {"nested-key": "k", "nested-sequence-field": "s"}
+    rows = (([row(1, 1, s=5)], ADD), ([row(1, 2, s=4)], ADD), ([row(2, 3), row(2, 4)], ADD))
+    found = one(nested_update, TABLE, *rows, options=options)
+    assert sorted(found, key=lambda r: r["k"]) == [row(1, 1, s=5), row(2, 4)]
+
+
+def test_a_null_in_a_nested_key_is_a_value_or_left_out_or_refused():
+    rows = (([row(None, 1)], ADD), ([row(None, 2), row(1, 3)], ADD))
+    keyed = {"nested-key": "k"}
+    for make in (nested_update, nested_partial_update):
+        assert len(one(make, TABLE, *rows, options=keyed)) == 2
+        assert one(make, TABLE, *rows, options={**keyed, "nested-key-null-strategy": "ignore"}) == [row(1, 3)]
+        with pytest.raises(InvalidInputError, match="null in its key"):
+            one(make, TABLE, *rows, options={**keyed, "nested-key-null-strategy": "error"})
+
+
+def test_nested_partial_update_overwrites_by_what_is_not_null():
+    rows = (([row(1, 1), row(2, 2)], ADD), ([row(1, None, s=3)], ADD), ([row(2, 9, s=9)], LATE))
+    found = one(nested_partial_update, TABLE, *rows, options={"nested-key": "k"})
+    assert sorted(found, key=lambda r: r["k"]) == [row(1, 1, s=3), row(2, 2, s=9)]
+
+
+@pytest.mark.parametrize(
+    ("make", "type_", "options", "message"),
+    [
+        (collect, "MAP<INT, INT>", {}, "'v' has type MAP.* collect takes ARRAY"),
+        (merge_map, "ARRAY<INT>", {}, "'v' has type ARRAY.* merge_map takes MAP"),
+        (merge_map_with_keytime, "MAP<INT, STRING>", {}, "takes MAP to a ROW of at least two"),
+        (merge_map_with_keytime, "MAP<INT, ROW<t STRING>>", {}, "takes MAP to a ROW of at least two"),
+        (merge_map_with_keytime, "MAP<INT, ROW<x INT, t INT>>", {}, "'t' has type INT"),
+        (merge_map_with_keytime, "MAP<INT, ROW<x INT, t STRING>>", {"ts-field": "y"}, "'y'.*have the columns x, t"),
+        (nested_update, "ARRAY<INT>", {}, "takes ARRAY of ROW"),
+        (nested_update, TABLE, {"nested-key": "k, y"}, "names 'y'.*columns k, s, x"),
+        (nested_update, TABLE, {"nested-sequence-field": "s"}, "nested-key' is not"),
+        (nested_update, TABLE, {"nested-key-null-strategy": "ignore"}, "nested-key' is not"),
+        (nested_partial_update, TABLE, {}, "set 'fields.v.nested-key'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(make, type_, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        one(make, type_, (None, ADD), options=options)
