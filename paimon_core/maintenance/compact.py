@@ -105,5 +105,5 @@ def _plan(
         levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
         unit = policy.full(levels) if full else policy.pick(levels, clock)
         if unit is not None:
-            tasks.append(CompactTask.of(*place, levels, unit))
+            tasks.append(CompactTask.of(store, place, levels, unit))
     return tasks

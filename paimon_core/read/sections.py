@@ -58,12 +58,16 @@ def merge_section(runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, 
     The oldest run goes first, so that rows nothing else tells apart keep their order of writing; with ``order.by_run``
     that is all that tells them apart, and REQUIRES runs as :func:`by_age` gives them.
     """
-    oldest_first = list(runs)
-    if not order.by_run:
-        oldest_first.sort(key=lambda run: (-run.level, max(f.max_sequence_number for f in run.files)))
-    yield from merge_runs([_run_batches(run, read, len(runs)) for run in oldest_first], order, fold)
+    ordered = runs if order.by_run else oldest_first(runs)
+    yield from merge_runs([run_batches(run, read, len(runs)) for run in ordered], order, fold)
 
 
-def _run_batches(run: SortedRun, read: ReadFile, together: int) -> Iterator[pa.RecordBatch]:
+def oldest_first(runs: Sequence[SortedRun]) -> list[SortedRun]:
+    """Runs in the order that rows which nothing else tells apart were written in."""
+    return sorted(runs, key=lambda run: (-run.level, max(f.max_sequence_number for f in run.files)))
+
+
+def run_batches(run: SortedRun, read: ReadFile, together: int) -> Iterator[pa.RecordBatch]:
+    """The rows of one run, of which so many are read side by side."""
     for file in run.files:
         yield from read(file, together)

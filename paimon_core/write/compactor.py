@@ -7,6 +7,7 @@ a batch or two of each run that overlaps, and two pieces of what comes out.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -16,17 +17,20 @@ from paimon_core.fileio.parallel import ahead
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
-from paimon_core.lsm.universal import CompactUnit
+from paimon_core.lsm.universal import CompactUnit, stop_trigger
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
-from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
-from paimon_core.read.sections import file_reader, merge_order, merge_section
+from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES, SORT_SPILL_THRESHOLD
+from paimon_core.read.sections import file_reader, merge_order, merge_section, oldest_first, run_batches
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.write.deeper import Deeper
+from paimon_core.write.passes import merge_in_passes
 
 __all__ = ["CompactTask", "Compacted", "compact"]
 
+_SIDE_BY_SIDE = 24  # runs read at a time, if the option sort-spill-threshold does not say otherwise
 _PIECE_BYTES = 32 << 20  # what the writer encodes at a time, while the next piece is merged
 
 
@@ -42,12 +46,16 @@ class CompactTask:
     """The output level is the deepest one."""
     drop_deletes: bool
     """No file lies below the output: a delete has nothing left to hide."""
+    deeper: tuple[DataFileMeta, ...] = ()
+    """Files below the output whose keys it must not repeat; only for engines whose readers do not merge levels."""
 
     @staticmethod
-    def of(partition: bytes, bucket: int, total_buckets: int, levels: Levels, unit: CompactUnit) -> "CompactTask":
-        """The task to carry out ``unit``, which was picked from ``levels``."""
-        to_top = unit.output_level == levels.max_level
-        return CompactTask(partition, bucket, total_buckets, unit, to_top, levels.drops_deletes(unit.output_level))
+    def of(store: FileStore, place: tuple[bytes, int, int], levels: Levels, unit: CompactUnit) -> "CompactTask":
+        """The task to carry out ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
+        level, schema = unit.output_level, store.schema
+        apart = merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0
+        deeper = tuple(f for f in levels.all_files if f.level > level) if apart else ()
+        return CompactTask(*place, unit, level == levels.max_level, levels.drops_deletes(level), deeper)
 
     @property
     def size(self) -> int:
@@ -88,14 +96,13 @@ class _Compaction:
         self._store, self._task = store, task
         self._small = target_size(store) // 10 * 7
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
-        self._read = file_reader(
-            store, task.partition, task.bucket, (*store.schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
-        )
         schema = store.schema
-        self._order, self._fold = (
-            merge_order(store),
-            merge_engine(store.options, schema.fields, schema.primary_keys).fold,
-        )
+        self._read = file_reader(store, task.partition, task.bucket, (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND))
+        self._deeper = Deeper(store, task.partition, task.bucket, task.deeper) if task.deeper else None
+        if self._deeper is not None:
+            self._read = self._deeper.beside(self._read)
+        self._order = merge_order(store)
+        self._engine = merge_engine(store.options, schema.fields, schema.primary_keys)
         shape = FileShape.of(store, task.unit.output_level, FileSource.COMPACT)
         self._writer = DataFileWriter(store, task.partition, task.bucket, shape)
         self._before: list[DataFileMeta] = []
@@ -104,11 +111,14 @@ class _Compaction:
     def run(self) -> Compacted:
         try:
             waiting: list[list[SortedRun]] = []  # sections to be rewritten together, in key order
-            for section in sections(self._task.unit.files, self._store.schema.key_arrow):
+            files = (*self._task.unit.files, *self._task.deeper)
+            for section in sections(files, self._store.schema.key_arrow):
+                if self._deeper is not None and self._deeper.only(section):
+                    continue
                 if len(section) > 1:
                     waiting.append(section)
                     continue
-                for file in section[0].files:
+                for file in filter(self._ours, section[0].files):
                     if file.file_size < self._small:
                         waiting.append([_alone(file)])
                     else:
@@ -120,6 +130,9 @@ class _Compaction:
             self._writer.abort()
             raise
         return Compacted(tuple(self._before), tuple(self._after))
+
+    def _ours(self, file: DataFileMeta) -> bool:
+        return self._deeper is None or not self._deeper.holds(file)
 
     def _settle(self, waiting: Sequence[list[SortedRun]]) -> None:
         """Rewrite the sections; a single file among no others needs none."""
@@ -140,13 +153,24 @@ class _Compaction:
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
         for piece in ahead(_pieces(self._merged(parts))):
             self._writer.write(piece)
-        self._before += [file for section in parts for run in section for file in run.files]
+        self._before += [file for section in parts for run in section for file in filter(self._ours, run.files)]
         self._after += self._writer.close()
 
     def _merged(self, parts: Sequence[list[SortedRun]]) -> Iterator[pa.Table]:
         for section in parts:
-            for rows in merge_section(section, self._read, self._order, self._fold):
-                yield drop_retracts(rows) if self._task.drop_deletes else rows
+            for rows in self._section(section):
+                kept = rows if self._deeper is None else self._deeper.taken_out(rows)
+                yield drop_retracts(kept) if self._task.drop_deletes else kept
+
+    def _section(self, section: Sequence[SortedRun]) -> Iterator[pa.Table]:
+        """The section's runs side by side; a great many in passes, where the engine gives the same that way."""
+        most = self._store.options.value(SORT_SPILL_THRESHOLD) or max(
+            stop_trigger(self._store.options) + 1, _SIDE_BY_SIDE
+        )
+        if len(section) <= most or not self._engine.keeps_rows:
+            return merge_section(section, self._read, self._order, self._engine.fold)
+        runs = [partial(run_batches, run, self._read) for run in oldest_first(section)]
+        return merge_in_passes(runs, self._order, self._engine.fold, most, self._store.options)
 
 
 def _alone(file: DataFileMeta) -> SortedRun:

@@ -78,7 +78,7 @@ class InlineCompaction:
         """Whether anything changed. Files of a newer schema are left to writers that know it."""
         if any(f.schema_id > self._store.schema.id for f in unit.files):
             return False
-        done = compact(self._store, CompactTask.of(*self._place, self._levels, unit))
+        done = compact(self._store, CompactTask.of(self._store, self._place, self._levels, unit))
         self._levels = self._levels.apply(done.before, done.after, self._store.schema.key_arrow)
         self._note(done)
         return bool(done.before)

@@ -57,6 +57,10 @@ def _overwrite(io: FileIO) -> None:
     table.committer(USER).overwrite(writer.prepare_commit(), None, IDENTIFIER)
 
 
+def _compact(io: FileIO) -> None:
+    _open(io).compact(full=True)
+
+
 def _truncate(io: FileIO) -> None:
     _open(io).truncate()
 
@@ -77,6 +81,8 @@ CASES: list[tuple[str, bool, Callable[[FileIO], None]]] = [
     ("upsert", True, _commit),
     ("overwrite", True, _overwrite),
     ("truncate", True, _truncate),
+    ("compact", True, _compact),
+    ("compact append", False, _compact),
     ("empty", False, _first_commit_of_a_stream),
 ]
 
@@ -103,6 +109,30 @@ def test_survives_a_fault_at_every_call(name: str, keyed: bool, operation: Calla
             assert again in (after, [*after, after[-1]])
         else:
             assert again == after, (at, dry.log[at])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_and_their_compaction_survive_a_fault_at_every_call(mode: Mode):
+    """Two snapshots, and only the first one matters: the second may be missing, but holds the same rows."""
+    base = MemoryIO()
+    options = {"bucket": "1", "num-sorted-run.compaction-trigger": "3", "full-compaction.delta-commits": "7"}
+    create_table(base, ROOT, Schema(ORDERS, primary_keys=["id"], options=options))
+    for i in range(2):
+        _open(base).with_options({"write-only": "true"}).write(orders((i, "old", i), (i + 1, "newer", i)))
+    before = _state(base)
+    done = base.copy()
+    dry = FaultyIO(done)
+    _commit(dry)
+    after = _state(done)
+    assert len(after) == len(before) + 2
+    assert after[-1] == after[-2]
+    for at in range(dry.calls):
+        io = base.copy()
+        succeeded = _attempt(_commit, FaultyIO(io, at, mode))
+        there = _state(io)
+        assert there in ((after[:-1], after) if succeeded else (before, after[:-1], after)), (at, dry.log[at])
+        _commit(io)
+        assert _state(io) in (after[:-1], after), (at, dry.log[at])
 
 
 def _attempt(operation: Callable[[FileIO], None], io: FileIO) -> bool:

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import AlreadyExistsError, CommitConflictError
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.manifest.entry import ADD
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.compaction import check_levels, delta, only_levels
 from tests.support.faulty_io import MemoryIO
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, append_table, files_below, orders, rows_of
@@ -136,6 +138,60 @@ def test_of_two_overwrites_the_later_one_stays(turns_, keyed):
     assert sorted([one, other]) == [2, 3]
     assert ordered(table.to_arrow()) == ([(8, "b")] if one < other else [(7, "a")])
     assert table.snapshot().total_record_count == 1
+
+
+# ---- compactors
+
+
+def compact(*, full):
+    def run(io: FileIO):
+        snapshot = open_table(io).compact(full=full)
+        return None if snapshot is None else snapshot.id
+
+    return run
+
+
+def upsert_and_compact(io: FileIO):
+    table = open_table(io).with_options({"write-only": "false"})
+    return table.write(orders((1, "new", 1), (9, "new", 9))).id
+
+
+def many_runs() -> MemoryIO:
+    io = MemoryIO()
+    options = {"bucket": "1", "write-only": "true", "num-sorted-run.compaction-trigger": "3", **FAST}
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options=options))
+    for i in range(4):
+        open_table(io).write(orders((i, f"v{i}", i), (i + 1, f"v{i}", i)))
+    open_table(io).write(orders((2, None, None)), ["-D"])
+    return io
+
+
+four = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 25)), max_size=30)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(four, st.booleans(), st.booleans())
+def test_compactors_and_a_writer_that_compacts_lose_nothing(turns_, one_full, other_full):
+    io = many_runs()
+    _, table = play(io, [compact(full=one_full), compact(full=other_full), upsert_and_compact], turns_)
+    expected = [(0, "v0"), (1, "new"), (3, "v3"), (4, "v3"), (9, "new")]
+    assert ordered(table.to_arrow()) == expected
+    check_levels(table)
+    for snapshot in table.snapshots():
+        table.to_arrow(snapshot_id=snapshot.id)
+    named = {e.file.file_name for s in table.snapshots() for e in delta(table, s) if e.kind == ADD}
+    assert {path.rsplit("/", 1)[1] for path in io.files if "/bucket-" in path} == named
+    table.compact(full=True)
+    assert ordered(table.to_arrow()) == expected
+    assert [run.level for run in only_levels(table).runs] == [3]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(turns)
+def test_a_compaction_and_an_overwrite_are_one_after_the_other(turns_):
+    _, table = play(many_runs(), [compact(full=True), overwrite((7, "over", 1))], turns_)
+    assert ordered(table.to_arrow()) == [(7, "over")]
+    check_levels(table)
 
 
 CHANGES = {

@@ -1,9 +1,10 @@
 """A primary-key table under random histories, against a dictionary.
 
 Drawn once: format, buckets, bucket function, partitions, sequence fields, statistics, file and buffer sizes. Then, in
-any order: upserts and deletes, overwrites of all kinds, schema changes, reopening, writing through a table opened
-before the last change, and reads with projections and filters. After every step the newest snapshot equals the model,
-an older one still reads as when it was made, and every file that any snapshot refers to is there.
+any order: upserts and deletes, overwrites of all kinds, compactions (by the writer too, unless it is a write-only table),
+schema changes, reopening, writing through a table opened before the last change, and reads with projections and
+filters. After every step the newest snapshot equals the model, an older one still reads as when it was made, and every
+file that any snapshot refers to is there.
 """
 
 from dataclasses import dataclass, field, replace
@@ -105,6 +106,8 @@ class KeyedTable(RuleBasedStateMachine):
                 "write-buffer-size": st.sampled_from(["256 b", "64 mb"]),
                 "source.split.target-size": st.sampled_from(["1 b", "128 mb"]),
                 "manifest.merge-min-count": st.sampled_from(["2", "30"]),
+                "write-only": st.sampled_from(["true", "false"]),
+                "num-sorted-run.compaction-trigger": st.sampled_from(["1", "2", "5"]),
             }
         ),
         sequence=st.sampled_from([(), ("s",), ("s", "t"), ("t", "s")]),
@@ -120,6 +123,10 @@ class KeyedTable(RuleBasedStateMachine):
         if ignore_delete:
             options["ignore-delete"] = "true"
         self.ignore_delete, self.unique_in_batch = ignore_delete, bool(sequence) and descending
+        # a compaction forgets deletes, and a row that comes later may then win though its sequence is smaller
+        self.compacted = not sequence or ignore_delete
+        if not self.compacted:
+            options["write-only"] = "true"
         self.partitioned = partitioned
         self.columns = [Column("k", "k", "INT"), Column("p", "p", "STRING"), Column("s", "s", "INT"),
                         Column("t", "t", "INT"), Column("a", "a", "INT"), Column("b", "b", "STRING"),
@@ -214,8 +221,24 @@ class KeyedTable(RuleBasedStateMachine):
         self.model.overwrite([], lambda row: row["p"] in values)
         self.remember(self.table.drop_partitions([{"p": value} for value in values]).id)
 
+    @precondition(lambda self: self.compacted)
+    @rule(full=st.booleans())
+    def compact(self, full):
+        if any(self.table.schema.id < f.schema_id for f in self.live_files()):
+            return  # refused, as it would lose what changed since
+        snapshot = self.table.compact(full=full)
+        if snapshot is not None:
+            assert snapshot.commit_kind == "COMPACT"
+            self.remember(snapshot.id)
+
+    def live_files(self):
+        snapshot = self.table.snapshot()
+        return [] if snapshot is None else [e.file for e in live_entries(self.table.store, snapshot).live]
+
     def remember(self, snapshot_id: int) -> None:
-        self.history[snapshot_id] = self.expected()
+        """Rows are there with the first snapshot of a commit; what is compacted is a second one."""
+        for made in range(max(self.history, default=0) + 1, snapshot_id + 1):
+            self.history[made] = self.expected()
 
     # ---- changing
 

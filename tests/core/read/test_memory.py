@@ -1,4 +1,4 @@
-"""Memory is bounded: merging many runs, reading much and writing much in a process that may not have more.
+"""Memory is bounded: merging many runs, reading, writing and compacting much in a process that may not have more.
 
 Every case runs in a process of its own: it opens what it needs, does the same on a small table first, so that threads
 and caches are there, and then limits its address space to a little more than it has.
@@ -57,6 +57,12 @@ for where, count in ((small, 2), (path, int(sys.argv[4]))):
         table.committer().commit(writer.prepare_commit())
 print(table.snapshot().total_record_count)
 """
+COMPACT = """
+for where in (small, path):
+    if where == path: limit()
+    Table.open(where, options={"read.batch-size": "2048"}).compact(full=True)
+print(Table.open(path).snapshot().total_record_count)
+"""
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.binary())])
 
 
@@ -94,7 +100,7 @@ def pair(tmp_path, make, **options) -> tuple[Table, Table]:
 
 
 def merge(tmp_path, format_: str, rows: int) -> None:
-    large, small = pair(tmp_path, keyed_table, bucket="1", **{"file.format": format_})
+    large, small = pair(tmp_path, keyed_table, bucket="1", write_only="true", **{"file.format": format_})
     fill(large, RUNS, rows)
     assert len(large.scan().plan().splits[0].files) >= RUNS
     found, megabytes = run(READ, large.path, small.path, ALLOWED)
@@ -126,8 +132,38 @@ def test_reading_an_append_table_takes_a_batch(tmp_path, format_):
 def test_the_write_buffer_is_a_bound(tmp_path, keyed):
     """Twice as much is written as the process may have, of data that no encoding makes small."""
     large, small = pair(
-        tmp_path, keyed_table if keyed else append_table, write_buffer_size="16 mb", **{"file.compression": "none"}
+        tmp_path,
+        keyed_table if keyed else append_table,
+        write_buffer_size="16 mb",
+        write_only="true",
+        **{"file.compression": "none"},
     )
     count = 150
     (rows,) = run(WRITE, large.path, small.path, 180, count)
+    assert rows == count * 4000
+
+
+def compact(tmp_path, format_: str, rows: int, runs: int) -> None:
+    large, small = pair(tmp_path, keyed_table, bucket="1", write_only="true", **{"file.format": format_})
+    fill(large, runs, rows)
+    assert len(large.scan().plan().splits[0].files) >= runs
+    assert run(COMPACT, large.path, small.path, ALLOWED) == [rows + runs - 1]
+
+
+@pytest.mark.parametrize("format_", ["parquet", "avro"])
+def test_compacting_takes_a_window_of_each_run(tmp_path, format_):
+    compact(tmp_path, format_, 2 * ALLOWED * (1 << 20) // WIDTH // 30, 30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_compacting_a_hundred_runs_of_ten_times_what_memory_holds(tmp_path, format_):
+    compact(tmp_path, format_, ALLOWED * 10 * (1 << 20) // WIDTH // 100, 100)
+
+
+def test_a_writer_that_compacts_keeps_to_a_bound_too(tmp_path):
+    """As much is written as the process may have, and more than once."""
+    large, small = pair(tmp_path, keyed_table, bucket="2", write_buffer_size="16 mb", **{"file.compression": "none"})
+    count = 180
+    (rows,) = run(WRITE, large.path, small.path, ALLOWED, count)
     assert rows == count * 4000

@@ -1,0 +1,87 @@
+"""Many sorted runs merged in passes over local disk, where reading all of them side by side would hold too much."""
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from paimon_core.merge.fold import Fold
+from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.options.lsm import SPILL_COMPRESSION, SPILL_COMPRESSION_ZSTD_LEVEL
+from paimon_core.options.option import Options
+
+Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
+"""Opens a run, of which so many are read side by side."""
+
+_BATCH_BYTES = 1 << 20
+
+
+def merge_in_passes(
+    runs: Sequence[Run], order: MergeOrder, fold: Fold, at_once: int, options: Options
+) -> Iterator[pa.Table]:
+    """What merging all the runs, the oldest first, gives, with at most ``at_once`` (two or more) open at a time.
+
+    REQUIRES: folding what neighbouring runs fold to gives the fold of the whole. What lies in between is kept in a
+    temporary directory, gone when the iterator is.
+    """
+    with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
+        directory, codec, number = Path(name), _codec(options), 0
+        left = list(runs)
+        while len(left) > at_once:
+            fewer: list[Run] = []
+            for group in _groups(left, at_once):
+                if len(group) == 1:
+                    fewer.append(group[0])
+                    continue
+                number += 1
+                stored = _Stored(directory / f"{number}.arrow")
+                stored.put(_merged(group, order, fold), codec)
+                fewer.append(stored)
+            left = fewer
+        yield from _merged(left, order, fold)
+
+
+def _merged(runs: Sequence[Run], order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
+    return merge_runs([run(len(runs)) for run in runs], order, fold)
+
+
+def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
+    """As few groups of neighbours as there must be, of about one size."""
+    count = -(-len(runs) // at_once)
+    ends = [len(runs) * i // count for i in range(count + 1)]
+    for start, end in itertools.pairwise(ends):
+        yield runs[start:end]
+
+
+class _Stored:
+    """A run in a file of this process; it is read once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None) -> None:
+        writer: pa.RecordBatchWriter | None = None
+        with pa.OSFile(str(self._path), "wb") as sink:
+            for table in tables:
+                if writer is None:
+                    writer = pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+                row_bytes = max(1, table.nbytes // table.num_rows)
+                writer.write_table(table, max_chunksize=max(1, _BATCH_BYTES // row_bytes))
+            if writer is not None:
+                writer.close()
+
+    def __call__(self, together: int) -> Iterator[pa.RecordBatch]:
+        if self._path.stat().st_size:
+            with pa.OSFile(str(self._path)) as source, pa.ipc.open_stream(source) as stream:
+                yield from stream
+        self._path.unlink()
+
+
+def _codec(options: Options) -> pa.Codec | None:
+    name = options.value(SPILL_COMPRESSION).lower()
+    if name == "zstd":
+        return pa.Codec("zstd", options.value(SPILL_COMPRESSION_ZSTD_LEVEL))
+    return pa.Codec("lz4") if name == "lz4" else None
