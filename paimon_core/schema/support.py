@@ -135,6 +135,12 @@ def _cross_partition(schema: TableSchema) -> str | None:
     return "a primary key that lacks a partition column" if schema.is_cross_partition else None
 
 
+def _level_format(schema: TableSchema) -> str | None:
+    key = "file.format.per.level"
+    formats = {name.lower() for name in schema.options.value(ALL_OPTIONS[key]).values()}
+    return None if formats <= set(DATA_FORMATS) else _shown(key, schema.options[key])
+
+
 def _file_index(schema: TableSchema) -> str | None:
     return next((_shown(k, v) for k, v in schema.options.items() if split_index_option(k) is not None), None)
 
@@ -227,6 +233,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
     # files and metadata
     Limit(_is_not("file.format", *DATA_FORMATS), f"files are written as {', '.join(DATA_FORMATS)}", write=True),
+    Limit(_level_format, f"files are written as {', '.join(DATA_FORMATS)}", write=True),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are read and written as avro", read=True, write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),

@@ -54,6 +54,7 @@ WITH_KEY = [
     ({"rowkind.field": "v", "ignore-delete": "true", "ignore-update-before": "true"}, False, False),
     ({"bucket-function.type": "hive"}, False, False),
     ({"file.format.per.level": "0:avro,5:orc"}, False, False),
+    ({"file.format.per.level": "0:avro,5:csv"}, False, True),
     ({"data-file.thin-mode": "true"}, False, False),
     ({"num-sorted-run.compaction-trigger": "3", "write-only": "true"}, False, False),
     ({"local-merge-buffer-size": "1 mb"}, False, False),
