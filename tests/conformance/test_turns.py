@@ -114,6 +114,12 @@ class Game:
     def full(self) -> None:
         self.table.java("compact", kind="full")
 
+    def our_minor(self) -> None:
+        self.table.ours().compact()
+
+    def our_full(self) -> None:
+        self.table.ours().compact(full=True)
+
     def we_overwrite(self) -> None:
         changes = [c for c in self.changes() if c[0] in ("+I", "+U")]
         partition = None
@@ -191,7 +197,8 @@ class Game:
         self.extra[name] = "BIGINT"
 
     MOVES = (
-        ("we_write", 8), ("java_writes", 6), ("we_write_in_parts", 3), ("minor", 3), ("full", 2), ("we_overwrite", 1),
+        ("we_write", 8), ("java_writes", 6), ("we_write_in_parts", 3), ("minor", 2), ("full", 1), ("our_minor", 2),
+        ("our_full", 1), ("we_overwrite", 1),
         ("java_overwrites", 1), ("drop_partition", 1), ("add_column", 1), ("drop_column", 1), ("rename_column", 1),
         ("widen_column", 1),
     )  # fmt: skip
