@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
@@ -46,7 +47,8 @@ def _collect(distinct: bool, column: Column, feed: Feed) -> Column:
     absent = _never_added(column, feed)
     if not (distinct or elements.retract.any()) or not len(elements.row):
         return elements.gather(np.arange(len(elements.row)), absent)
-    classes = Classes.of(codes(elements.values), elements.group)
+    code = codes(elements.values, one_zero=pt.is_nested(elements.values.type))  # plain elements are told apart by bits
+    classes = Classes.of(code, elements.group)
     order, place = classes.order, np.arange(len(classes.order))
     add = ~elements.retract[order]
     in_set = _in_set(feed)[elements.row[order]] if distinct else np.zeros(len(order), np.bool_)

@@ -104,24 +104,26 @@ def spread(column: Column) -> tuple[Column, Positions]:
     return column.flatten(), np.repeat(np.arange(len(column)), lengths)
 
 
-def codes(values: Column) -> Positions:
+def codes(values: Column, *, one_zero: bool = False) -> Positions:
     """Numbers that are equal where the values are; -1 where they are null.
 
-    Equality is that of the stored bits, so NaN equals itself and -0.0 does not equal 0.0; maps are equal in any order.
+    NaN equals itself and maps are equal in any order; -0.0 equals 0.0 only with ``one_zero``. So values that Java holds
+    to be different are equal here: binary elements of one content, inner arrays with nulls that were read from files,
+    inner NaN.
     """
     kind = values.type
     if pt.is_struct(kind):
-        parts = [codes(child) for child in values.flatten()]
+        parts = [codes(child, one_zero=one_zero) for child in values.flatten()]
         words, ends = np.stack(parts, 1), len(parts) * np.arange(len(values) + 1)
     elif pt.is_list(kind) or pt.is_map(kind) or pt.is_fixed_size_list(kind):
         if pt.is_fixed_size_list(kind):
             values = values.cast(pa.list_(kind.value_field))
         inner, row = spread(values)
-        words, ends = codes(inner), np.searchsorted(row, np.arange(len(values) + 1))
+        words, ends = codes(inner, one_zero=one_zero), np.searchsorted(row, np.arange(len(values) + 1))
         if pt.is_map(kind):
             words = words[np.lexsort((words, row))]
     else:
-        return _numbered(values)
+        return _numbered(pc.add(values, pa.scalar(0, kind)) if one_zero and pt.is_floating(kind) else values)
     data = pa.py_buffer(np.ascontiguousarray(words, np.int64))
     runs = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(values), [None, pa.py_buffer(8 * ends.astype(np.int64)), data]

@@ -97,7 +97,8 @@ class _Rows:
         if nested.key and nested.null_keys != "merge":
             table &= _whole_keys(nested, [columns[i] for i in nested.key], table & ~elements.retract)
         keys = [columns[i] for i in nested.key or range(len(columns))]
-        code = codes(pa.StructArray.from_arrays(keys, [str(i) for i in range(len(keys))]))
+        named = pa.StructArray.from_arrays(keys, [str(i) for i in range(len(keys))])
+        code = codes(named, one_zero=not nested.key)  # keys are told apart by bits
         return _Rows(elements, code, table, ~touched[group] & (row == opening[group]), elements.line())
 
 

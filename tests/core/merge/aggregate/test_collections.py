@@ -67,6 +67,16 @@ def test_maps_are_equal_in_any_order():
     )
 
 
+def test_zeros_of_either_sign_are_equal_inside_rows_only():
+    distinct, zeros = {"distinct": "true"}, ([0.0], [-0.0])
+    plain = one(collect, "ARRAY<DOUBLE>", *((zero, ADD) for zero in zeros), options=distinct)
+    assert [str(zero) for zero in plain] == ["0.0", "-0.0"]
+    rows = [([{"d": zero[0], "x": 1}], ADD) for zero in zeros]
+    assert one(collect, "ARRAY<ROW<d DOUBLE, x INT>>", *rows, options=distinct) == [{"d": 0.0, "x": 1}]
+    assert one(nested_update, "ARRAY<ROW<d DOUBLE, x INT>>", rows[0], (rows[1][0], RETRACT)) == []
+    assert len(one(nested_update, "ARRAY<ROW<d DOUBLE, x INT>>", *rows, options={"nested-key": "d"})) == 2
+
+
 def test_merge_map_lets_the_later_entry_win_and_a_late_one_lose():
     rows = (({1: "a", 2: "b"}, ADD), ({2: "c"}, ADD), ({2: "d", 3: "e"}, LATE), ({1: "x"}, RETRACT))
     assert one(merge_map, "MAP<INT, STRING>", *rows) == {2: "c", 3: "e"}
