@@ -34,7 +34,7 @@ class Window:
     @property
     def ends(self) -> Positions:
         """Position behind the last row of every group."""
-        return np.append(self.starts[1:], self.num_rows)
+        return np.append(self.starts[1:], self.num_rows)[: len(self.starts)]
 
     def take(self, positions: Positions) -> pa.Table:
         """The rows at these positions of the sorted order."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.merge import merge_engine
 from paimon_core.merge.engines import sequence_groups
+from paimon_core.merge.expire import Expiry
 from paimon_core.options import ALL_OPTIONS, check_known
 from paimon_core.options.option import Options
 from paimon_core.options.per_field import split_list
@@ -277,8 +278,7 @@ def _check_merge(schema: TableSchema) -> None:
             raise InvalidInputError(
                 f"option 'rowkind.field' names {row_kind!r} of type {t}: it must hold text such as +I"
             )
-    if "record-level.expire-time" in options and "record-level.time-field" not in options:
-        raise InvalidInputError("option 'record-level.expire-time' needs 'record-level.time-field'")
+    Expiry.of(options, schema.fields, 0)
     sequence_groups(options, schema.fields, schema.primary_keys)
     if schema.primary_keys:
         merge_engine(options, schema.fields, schema.primary_keys)

@@ -19,10 +19,13 @@ from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.lsm.universal import CompactUnit, stop_trigger
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.manifest.stats import stats_schema
 from paimon_core.merge import merge_engine
+from paimon_core.merge.expire import Expiry
 from paimon_core.merge.kinds import drop_retracts
 from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES, SORT_SPILL_THRESHOLD
 from paimon_core.read.sections import file_reader, merge_order, merge_section, oldest_first, run_batches
+from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.deeper import Deeper
@@ -31,7 +34,7 @@ from paimon_core.write.passes import merge_in_passes
 __all__ = ["CompactTask", "Compacted", "compact"]
 
 _SIDE_BY_SIDE = 24  # runs read at a time, if the option sort-spill-threshold does not say otherwise
-_PIECE_BYTES = 32 << 20  # what the writer encodes at a time, while the next piece is merged
+_PIECE_BYTES = 16 << 20  # what the writer encodes at a time, while the next piece is merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,9 @@ class _Compaction:
         self._small = target_size(store) // 10 * 7
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
         schema = store.schema
-        self._read = file_reader(store, task.partition, task.bucket, (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND))
+        self._expiry = Expiry.of(store.options, schema.fields, store.now())
+        read = file_reader(store, task.partition, task.bucket, (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND))
+        self._read = read if (expiry := self._expiry) is None else lambda *file: expiry.kept(read(*file))
         self._deeper = Deeper(store, task.partition, task.bucket, task.deeper) if task.deeper else None
         if self._deeper is not None:
             self._read = self._deeper.beside(self._read)
@@ -144,11 +149,24 @@ class _Compaction:
 
     def _move(self, file: DataFileMeta) -> None:
         """Give the file its new level, or write it anew where it may hold what must not get there."""
-        if self._always or (self._task.to_top and file.delete_row_count != 0):
+        if self._always or (self._task.to_top and file.delete_row_count != 0) or self._may_expire(file):
             self._rewrite([[_alone(file)]])
         elif file.level != self._task.unit.output_level:
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
+
+    def _may_expire(self, file: DataFileMeta) -> bool:
+        """Whether the file may hold rows past their time, for all its statistics tell."""
+        if self._expiry is None:
+            return False
+        schema, column, stats = self._store.schema, self._expiry.column, file.value_stats
+        names = schema.names if file.value_stats_cols is None else file.value_stats_cols
+        if file.schema_id != schema.id or column not in names or len(stats.null_counts) != len(names):
+            return True
+        at = list(names).index(column)
+        kinds = stats_schema([schema.field(name) for name in names])
+        least, nulls = deserialize(stats.min_values, kinds)[at], stats.null_counts[at]
+        return nulls != file.row_count if least is None else self._expiry.reaches(least, kinds.field(at).type)
 
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
         for piece in ahead(_pieces(self._merged(parts))):

@@ -123,10 +123,11 @@ def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.
     """Each group's values combined strictly from left to right."""
     total = values[starts]
     sizes = sizes_of(starts, len(values))
-    for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _HOT)):
-        total[group] = combine(total[group], values[row])
-    for i in np.flatnonzero(sizes > _HOT).tolist():
-        total[i] = combine.accumulate(values[starts[i] : starts[i] + sizes[i]])[-1]
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities are results
+        for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _HOT)):
+            total[group] = combine(total[group], values[row])
+        for i in np.flatnonzero(sizes > _HOT).tolist():
+            total[i] = combine.accumulate(values[starts[i] : starts[i] + sizes[i]])[-1]
     return total
 
 
@@ -146,12 +147,10 @@ def product(field: FieldOptions) -> Aggregate:
         values, present = numbers(column, 1), valid(column)
         if not feed.retract.any():
             absent = ~any_of(present, feed.starts)
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = (
-                    _in_order(np.multiply, values, feed.starts)
-                    if floating
-                    else _products(values.astype(np.int64), feed.starts, column.type, field)
-                )
+            if floating:
+                total = _in_order(np.multiply, values, feed.starts)
+            else:
+                total = _products(values.astype(np.int64), feed.starts, column.type, field)
             return pa.array(total.astype(values.dtype, copy=False), column.type, mask=absent)
         if not floating:
             values = values.astype(np.int64)
@@ -163,7 +162,8 @@ def product(field: FieldOptions) -> Aggregate:
 
 def _products(values: _I64, starts: Positions, kind: pa.DataType, field: FieldOptions) -> _I64:
     total: _I64 = np.multiply.reduceat(values, starts)
-    about = np.abs(np.multiply.reduceat(values.astype(np.float64), starts))
+    with np.errstate(over="ignore"):
+        about = np.abs(np.multiply.reduceat(values.astype(np.float64), starts))
     for i in np.flatnonzero(about >= 2.0**62).tolist():  # near the end of the range, or past it: exactly, one by one
         exact = 1
         for value in values[starts[i] : starts[i + 1] if i + 1 < len(starts) else None].tolist():
