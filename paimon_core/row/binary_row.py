@@ -13,17 +13,13 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.row.cell import FORMATS, cell
 from paimon_core.row.columns import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, unsupported
 from paimon_core.row.decode import decode_column, locate
-from paimon_core.row.encode import encode, header_words
+from paimon_core.row.encode import header_words
 
 EMPTY_ROW = bytes(12)
 """The row without fields: the partition of an unpartitioned table, and absent statistics."""
-
-_FORMATS = {
-    pa.bool_().id: "<?", pa.int8().id: "<b", pa.int16().id: "<h", pa.int32().id: "<i", pa.int64().id: "<q",
-    pa.date32().id: "<i", pa.float32().id: "<f", pa.float64().id: "<d",
-}  # fmt: skip
 
 
 def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
@@ -35,16 +31,17 @@ def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
         raise InvalidInputError(f"{len(values)} values for a row of {len(schema)} columns: {', '.join(schema.names)}")
     if not values:
         return EMPTY_ROW
-    columns = [_column_of(value, field) for value, field in zip(values, schema, strict=True)]
-    row: bytes = encode(pa.record_batch(columns, names=schema.names)).serialized()[0].as_py()
-    return row
-
-
-def _column_of(value: Any, field: pa.Field) -> pa.Array:
-    try:
-        return pa.array([value], field.type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"{value!r} is no value of column {field.name} ({field.type}): {error}") from error
+    arity = len(values)
+    first = 8 * header_words(arity)
+    nulls, at = 0, first + 8 * arity
+    slots, parts = [], []
+    for i, (value, field) in enumerate(zip(values, schema, strict=True)):
+        slot, part = cell(value, field)
+        nulls |= (value is None) << i + 8
+        slots.append(slot[:4] + struct.pack("<I", at) if part else slot)
+        parts.append(part)
+        at += len(part)
+    return b"".join([struct.pack(">i", arity), nulls.to_bytes(first, "little"), *slots, *parts])
 
 
 def deserialize(data: bytes, schema: pa.Schema) -> tuple[Any, ...]:
@@ -62,8 +59,8 @@ def _value(row: bytes, at: int, t: pa.DataType) -> Any:
     slot = row[at : at + 8]
     if pt.is_dictionary(t):
         return _value(row, at, t.value_type)
-    if t.id in _FORMATS:
-        return struct.unpack_from(_FORMATS[t.id], slot)[0]
+    if t.id in FORMATS:
+        return struct.unpack_from(FORMATS[t.id], slot)[0]
     number, length, offset = struct.unpack("<q", slot)[0], *struct.unpack("<iI", slot)
     if is_bytes(t):
         data = slot[: slot[7] & 0x7F] if slot[7] & 0x80 else _part(row, offset, length)

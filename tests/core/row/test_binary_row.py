@@ -44,6 +44,25 @@ COLUMNS = [
     (pa.timestamp("us"), whole(64)),
     (pa.timestamp("ns", "UTC"), whole(64)),
 ]
+SELDOM = [
+    (pa.large_string(), st.text("aä€😀", max_size=12)),
+    (pa.string_view(), st.text("aä€😀", max_size=12)),
+    (pa.large_binary(), st.binary(max_size=12)),
+    (pa.binary(9), st.binary(min_size=9, max_size=9)),
+    (pa.dictionary(pa.int32(), pa.string()), st.text("ab", max_size=12)),
+    (pa.timestamp("s"), whole(40)),
+    (pa.time32("s"), st.integers(0, 86_399)),
+    (pa.time64("us"), st.integers(0, 86_399_999_999)),
+    (pa.time64("ns"), st.integers(0, 86_399_999_999_999)),
+    (pa.decimal128(20, 3), st.integers(-999, 999).map(Decimal)),
+    (pa.decimal128(5, 2), st.integers(-999, 999)),
+    (pa.float64(), st.integers(-(1 << 50), 1 << 50)),
+    (pa.float64(), st.floats()),
+    (pa.float32(), st.floats()),
+    (pa.date32(), st.dates()),
+    (pa.timestamp("us"), st.datetimes()),
+    (pa.int16(), whole(16).map(np.int64)),
+]
 
 
 @st.composite
@@ -69,6 +88,15 @@ def test_rows_come_back(table):
     decoded.validate(full=True)
     assert decoded.equals(batch_of(rows, schema))
     assert encode(decoded).serialized().to_pylist() == data
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_one_row_alone_is_the_row_of_a_batch(data):
+    columns = data.draw(st.lists(st.sampled_from(COLUMNS + SELDOM), min_size=1, max_size=70))
+    schema = pa.schema([(f"c{i}", t) for i, (t, _) in enumerate(columns)])
+    row = tuple(data.draw(st.none() | values) for _, values in columns)
+    assert [serialize(row, schema)] == encode(batch_of([row], schema)).serialized().to_pylist()
 
 
 def plain_hash(row):
