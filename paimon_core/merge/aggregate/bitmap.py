@@ -5,12 +5,15 @@ in both every container as runs where that is smaller (of 32 bits, where both ar
 each is a data structure of its own.
 """
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 
+import pyarrow as pa
+
 from paimon_core.errors import CorruptedError, MissingDependencyError
 from paimon_core.merge.aggregate.bitmap64 import Bitmap64
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, per_group, refuse_retract
+from paimon_core.merge.aggregate.feed import Aggregate, Feed, refuse_retract
 from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.words import Column
 
@@ -50,21 +53,25 @@ def rbm64(field: FieldOptions) -> Aggregate:
 
 
 def unions(field: FieldOptions, function: str, union: Union, column: Column, feed: Feed) -> Column:
-    """The values of each group united one after the other. CorruptedError names the column where one has no meaning."""
-    refuse_retract(field, function, feed)
+    """The values of each group united one after the other, a late one with what is there, not the other way round.
 
-    def fold(pairs: list[tuple[bytes | None, bool]]) -> bytes | None:
-        values = [value for value, _ in pairs if value is not None]
-        united = values[0] if values else None
-        for value in values[1:]:
-            assert united is not None
+    CorruptedError names the column where a value has no meaning.
+    """
+    refuse_retract(field, function, feed)
+    values, older = column.to_pylist(), feed.older.tolist()
+    united: list[bytes | None] = []
+    for begin, end in itertools.pairwise([*feed.starts.tolist(), len(values)]):
+        held: bytes | None = None
+        for value, late in zip(values[begin:end], older[begin:end], strict=True):
+            if held is None or value is None:
+                held = value if held is None else held
+                continue
             try:
-                united = union(united, value)
+                held = union(value, held) if late else union(held, value)
             except (ValueError, IndexError, RuntimeError, MemoryError) as error:
                 raise CorruptedError(
-                    f"column {field.name!r}: a value of {len(value)} bytes, or the one of {len(united)} bytes that it "
-                    f"is to be united with, is not what {function} works on: {error}"
+                    f"column {field.name!r}: a value of {len(value)} bytes, or the one of {len(held)} bytes that it is "
+                    f"to be united with, is not what {function} works on: {error}"
                 ) from error
-        return united
-
-    return per_group(fold)(column, feed)
+        united.append(held)
+    return pa.array(united, column.type)
