@@ -18,7 +18,7 @@ from paimon_core.errors import (
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.append_compact import compact_append
-from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.compact import compact_table
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.manifest.commit_message import CommitMessage
@@ -242,6 +242,7 @@ class Table:
         partitions: Sequence[Mapping[str, object]] | None = None,
         filter: Filter = None,
         progress: Progress | None = None,
+        runner: Runner = HERE,
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; None when there is nothing to do.
 
@@ -250,16 +251,17 @@ class Table:
         by ``order_strategy`` order (the first column counts most), zorder or hilbert (all count alike); "auto" chooses.
         A strategy alone takes the columns of the option ``clustering.columns``.
         ``partitions`` ({column: value} each) and ``filter`` (on partition columns) say where; ``progress`` is told how
-        many bytes are done, of how many. Rows written meanwhile stay, and what others rewrite meanwhile is left to them
-        (or sorted again; CommitConflictError if that is in vain).
+        many bytes are done, of how many; an engine's ``runner`` takes the work to its own processes. Rows written
+        meanwhile stay, and what others rewrite meanwhile is left to them (or sorted again; CommitConflictError if that
+        is in vain).
         """
         store = self._writable()
         predicate = _bound(filter, store)
         if order_by is not None or order_strategy not in (None, "none"):
             key = cluster_key(store, order_by, order_strategy)
-            return sort_table(store, key, partitions=partitions, filter=predicate, progress=progress)
+            return sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
         compact = compact_table if store.schema.primary_keys else compact_append
-        return compact(store, full=full, partitions=partitions, filter=predicate, progress=progress)
+        return compact(store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress)
 
     # ---- changing
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.lsm.append_picks import Group
-from paimon_core.maintenance.carry_out import Buckets, Progress, carry_out
+from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -80,11 +80,12 @@ def compact_append(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    runner: Runner = HERE,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Plan, run here, commit once; None when there was nothing to do. Files that others replace are left to them."""
+    """Plan, have the tasks run, commit once; None when there was nothing to do. What others replace is left to them."""
 
     def plan(buckets: Buckets | None) -> list[AppendCompactTask]:
         return plan_append(store, full=full, partitions=partitions, filter=filter, buckets=buckets)
 
-    return carry_out(store, plan, run, progress=progress)[0]
+    return carry_out(store, plan, run, runner=runner, progress=progress)[0]

@@ -1,7 +1,7 @@
-"""Plans carried out here and now: tasks run side by side, their messages committed once."""
+"""Plans carried out: tasks run side by side, here or wherever a runner takes them, their messages committed once."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitUnknownError
@@ -11,14 +11,70 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["Buckets", "Progress", "carry_out", "run_all"]
+__all__ = ["HERE", "Buckets", "Progress", "Runner", "carry_out"]
 
 Task = TypeVar("Task", bound=CompactionTask)
 Progress = Callable[[int, int], None]
 """Told after every task how many bytes are done, of how many."""
 Buckets = Collection[tuple[bytes, int]]
-_ROUNDS = 4  # a bucket that others replace again and again needs none from us
+_ROUNDS = 5  # a bucket that others replace again and again needs none from us
 _RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
+
+
+class Runner(Protocol):
+    """Where the tasks of a plan run: in this process, or in those of an engine that has many."""
+
+    @property
+    def parts(self) -> int:
+        """How many tasks are worth making of one that can be divided."""
+
+    def run_all(
+        self,
+        store: FileStore,
+        tasks: Sequence[Task],
+        run: Callable[[FileStore, Task], CommitMessage],
+        progress: Progress | None,
+    ) -> list[CommitMessage]:
+        """What ``run`` says of every task, in their order. ``run`` is a module-level function: it may travel.
+
+        After an error no file is left, as far as it can be known what was written.
+        """
+
+
+class _Here:
+    """A few threads of this process."""
+
+    parts = 1
+
+    def run_all(
+        self,
+        store: FileStore,
+        tasks: Sequence[Task],
+        run: Callable[[FileStore, Task], CommitMessage],
+        progress: Progress | None,
+    ) -> list[CommitMessage]:
+        written: list[CommitMessage] = []  # by tasks that ended, also those whose result nobody came to look at
+
+        def one(task: Task) -> tuple[Task, CommitMessage]:
+            message = run(store, task)
+            written.append(message)
+            return task, message
+
+        total, done = sum(task.size for task in tasks), 0
+        messages = []
+        try:
+            for task, message in parallel_map(one, tasks, threads=_RUNNERS):
+                messages.append(message)
+                done += task.size
+                if progress is not None:
+                    progress(done, total)
+        except BaseException:
+            TableCommit(store).abort(written)
+            raise
+        return messages
+
+
+HERE: Runner = _Here()
 
 
 def carry_out(
@@ -26,6 +82,7 @@ def carry_out(
     plan: Callable[[Buckets | None], Sequence[Task]],
     run: Callable[[FileStore, Task], CommitMessage],
     *,
+    runner: Runner = HERE,
     progress: Progress | None = None,
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]] = list,
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
@@ -42,11 +99,11 @@ def carry_out(
         tasks = plan({(m.partition, m.bucket) for m in late} if late else None)
         if not tasks:
             return made, []
-        messages = run_all(store, tasks, run, progress=progress)
+        messages = runner.run_all(store, tasks, run, progress)
         try:
             snapshot, late = committer.compact(join(messages))
         except CommitUnknownError:
-            raise
+            raise  # the snapshot may refer to the files
         except Exception:
             committer.abort(messages)
             raise
@@ -54,32 +111,3 @@ def carry_out(
         if not late:
             break
     return made, late
-
-
-def run_all(
-    store: FileStore,
-    tasks: Sequence[Task],
-    run: Callable[[FileStore, Task], CommitMessage],
-    *,
-    progress: Progress | None = None,
-) -> list[CommitMessage]:
-    """Run all tasks side by side, and say what they did, in their order. After an error no file is left."""
-    written: list[CommitMessage] = []  # by tasks that ended, also those whose result nobody came to look at
-
-    def one(task: Task) -> tuple[Task, CommitMessage]:
-        message = run(store, task)
-        written.append(message)
-        return task, message
-
-    total, done = sum(task.size for task in tasks), 0
-    messages = []
-    try:
-        for task, message in parallel_map(one, tasks, threads=_RUNNERS):
-            messages.append(message)
-            done += task.size
-            if progress is not None:
-                progress(done, total)
-    except BaseException:
-        TableCommit(store).abort(written)
-        raise
-    return messages

@@ -1,13 +1,11 @@
 """Compaction of primary-key tables: one task for each bucket that has something to do, run anywhere, committed once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.writer import local_millis
-from paimon_core.errors import CommitUnknownError
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction, num_levels
-from paimon_core.maintenance.carry_out import Progress, run_all
+from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -19,8 +17,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.compactor import CompactTask, compact
 
 __all__ = ["CompactTask", "compact_table", "plan_compaction", "run_task"]
-
-_ROUNDS = 5  # a bucket that others compact again and again needs none from us
 
 
 def plan_compaction(
@@ -53,45 +49,24 @@ def compact_table(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    runner: Runner = HERE,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Plan, run the tasks here, commit once as COMPACT; None when there was nothing to do.
+    """Plan, have the tasks run, commit once as COMPACT; None when there was nothing to do.
 
     A bucket whose files a concurrent writer replaced meanwhile is planned and done again, in a commit of its own; one
     that others keep replacing is left to them. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
     choice = partition_choice(store, partitions, filter)
-    committer = TableCommit(store)
-    made: Snapshot | None = None
-    again: set[tuple[bytes, int]] | None = None
-    for _ in range(_ROUNDS):
-        tasks = _plan(store, full, choice, again)
-        if not tasks:
-            break
-        snapshot, late = _committed(committer, run_all(store, tasks, run_task, progress=progress))
-        made = snapshot or made
-        again = {(message.partition, message.bucket) for message in late}
-        if not again:
-            break
-    return made
+
+    def plan(buckets: Buckets | None) -> list[CompactTask]:
+        return _plan(store, full, choice, buckets)
+
+    return carry_out(store, plan, run_task, runner=runner, progress=progress)[0]
 
 
-def _committed(
-    committer: TableCommit, messages: Sequence[CommitMessage]
-) -> tuple[Snapshot | None, list[CommitMessage]]:
-    try:
-        return committer.compact(messages)
-    except CommitUnknownError:
-        raise  # the snapshot may refer to the files
-    except Exception:
-        committer.abort(messages)
-        raise
-
-
-def _plan(
-    store: FileStore, full: bool, choice: Predicate | None, buckets: Collection[tuple[bytes, int]] | None
-) -> list[CompactTask]:
+def _plan(store: FileStore, full: bool, choice: Predicate | None, buckets: Buckets | None) -> list[CompactTask]:
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []

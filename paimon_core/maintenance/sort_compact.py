@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_file
+from paimon_core.datafile.writer import target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.lsm.append_picks import Group
-from paimon_core.maintenance.carry_out import Buckets, Progress, carry_out
+from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
 from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles
 from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
 from paimon_core.maintenance.task import partition_choice
@@ -86,8 +87,10 @@ def plan_sort(
     filter: Predicate | None = None,
     buckets: Buckets | None = None,
     parts: int = 1,
+    part_size: int = 1,
 ) -> list[SortCompactTask]:
-    """A task for every partition of the newest snapshot that matches; with ``parts`` up to so many for each.
+    """A task for every partition of the newest snapshot that matches; with ``parts`` up to so many for each, none of
+    much less than ``part_size`` bytes.
 
     Parting costs one read of the key's columns now, and every part reads the files of its partition: it pays where
     sorting and encoding, not reading, take the time. Raises InvalidInputError for a table with a primary key or fixed
@@ -107,7 +110,7 @@ def plan_sort(
     for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
         found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
     tasks = [SortCompactTask(*at, tuple(files), key) for at, files in found.items()]
-    return [part for task in tasks if task.rows for part in (_parted(store, task, parts) if parts > 1 else [task])]
+    return [part for task in tasks if task.rows for part in _parted(store, task, min(parts, task.size // part_size))]
 
 
 def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
@@ -132,18 +135,21 @@ def sort_table(
     *,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    runner: Runner = HERE,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Plan, run here, commit once; None when there is no row.
+    """Plan, have the tasks run, commit once; None when there is no row. A partition is parted among the runner's
+    processes as far as every part makes a file of the target size.
 
     A partition that others rewrite meanwhile is sorted again. Raises CommitConflictError naming those that were
     rewritten every time; they are as the others left them.
     """
 
     def plan(buckets: Buckets | None) -> list[SortCompactTask]:
-        return plan_sort(store, key, partitions=partitions, filter=filter, buckets=buckets)
+        parts, size = runner.parts, target_size(store)
+        return plan_sort(store, key, partitions=partitions, filter=filter, buckets=buckets, parts=parts, part_size=size)
 
-    made, late = carry_out(store, plan, run, progress=progress, join=joined)
+    made, late = carry_out(store, plan, run, runner=runner, progress=progress, join=joined)
     if late:
         places = [store.partition_path(message.partition) or store.root for message in late]
         raise CommitConflictError(
@@ -191,6 +197,8 @@ def _numbered(message: CommitMessage) -> CommitMessage:
 
 
 def _parted(store: FileStore, task: SortCompactTask, parts: int) -> list[SortCompactTask]:
+    if parts < 2:
+        return [task]
     sample = _sample(store, task)
     key = task.key.learned(sample)
     bounds = distinct(quantiles(key.of(sample), parts - 1))
