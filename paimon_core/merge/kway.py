@@ -32,7 +32,7 @@ Key: TypeAlias = tuple[Any, ...]
 Pieces: TypeAlias = list[list[pa.RecordBatch]]
 
 _BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows,
-_BUFFERED_BYTES = 4 << 20  # but not with long rows: a window of many runs would hold all of them
+_BUFFERED_BYTES = 64 << 20  # in all runs together: of long rows fewer do
 _ALONE_ROWS = 4_096  # a stretch this long in one run only is passed on as it is
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
@@ -41,8 +41,9 @@ def merge_runs(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold
     """Merge runs, the oldest first, into tables in key order, folded; tables without rows are left out.
 
     REQUIRES: each run is sorted by key and holds a key once; all runs have the same columns. Batches may be of any
-    size; they are drawn by another thread. Holds two batches a run, more only of batches under 16 384 rows. CorruptedError where a batch does not start
-    above the key that its run ended with before; InvalidInputError for a null or NaN in a key.
+    size; they are drawn by another thread. Holds two batches a run, more only of batches under 16 384 rows.
+    CorruptedError where a batch does not start above the key that its run ended with before; InvalidInputError for a
+    null or NaN in a key.
     """
     for pieces in ahead(_cuts(runs, order)):
         windows = map(_lone_window, pieces[0]) if len(pieces) == 1 else (_window(pieces, order),)
@@ -71,7 +72,8 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
 
 def _cuts(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Pieces]:
     """Complete rows, cut from the front of the runs: of each run that has some, in the order of the runs."""
-    heads = [_Head(run, order, number) for number, run in enumerate(runs)]
+    share = _BUFFERED_BYTES // max(1, len(runs))
+    heads = [_Head(run, order, number, share) for number, run in enumerate(runs)]
     while heads := [head for head in heads if head.fill()]:
         if alone := _alone(heads):
             yield [alone]
@@ -174,8 +176,8 @@ class _Chunk:
 class _Head:
     """The buffered front of a run."""
 
-    def __init__(self, run: Iterable[pa.RecordBatch], order: MergeOrder, number: int) -> None:
-        self._run, self._order, self._number = iter(run), order, number
+    def __init__(self, run: Iterable[pa.RecordBatch], order: MergeOrder, number: int, share: int) -> None:
+        self._run, self._order, self._number, self._share = iter(run), order, number, share
         self._chunks: deque[_Chunk] = deque()
         self._rows = 0
         self.last_key: Key = ()
@@ -198,7 +200,7 @@ class _Head:
         return bool(self._chunks)
 
     def _wants_more(self) -> bool:
-        return not self._chunks or (self._rows < _BUFFERED_ROWS and self.nbytes < _BUFFERED_BYTES)
+        return not self._chunks or (self._rows < _BUFFERED_ROWS and self.nbytes < self._share)
 
     def _append(self, chunk: _Chunk) -> None:
         first, last = chunk.key(0), chunk.key(chunk.batch.num_rows - 1)

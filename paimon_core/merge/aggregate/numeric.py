@@ -93,12 +93,12 @@ def _decimal_sums(column: Column, feed: Feed, absent: Mask, field: FieldOptions)
     made = np.empty((len(feed.starts), 2), np.int64)
     made[:, 0], made[:, 1] = limbs[2] << 32 | limbs[3], limbs[0] << 32 | limbs[1]
     present = np.packbits(~absent, bitorder="little")
-    wide = pa.decimal128(38, column.type.scale)
-    buffers = [pa.py_buffer(present), pa.py_buffer(made)]
+    sums = pa.Array.from_buffers(column.type, len(made), [pa.py_buffer(present), pa.py_buffer(made)])
     try:
-        return pa.Array.from_buffers(wide, len(made), buffers).cast(column.type)
+        sums.validate(full=True)  # compares with the precision
     except pa.ArrowInvalid:
         _overflow(field, "sum")
+    return sums
 
 
 def _halves(column: Column) -> _I64:

@@ -1,0 +1,109 @@
+"""Sums and products at the ends of their types, in hot groups, and what is refused."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate import aggregate
+from paimon_core.merge.aggregate.feed import Feed
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.groups import Window
+from paimon_core.merge.partial_update import newest
+from paimon_core.options.option import Options
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.parse import parse_type
+
+
+def applied(function, kind, values, retract=()):
+    """The function over one group."""
+    t = parse_type(kind)
+    none = np.zeros(len(values), bool)
+    minus = none.copy()
+    minus[list(retract)] = True
+    feed = Feed(np.zeros(1, np.int64), minus, none, np.zeros(1, bool))
+    made = aggregate(function, FieldOptions("c", t, Options({})))(pa.array(values, to_arrow(t)), feed)
+    assert made.type == to_arrow(t)
+    return made[0].as_py()
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=6), st.data())
+def test_sums_of_bigints_are_exact_or_refused(values, data):
+    minus = data.draw(st.sets(st.integers(0, len(values) - 1)))
+    exact = sum(-v if i in minus else v for i, v in enumerate(values))
+    if -(2**63) <= exact < 2**63:
+        assert applied("sum", "BIGINT", values, minus) == exact
+    else:
+        with pytest.raises(InvalidInputError, match=r"'c'.*'fields.c.aggregate-function'.*BIGINT.*wider"):
+            applied("sum", "BIGINT", values, minus)
+
+
+@given(st.lists(st.integers(-(10**38) + 1, 10**38 - 1), min_size=1, max_size=6), st.data())
+def test_sums_of_decimals_are_exact_or_refused(units, data):
+    minus = data.draw(st.sets(st.integers(0, len(units) - 1)))
+    exact = sum(-v if i in minus else v for i, v in enumerate(units))
+    values = [Decimal(f"{v}e-2") for v in units]
+    if abs(exact) < 10**38:
+        assert applied("sum", "DECIMAL(38, 2)", values, minus) == Decimal(f"{exact}e-2")
+    else:
+        with pytest.raises(InvalidInputError, match="'c'"):
+            applied("sum", "DECIMAL(38, 2)", values, minus)
+
+
+@given(st.lists(st.integers(-(2**31), 2**31), min_size=1, max_size=4))
+def test_products_of_bigints_are_exact_or_refused(values):
+    exact = math.prod(values)
+    if -(2**63) <= exact < 2**63:
+        assert applied("product", "BIGINT", values) == exact
+    else:
+        with pytest.raises(InvalidInputError, match="'c'"):
+            applied("product", "BIGINT", values)
+
+
+def test_the_vectors_of_products():
+    assert applied("product", "INT", [3, None, 4]) == 12
+    assert applied("product", "INT", [3, 4, 4], retract=[2]) == 3
+    assert applied("product", "INT", [-7, 2], retract=[1]) == -3
+    assert applied("product", "DECIMAL(6, 2)", [Decimal("1.50"), Decimal("0.33")]) == Decimal("0.50")
+    assert applied("product", "DOUBLE", [3.0, 0.0], retract=[1]) == math.inf
+
+
+@pytest.mark.parametrize("kind", ["INT", "DECIMAL(6, 2)"])
+def test_a_factor_zero_cannot_be_taken_back(kind):
+    value = 3 if kind == "INT" else Decimal(3)
+    with pytest.raises(InvalidInputError, match=r"'c'.*factor 0.*fields.c.ignore-retract"):
+        applied("product", kind, [value, value * 0], retract=[1])
+
+
+def test_narrow_sums_do_not_wrap():
+    assert applied("sum", "TINYINT", [100, 27]) == 127
+    with pytest.raises(InvalidInputError, match="TINYINT"):
+        applied("sum", "TINYINT", [100, 28])
+    with pytest.raises(InvalidInputError, match="DECIMAL"):
+        applied("sum", "DECIMAL(3, 1)", [Decimal("99.9"), Decimal("0.1")])
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+def test_floats_of_a_hot_group_add_from_left_to_right(kind):
+    width = np.float64 if kind == "DOUBLE" else np.float32
+    values = (np.random.default_rng(1).normal(size=1000) * 10.0 ** (np.arange(1000) % 7)).astype(width)
+    total = values[0]
+    for value in values[1:]:
+        total = width(total + value)
+    assert applied("sum", kind, values.tolist()) == float(total)
+
+
+def test_nothing_sums_to_null():
+    assert applied("sum", "INT", [None, None]) is None
+    assert applied("sum", "INT", [None, 3], retract=[1]) == -3
+
+
+def test_nan_orders_nothing():
+    rows = pa.table({"s": pa.array([1.0, math.nan])}).combine_chunks()
+    with pytest.raises(InvalidInputError, match=r"'s'.*'fields.s.sequence-group'.*NaN"):
+        newest(Window(rows, None, np.zeros(1, np.int64)), ["s"])
