@@ -102,8 +102,11 @@ class InlineAppend:
                 before += group
         gone, after = {f.file_name for f in before}, tuple(self._made)
         self._files = [*(f for f in self._files if f.file_name not in gone), *after]
-        self._made = []
         return tuple(before), after
+
+    def hand_over(self) -> None:
+        """What was made is the caller's now."""
+        self._made = []
 
     def abort(self) -> None:
         """Delete what was made and not handed out."""

@@ -5,6 +5,7 @@ import pyarrow as pa
 from paimon_core.datafile.writer import DataFileWriter, FileShape
 from paimon_core.lsm.append_picks import Group
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.restore import BucketState
@@ -28,7 +29,15 @@ class AppendWriter:
         self._inline = inline
         self._pieces: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, self._partition, self._bucket, shape, first_sequence)
+        self._written: list[DataFileMeta] = []
+        self._before: Group = ()
+        self._after: Group = ()
         self.buffered = 0
+
+    @property
+    def heavy(self) -> bool:
+        """Files are put together a batch at a time."""
+        return False
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Take rows in; all are inserts."""
@@ -47,15 +56,20 @@ class AppendWriter:
         if self._inline is not None:
             self._inline.renew(state.files)
 
-    def prepare_commit(self, *, full: bool = False) -> CommitMessage | None:
-        """Flush, and say what was written and compacted since the last call; None when nothing was."""
+    def settle(self, *, full: bool = False) -> None:
+        """Flush, finish every file, and put small files together. REQUIRES: called once before `prepare_commit`."""
         self.flush()
-        files = self._files.close()
-        before: Group = ()
-        after: Group = ()
-        if self._inline is not None and (files or full):
-            before, after = self._inline.run(files, full=full)
+        self._written = self._files.close()
+        if self._inline is not None and (self._written or full):
+            self._before, self._after = self._inline.run(self._written, full=full)
+
+    def prepare_commit(self) -> CommitMessage | None:
+        """Hand out what was written and compacted since the last call; None when nothing was."""
+        files, before, after = self._written, self._before, self._after
+        self._written, self._before, self._after = [], (), ()
         self._files.hand_over()
+        if self._inline is not None:
+            self._inline.hand_over()
         message = CommitMessage(
             self._partition,
             self._bucket,

@@ -15,6 +15,10 @@ class BucketWriter(Protocol):
     def buffered(self) -> int:
         """Bytes that a flush would let go of."""
 
+    @property
+    def heavy(self) -> bool:
+        """Whether what it may do on a flush takes so much memory that it is done alone."""
+
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Take rows in; ``kinds`` as int8, None where all are inserts."""
 
@@ -24,8 +28,11 @@ class BucketWriter(Protocol):
     def renew(self, state: BucketState) -> None:
         """Go on from what the bucket holds now. REQUIRES: nothing was added since the last `prepare_commit`."""
 
-    def prepare_commit(self, *, full: bool = False) -> CommitMessage | None:
-        """Flush, and say what was written since the last call; None when nothing was. ``full``: compacted wholly."""
+    def settle(self, *, full: bool = False) -> None:
+        """Flush, finish every file, and compact as is due before a commit, or wholly. The files stay this writer's."""
+
+    def prepare_commit(self) -> CommitMessage | None:
+        """Hand out what was written since the last call; None when nothing was. REQUIRES: settled; does no I/O."""
 
     def abort(self) -> None:
         """Drop what is buffered and delete every file not handed out yet."""

@@ -35,9 +35,9 @@ class InlineCompaction:
         return Levels.of(files, self._store.schema.key_arrow, num_levels(self._store.options))
 
     @property
-    def grown(self) -> bool:
-        """Whether files were added since the last full compaction."""
-        return self._grown
+    def size(self) -> int:
+        """Bytes of all files of the bucket."""
+        return sum(run.size for run in self._levels.runs)
 
     def renew(self, files: Sequence[DataFileMeta]) -> None:
         """Go on from these files. REQUIRES: what was done before was handed over."""

@@ -14,6 +14,8 @@ from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.restore import BucketState
 from paimon_core.write.sequence import SequenceRule
 
+HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little more than sorting a buffer
+
 
 class MergeTreeWriter:
     """Buffers rows of one (partition, bucket) of a primary-key table.
@@ -40,6 +42,11 @@ class MergeTreeWriter:
         self._files = DataFileWriter(store, self._partition, self._bucket, shape)
         self._written: list[DataFileMeta] = []
         self.buffered = 0
+
+    @property
+    def heavy(self) -> bool:
+        """Whether files are merged in earnest when the bucket is compacted."""
+        return self._inline is not None and self._inline.size > HEAVY_BYTES
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Take rows in; each gets its number and its kind (None: all inserts)."""
@@ -79,21 +86,20 @@ class MergeTreeWriter:
         if self._inline is not None:
             self._inline.renew(state.files)
 
-    def prepare_commit(self, *, full: bool = False) -> CommitMessage | None:
-        """Flush, and say what was written and compacted since the last call; None when nothing was.
-
-        ``full``: all that was written since the last time this was asked for goes to the highest level.
-        """
+    def settle(self, *, full: bool = False) -> None:
+        """Flush and compact as is due. ``full``: everything to the highest level, if rows came since that was done."""
         self._write_buffer()
+        if self._inline is None:
+            return
+        if full:
+            self._inline.full()
+        elif self._written:
+            self._inline.keep_in_shape()
+
+    def prepare_commit(self) -> CommitMessage | None:
+        """Hand out what was written and compacted since the last call; None when nothing was."""
         files, self._written = self._written, []
-        before: tuple[DataFileMeta, ...] = ()
-        after: tuple[DataFileMeta, ...] = ()
-        if self._inline is not None:
-            if full:
-                self._inline.full()
-            elif files:
-                self._inline.keep_in_shape()
-            before, after = self._inline.hand_over()
+        before, after = ((), ()) if self._inline is None else self._inline.hand_over()
         self._files.hand_over()
         message = CommitMessage(
             self._partition,

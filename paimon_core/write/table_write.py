@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,6 @@ from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
 from paimon_core.write.sequence import SequenceRule
 
-T = TypeVar("T")
 Data: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
 BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
@@ -209,7 +208,8 @@ class TableWrite:
             self._restore.load({partition for partition, _ in self._writers})
             for at in self._writers:
                 self._writer(*at)
-        messages = _each(lambda w: w.prepare_commit(full=full), list(self._writers.values()))
+        _each(lambda w: w.settle(full=full), list(self._writers.values()))
+        messages = [w.prepare_commit() for w in self._writers.values()]
         self._handed_out = True
         return [m for m in messages if m is not None]
 
@@ -235,8 +235,13 @@ class TableWrite:
         self.close()
 
 
-def _each(do: Callable[[BucketWriter], T], writers: list[BucketWriter]) -> list[T]:
-    return list(parallel_map(do, writers, threads=ENCODERS))
+def _each(do: Callable[[BucketWriter], None], writers: list[BucketWriter]) -> None:
+    """Some at a time; those that take much memory one after the other, with all cores to themselves."""
+    light, heavy = [w for w in writers if not w.heavy], [w for w in writers if w.heavy]
+    for _ in parallel_map(do, light, threads=ENCODERS):
+        pass
+    for writer in heavy:
+        do(writer)
 
 
 def _cut(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,7 @@
 """A writer that compacts its buckets: no read changes, the levels keep their order, nothing is left lying about."""
 
+from random import Random
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -91,17 +93,16 @@ def orphans(table: Table) -> set[str]:
     return {path for path in table.store.io.files if "/bucket-" in path and path.rsplit("/", 1)[1] not in named}
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(2, 5), st.lists(st.integers(1, 60), min_size=20, max_size=40))
-def test_runs_and_what_is_written_twice_are_bounded(trigger, sizes):
+@pytest.mark.parametrize("trigger", [2, 3, 5])
+def test_runs_and_what_is_written_twice_are_bounded(trigger):
+    """A row is rewritten about as often as the table has grown by the size ratio, not once a commit."""
     table = table_in_memory(**{"num-sorted-run.compaction-trigger": str(trigger)})
-    key = 0
-    for size in sizes:
-        table.write(orders(*((k, "v", 1) for k in range(key, key + size))))
-        key += size
+    random, commits, rows = Random(1), 40, 150
+    for i in range(commits):
+        table.write(orders(*((i * rows + k, random.randbytes(150).hex(), k) for k in range(rows))))
         check_levels(table, most_runs=trigger)
-    assert table.to_arrow().num_rows == key
-    assert rows_rewritten(table) <= 6 * key
+    assert table.to_arrow().num_rows == commits * rows
+    assert rows_rewritten(table) <= 8 * commits * rows  # rewriting all at every commit would be 20 times
 
 
 def test_a_writer_in_one_commit_bounds_its_runs_too(tmp_path):
