@@ -155,3 +155,12 @@ def test_renamed_columns_stay_in_their_group(tmp_path):
     options = opened().schema.options
     assert options["fields.version.sequence-group"] == "a"
     assert options["partial-update.remove-record-on-sequence-group"] == "version"
+
+
+def test_rows_past_their_time_are_shown_until_they_are_compacted(tmp_path):
+    opened = table(tmp_path, {"record-level.expire-time": "10 s", "record-level.time-field": "s"})
+    write(opened, (1, 1, 1, "old"), (2, 2**31 - 1, 1, "new"))
+    write(opened, (3, 1, 1, "old"), (4, None, 1, "timeless"))
+    assert [row["k"] for row in read(opened)] == [1, 2, 3, 4]
+    opened().compact(full=True)
+    assert [row["k"] for row in read(opened)] == [2, 4]
