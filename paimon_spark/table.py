@@ -1,14 +1,18 @@
 """A Paimon table by its place, for Spark sessions of both kinds."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.carry_out import Progress
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.table import Table
+from paimon_core.table import Filter, Table
+from paimon_spark.distribute import OnSpark
 from paimon_spark.options import Place, read_request
+from paimon_spark.progress import told
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -26,7 +30,7 @@ HISTORY = StructType(
 
 
 class PaimonTable:
-    """A table at a place. Everything runs on the cluster, so it works over Spark Connect as well."""
+    """A table at a place, in sessions of both kinds. Rows are touched on the cluster only."""
 
     def __init__(self, spark: SparkSession, place: Place, options: Mapping[str, str]) -> None:
         self._spark, self._place, self._options = spark, place, dict(options)
@@ -50,6 +54,39 @@ class PaimonTable:
             yield _history(table.snapshots())
 
         return self._spark.range(1, numPartitions=1).mapInArrow(snapshots, HISTORY)
+
+    def compact(
+        self,
+        *,
+        full: bool = False,
+        order_by: Sequence[str] | None = None,
+        order_strategy: str | None = None,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | bool | None = None,
+    ) -> Snapshot | None:
+        """Rewrite files in one commit that changes no row; None when there is nothing to do.
+
+        As `paimon_core.Table.compact`, but every bucket, group of files or range to be sorted is a task of Spark. It is
+        planned and committed here, so this process has to reach the table as well. A job that fails leaves the table
+        as it was. `progress`: None for a bar on terminals and in notebooks, False for none, True for one anywhere, or a
+        function that is told about how many bytes are done, of how many.
+        """
+        request = read_request(self._options)
+        if request.when:
+            raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be compacted")
+        table = Table.open(request.place.path, request.place.storage_options, request.options, request.place.branch)
+        name = f"compact {table.path}"
+        with told(progress, name) as tell:
+            return (table.read_optimized() if request.place.read_optimized else table).compact(
+                full=full,
+                order_by=order_by,
+                order_strategy=order_strategy,
+                partitions=partitions,
+                filter=filter,
+                progress=tell,
+                runner=OnSpark(self._spark, name),
+            )
 
     def __repr__(self) -> str:
         return f"PaimonTable({self._place.path!r})"

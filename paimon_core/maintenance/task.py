@@ -16,6 +16,14 @@ class CompactionTask(Protocol):
     """A part of a plan: frozen and picklable, so that it may run in any process that has the same table open."""
 
     @property
+    def partition(self) -> bytes:
+        """Where it writes: the partition, serialised."""
+
+    @property
+    def bucket(self) -> int:
+        """Where it writes: the bucket."""
+
+    @property
     def size(self) -> int:
         """Bytes of the files it replaces."""
 

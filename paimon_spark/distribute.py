@@ -1,0 +1,176 @@
+"""Tasks of a plan run by Spark: one row for each, sent to where there is a core, answered by a commit message.
+
+Everything is a DataFrame, so it runs on classic Spark and over Connect. What a task needs of the table travels with the
+function, as it does in reads and writes: no option, and so no secret, stands in a plan or in a log. Spark may run a
+task again, or twice at once; only the message of the attempt that Spark counts is committed, and the files of the
+others are never referenced.
+"""
+
+import heapq
+import os
+import pickle
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+
+from paimon_core.errors import PaimonError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.task import CompactionTask
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.store.file_store import FileStore
+from paimon_spark.job import Job
+from paimon_spark.types import expected_arrow_schema
+
+Task = TypeVar("Task", bound=CompactionTask)
+Run = Callable[[FileStore, Task], CommitMessage]
+MOST_SPARK_TASKS = 4096  # above that, small tasks share one of Spark's, which cost some milliseconds each
+
+_PLACED = StructType([StructField("slot", LongType(), False), StructField("tasks", BinaryType(), False)])
+_DONE = StructType(
+    [
+        StructField("number", LongType(), False),
+        StructField("message", BinaryType(), True),
+        StructField("error", BinaryType(), True),
+        StructField("worker", StringType(), False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of the task with this number: its message or its error, and the process (host:pid) it ran in."""
+
+    number: int
+    message: CommitMessage | None
+    error: PaimonError | None
+    worker: str
+
+
+class OnSpark:
+    """Runs tasks on the executors of a session; `name` is what Spark's own pages call the job."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self._spark, self._name = spark, name
+        self._cores: int | None = None
+
+    @property
+    def parts(self) -> int:
+        """Tasks that Spark runs at a time, as far as it tells."""
+        if self._cores is None:
+            numbers = self._spark.range(1 << 16).select(F.spark_partition_id().alias("n")).agg(F.max("n")).first()
+            self._cores = 1 if numbers is None or numbers[0] is None else int(numbers[0]) + 1
+        return self._cores
+
+    def run_all(
+        self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None
+    ) -> list[CommitMessage]:
+        """What `run` says of every task, in their order. After an error the files of all attempts that have ended are
+        deleted; one that Spark has yet to stop may leave some that nothing refers to."""
+        names = JobNames(uuid.uuid4().hex[:16])
+        try:
+            done = self.results(replace(store, new_name=names), tasks, run, progress)
+            for result in done:
+                if result.error is not None:
+                    raise result.error
+        except BaseException:
+            with suppress(OSError):  # what went wrong first is what is told
+                sweep(store, {(task.partition, task.bucket) for task in tasks}, names)
+            raise
+        return [result.message for result in done if result.message is not None]
+
+    def results(
+        self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None = None
+    ) -> list[Done]:
+        """What became of every task, in their order."""
+        slots = dealt([task.size for task in tasks], MOST_SPARK_TASKS)
+        frame = self._placed(tasks, slots).mapInArrow(partial(_run_placed, store, run), _DONE)
+        sizes = [sum(tasks[i].size for i in slot) for slot in slots]
+        with Job(self._spark, self._name, sizes, progress):
+            rows = frame.collect()
+        found = [_done(row) for row in rows]
+        if sorted(result.number for result in found) != list(range(len(tasks))):
+            raise RuntimeError(f"Spark answered {len(found)} times for {len(tasks)} tasks of {self._name}")
+        return sorted(found, key=lambda result: result.number)
+
+    def _placed(self, tasks: Sequence[Task], slots: Sequence[Sequence[int]]) -> DataFrame:
+        """A row for each slot, each in a partition of its own, the first slots first."""
+        pickled = [pickle.dumps([(i, tasks[i]) for i in slot], pickle.HIGHEST_PROTOCOL) for slot in slots]
+        rows = pa.table([pa.array(range(len(slots)), pa.int64()), pa.array(pickled, pa.binary())], ["slot", "tasks"])
+        # Read by a single task, so that a stage of as many tasks as there are slots can only be the one that works.
+        frame = self._spark.createDataFrame(rows, _PLACED).coalesce(1)
+        return frame.repartitionById(len(slots), F.col("slot").cast("int"))
+
+
+@dataclass(frozen=True, slots=True)
+class JobNames:
+    """Names for the files of one job: UUIDs whose first half is the job's own, 16 hexadecimal digits."""
+
+    job: str
+
+    def __call__(self) -> str:
+        """A name nobody else has."""
+        return str(uuid.UUID(self.job + uuid.uuid4().hex[16:]))
+
+    def made(self, file_name: str) -> bool:
+        """Whether a file was named by this job."""
+        return f"{self.job[:8]}-{self.job[8:12]}-{self.job[12:]}-" in file_name
+
+
+def dealt(sizes: Sequence[int], most: int) -> list[list[int]]:
+    """Numbers of tasks in at most `most` slots of about equal size; the largest task first, and the largest slot."""
+    order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
+    slots: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
+    lightest = [(0, n) for n in range(len(slots))]
+    for i in order:
+        weight, n = heapq.heappop(lightest)
+        slots[n].append(i)
+        heapq.heappush(lightest, (weight + max(1, sizes[i]), n))
+    return sorted(slots, key=lambda slot: -sum(sizes[i] for i in slot))
+
+
+def sweep(store: FileStore, buckets: Iterable[tuple[bytes, int]], names: JobNames) -> None:
+    """Delete every file of these buckets that the job named."""
+
+    def clear(at: tuple[bytes, int]) -> None:
+        for file in store.io.list(store.bucket_path(*at)):
+            if names.made(file.name):
+                store.io.delete(file.path)
+
+    for _ in parallel_map(clear, buckets):
+        pass
+
+
+def _run_placed(store: FileStore, run: Run[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run the tasks that came to this partition; each answer leaves as it is there."""
+    schema = expected_arrow_schema(_DONE)
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    for batch in batches:
+        for pickled in batch.column("tasks"):
+            for number, task in pickle.loads(pickled.as_py()):
+                message, error = _outcome(store, run, task)
+                row = {"number": number, "message": message, "error": error, "worker": worker}
+                yield pa.RecordBatch.from_pylist([row], schema)
+
+
+def _outcome(store: FileStore, run: Run[Any], task: Any) -> tuple[bytes | None, bytes | None]:
+    """The message, or the error: those of this engine would come again if Spark tried again, any other may not."""
+    try:
+        return run(store, task).to_bytes(), None
+    except PaimonError as error:
+        return None, pickle.dumps(error)
+
+
+def _done(row: Any) -> Done:
+    message = None if row.message is None else CommitMessage.from_bytes(bytes(row.message))
+    error = None if row.error is None else pickle.loads(bytes(row.error))
+    return Done(row.number, message, error, row.worker)

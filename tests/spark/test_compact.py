@@ -1,0 +1,269 @@
+"""Compaction from Spark: of a table by the tasks of a job, and of the buckets that a write has touched."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import paimon_spark
+from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.compact import plan_compaction, run_task
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_spark.distribute import JobNames, OnSpark, dealt
+from tests.support.compaction import check_levels, levels_of
+from tests.support.tables import files_below, rows_of
+
+pytestmark = pytest.mark.spark
+everywhere = pytest.mark.everywhere
+MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
+DAYS = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), pa.field("dt", pa.string(), nullable=False), ("v", pa.string())]
+)
+
+
+@pytest.fixture
+def path(warehouse):
+    return f"{warehouse}/db.db/days"
+
+
+def days(path, buckets, *, writes=3, rows=200, **options):
+    """A keyed table of two partitions whose buckets hold one run per write."""
+    settings = {"bucket": str(buckets), "write-only": "true", **options}
+    table = Table.create(path, Schema(DAYS, primary_keys=["dt", "id"], partition_keys=["dt"], options=settings))
+    for i in range(writes):
+        ids = list(range(20 * i, 20 * i + rows))
+        for day in ("a", "b"):
+            table.write(pa.table({"id": ids, "dt": [day] * rows, "v": [f"{i}"] * rows}, schema=DAYS))
+    return table
+
+
+def live_rows(table):
+    return rows_of(table.to_arrow(), ("dt", "id"))
+
+
+def open_spark(spark, path, **options):
+    return paimon_spark.PaimonTable.forPath(spark, path, **options)
+
+
+def data_files(path):
+    return {name for name in files_below(path) if "/bucket-" in f"/{name}"}
+
+
+def live_files(table):
+    return {f.file_name for levels in levels_of(table).values() for f in levels.all_files}
+
+
+# ---- distributed
+
+
+@everywhere
+def test_every_bucket_is_a_task_and_every_core_has_some(spark, path):
+    table = days(path, 30)
+    rows = live_rows(table)
+    tasks = plan_compaction(table.store, full=True)
+    assert len(tasks) >= 50
+    done = OnSpark(spark, "test").results(table.store, tasks, run_task)
+    workers = {result.worker for result in done}
+    assert len(workers) == 2, "both cores, or executors, had tasks"
+    assert [result.number for result in done] == list(range(len(tasks)))
+    snapshot, late = table.committer().compact([result.message for result in done])
+    assert (snapshot.commit_kind, late) == ("COMPACT", [])
+    assert live_rows(table) == rows
+    assert open_spark(spark, path).compact(full=True, progress=False) is None
+    check_levels(table, most_runs=1)
+
+
+@everywhere
+def test_a_full_compaction_in_one_commit(spark, path):
+    table = days(path, 4)
+    rows = live_rows(table)
+    snapshot = open_spark(spark, path).compact(full=True)
+    assert (snapshot.commit_kind, snapshot.id) == ("COMPACT", table.snapshots()[-1].id)
+    assert snapshot.total_record_count == len(rows)
+    check_levels(table, most_runs=1)
+    assert live_rows(table) == rows
+    assert spark.read.format("paimon").load(path).count() == len(rows)
+    assert open_spark(spark, path).compact(full=True) is None
+
+
+def test_minor_is_what_the_policy_picks(spark, path):
+    days(path, 2, writes=3)
+    assert open_spark(spark, path).compact() is None
+    assert open_spark(spark, path, **{"num-sorted-run.compaction-trigger": "3"}).compact() is not None
+
+
+def test_partitions_and_filters_choose_where(spark, path):
+    table = days(path, 2)
+
+    def runs():
+        return {table.store.partition_values(p)[0]: len(levels.runs) for (p, _), levels in levels_of(table).items()}
+
+    open_spark(spark, path).compact(full=True, partitions=[{"dt": "b"}])
+    assert runs() == {"a": 3, "b": 1}
+    open_spark(spark, path).compact(full=True, filter="dt < 'b'")
+    assert runs() == {"a": 1, "b": 1}
+    with pytest.raises(InvalidInputError, match="'id' is no partition column"):
+        open_spark(spark, path).compact(filter="id = 1")
+    with pytest.raises(InvalidInputError, match="only the present"):
+        open_spark(spark, path, versionAsOf="1").compact()
+
+
+@everywhere
+def test_append_tables_are_compacted_and_sorted_in_ranges(spark, path):
+    table = Table.create(path, Schema(pa.schema([("x", pa.int64()), ("pad", pa.string())])))
+    for i in range(6):
+        xs = [(k * 7919 + i) % 100_003 for k in range(5000)]
+        table.write(pa.table({"x": xs, "pad": [f"{x:032}" for x in xs]}))
+    rows = rows_of(table.to_arrow(), ("x",))
+    assert open_spark(spark, path).compact().total_record_count == 30_000
+    assert len(data_files(path)) == 6 + 1
+    assert rows_of(table.to_arrow(), ("x",)) == rows
+    sorted_ = open_spark(spark, path, **{"target-file-size": "32 kb"}).compact(order_by=["x"])
+    assert sorted_.commit_kind == "COMPACT"
+    assert rows_of(table.to_arrow(), ("x",)) == rows
+    read = [table.reader().to_batches(split) for split in table.scan(filter="x < 1000").plan().splits]
+    assert 0 < sum(batch.num_rows for batches in read for batch in batches) < 15_000
+
+
+# ---- what may happen meanwhile
+
+
+def meddling(function):
+    """Progress that does something once, when half is done."""
+    left = [function]
+
+    def progress(done, total):
+        if left and done:
+            left.pop()()
+
+    return progress
+
+
+@everywhere
+def test_rows_written_while_the_job_runs_stay(spark, path):
+    table = days(path, 4)
+    more = pa.table({"id": [1, 9999], "dt": ["a", "b"], "v": ["new", "new"]}, schema=DAYS)
+    open_spark(spark, path).compact(full=True, progress=meddling(lambda: table.write(more)))
+    assert {row["v"] for row in live_rows(table) if (row["id"], row["dt"]) in {(1, "a"), (9999, "b")}} == {"new"}
+    assert len(live_rows(table)) == 2 * 240 + 1
+    check_levels(table)
+
+
+@everywhere
+def test_buckets_others_compacted_meanwhile_are_left_to_them(spark, path):
+    table = days(path, 4)
+    rows = live_rows(table)
+    meddler = meddling(lambda: table.compact(full=True, partitions=[{"dt": "a"}]))
+    open_spark(spark, path).compact(full=True, progress=meddler)
+    assert live_rows(table) == rows
+    check_levels(table, most_runs=1)
+    assert len([s for s in table.snapshots() if s.commit_kind == "COMPACT"]) == 2
+
+
+def run_and_die_once(store, task):
+    """The first attempt at bucket 1 ends with its process, after it has written."""
+    message = run_task(store, task)
+    marker = Path(store.root, "died")
+    if task.bucket == 1 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return message
+
+
+@everywhere
+def test_a_killed_worker_is_replaced(spark, path):
+    table = days(path, 6)
+    rows = live_rows(table)
+    tasks = plan_compaction(table.store, full=True)
+    messages = OnSpark(spark, "test").run_all(table.store, tasks, run_and_die_once, None)
+    assert Path(path, "died").exists()
+    table.committer().compact(messages)
+    assert live_rows(table) == rows
+    check_levels(table, most_runs=1)
+    files = {name.rsplit("/", 1)[1] for name in data_files(path)}
+    assert live_files(table) < files, "what the killed attempt wrote is there, but nothing refers to it"
+
+
+def run_or_break(store, task):
+    """Bucket 2 fails, after it and others have written."""
+    message = run_task(store, task)
+    if task.bucket == 2:
+        raise OSError("the disk is full")
+    return message
+
+
+@everywhere
+def test_a_job_that_fails_leaves_nothing(spark, path):
+    table = days(path, 4)
+    before = files_below(path)
+    tasks = plan_compaction(table.store, full=True)
+    with pytest.raises(Exception, match="the disk is full"):
+        OnSpark(spark, "test").run_all(table.store, tasks, run_or_break, None)
+    end = time.monotonic() + 10
+    while files_below(path) != before and time.monotonic() < end:
+        time.sleep(0.2)
+    assert files_below(path) == before
+
+
+@everywhere
+def test_an_error_of_the_engine_comes_back_as_itself(spark, path):
+    table = days(path, 2)
+    (victim, *_) = sorted(data_files(path))
+    Path(path, victim).write_bytes(b"garbage")
+    before = files_below(path)
+    with pytest.raises(Exception, match=Path(victim).name):
+        open_spark(spark, path).compact(full=True)
+    assert files_below(path) == before
+    assert [s.commit_kind for s in table.snapshots()] == ["APPEND"] * 6
+
+
+# ---- progress, names, dealing out
+
+
+@everywhere
+def test_progress_ends_with_everything(spark, path):
+    days(path, 4)
+    told = []
+    open_spark(spark, path).compact(full=True, progress=lambda done, total: told.append((done, total)))
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert told[-1][0] == told[-1][1] > 0
+
+
+def test_a_bar_is_shown_where_asked_for_and_not_elsewhere(spark, path, capfd):
+    days(path, 2)
+    open_spark(spark, path).compact(full=True)
+    assert "compact" not in capfd.readouterr().err
+    table = Table.open(path)
+    table.write(pa.table({"id": [1], "dt": ["a"], "v": ["x"]}, schema=DAYS))
+    open_spark(spark, path).compact(full=True, progress=True)
+    assert f"compact {path}: 100%" in capfd.readouterr().err
+
+
+def test_what_the_session_calls_its_jobs_is_kept(spark, path):
+    context = spark.sparkContext
+    context.setLocalProperty("spark.job.description", "mine")
+    days(path, 2)
+    open_spark(spark, path).compact(full=True)
+    assert context.getLocalProperty("spark.job.description") == "mine"
+    assert context.getLocalProperty("spark.jobGroup.id") is None
+    context.setLocalProperty("spark.job.description", None)
+
+
+def test_large_tasks_come_first_and_slots_are_even():
+    assert dealt([], 8) == []
+    assert dealt([1, 5, 3], 8) == [[1], [2], [0]]
+    slots = dealt([0] * 10_000, 64)
+    assert {len(slot) for slot in slots} <= {156, 157}
+    assert sorted(i for slot in slots for i in slot) == list(range(10_000))
+    assert dealt([10, 1, 1, 1, 1], 2) == [[0], [1, 2, 3, 4]]
+
+
+def test_names_of_a_job_are_known_again():
+    names, others = JobNames("0123456789ab4def"), JobNames("0123456789ab4dee")
+    made = {names() for _ in range(100)}
+    assert len(made) == 100
+    assert all(names.made(f"data-{name}-0.parquet") and not others.made(f"data-{name}-0.parquet") for name in made)
