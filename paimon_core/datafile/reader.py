@@ -18,21 +18,17 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
-_LEAST_ROWS = 1 << 12  # below this the cost of a batch outweighs that of its rows
-_EXPANSION = 4  # decoded bytes per byte on disk, a guess on the safe side for compressed columnar files
+_LEAST_BYTES = 1 << 18  # below this the cost of a batch outweighs that of its rows
 
 
-def batch_rows(store: FileStore, meta: DataFileMeta, together: int = 1) -> int:
-    """Rows per batch when decoding this file: about 32 MiB decoded, unless ``read.batch-size`` says otherwise.
+def batch_limits(store: FileStore, together: int = 1) -> tuple[int, int]:
+    """Most rows and bytes of a decoded batch: 32 MiB, of fewer rows where ``read.batch-size`` says so.
 
     ``together`` files are decoded side by side and share these: what is held beyond the processor's caches costs more
     in page faults than decoding it does.
     """
-    if store.options.has(READ_BATCH_SIZE):
-        return max(1, store.options.value(READ_BATCH_SIZE))
-    row_bytes = max(1, _EXPANSION * meta.file_size // max(1, meta.row_count))
-    alone = min(BATCH_ROWS, max(16, BATCH_BYTES // row_bytes))
-    return max(min(alone, _LEAST_ROWS), min(alone, BATCH_BYTES // together // row_bytes))
+    rows = store.options.value(READ_BATCH_SIZE) if store.options.has(READ_BATCH_SIZE) else BATCH_ROWS
+    return max(1, rows), max(_LEAST_BYTES, BATCH_BYTES // together)
 
 
 def read_file(
@@ -91,9 +87,10 @@ def _decode(
         raise CorruptedError(
             f"data file {path} is missing: its snapshot has expired while being read, or the file was deleted"
         ) from missing
+    rows, size = batch_limits(store, together)
     with source:
         yield from format_of(meta.file_name).read(
-            source, columns, batch_rows(store, meta, together), predicate=predicate, path=path
+            source, columns, rows, predicate=predicate, batch_bytes=size, path=path
         )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError
 from paimon_core.format.avro_types import avro_schema, from_stored, plain_schema, stored_type, to_stored
+from paimon_core.format.batch_size import PROBE_ROWS, rows_within
 from paimon_core.format.codec import avro_codec
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.container import BlockDecoder, Container, ContainerWriter, Schema
@@ -38,10 +39,10 @@ class AvroFormat:
         batch_size: int,
         *,
         predicate: Predicate | None = None,
-        threads: bool = True,
+        batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; neither ``predicate`` nor ``threads`` changes anything."""
+        """See `FileFormat.read`; ``predicate`` changes nothing."""
         source.seek(0)
         container = Container(source, path)
         record = _record(container, path)
@@ -50,7 +51,8 @@ class AvroFormat:
             kept = [f for f in record["fields"] if f["name"] in wanted]
             types = {f["name"]: stored_type(f["type"]) for f in kept}
             decoder = BlockDecoder(plain_schema(container.header.schema))  # decoding all costs less than skipping some
-        for records in _sized(container.records(decoder), batch_size):
+        size = _Size(batch_size, batch_bytes)
+        for records in _sized(container.records(decoder), size):
             columns = []
             with reading(path):
                 for field in kept:
@@ -58,6 +60,7 @@ class AvroFormat:
                     raw = pa.array([r[name] for r in records], types[name])
                     columns.append(from_stored(raw, field["type"]))
             batch = pa.RecordBatch.from_arrays(columns or [pa.nulls(len(records))], names=[*types] or [""])
+            size.learn(batch)
             yield conform_batch(batch, fields, path)
 
     def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
@@ -108,13 +111,27 @@ def _record(container: Container, path: str) -> dict[str, Any]:
     return records[0]
 
 
-def _sized(blocks: Iterator[list[Any]], size: int) -> Iterator[list[Any]]:
-    """The records of the blocks in lists of at most ``size``, and of at least half of it except the last."""
+class _Size:
+    """Records of a batch, going by the longest rows seen so far; few at first."""
+
+    def __init__(self, most: int, size: int | None) -> None:
+        self._most, self._bytes, self._row_bytes = most, size, 0.0
+        self.rows = most if size is None else min(most, PROBE_ROWS)
+
+    def learn(self, batch: pa.RecordBatch) -> None:
+        """See how large a batch has become."""
+        self._row_bytes = max(self._row_bytes, batch.nbytes / max(1, batch.num_rows))
+        self.rows = rows_within(self._most, self._bytes, self._row_bytes)
+
+
+def _sized(blocks: Iterator[list[Any]], size: _Size) -> Iterator[list[Any]]:
+    """The records of the blocks in lists of at most ``size.rows``, as it is at the time."""
     held: list[Any] = []
     for block in blocks:
         held += block
-        while len(held) >= size:
-            yield held[:size]
-            held = held[size:]
+        while len(held) >= size.rows:
+            rows = size.rows
+            yield held[:rows]
+            held = held[rows:]
     if held:
         yield held

@@ -38,11 +38,12 @@ class FileFormat(Protocol):
         batch_size: int,
         *,
         predicate: Predicate | None = None,
-        threads: bool = True,
+        batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
         """Rows of a file as batches of at most ``batch_size`` rows with exactly ``fields``, in canonical Arrow types.
 
+        ``batch_bytes``: about how many bytes a batch takes at most, decoded, whatever it takes on storage.
         ``source`` is a seekable file as `FileIO.open` gives it; it stays open. Columns are found by name; one the file
         lacks is all null. ``predicate``, bound to ``fields`` of the file, may skip parts of the file in which no row
         matches, and nothing else. ``path`` is for messages. Raises CorruptedError when the file is damaged or a

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.orc as paorc
 
 from paimon_core.errors import CorruptedError
+from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.damage import decoded, reading
 from paimon_core.format.file_format import FormatWriter
@@ -35,16 +36,19 @@ class OrcFormat:
         batch_size: int,
         *,
         predicate: Predicate | None = None,
-        threads: bool = True,
+        batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; neither ``predicate`` nor ``threads`` changes anything."""
+        """See `FileFormat.read`; ``predicate`` changes nothing."""
         with reading(path):
             file = paorc.ORCFile(source)
             rows, stored = int(file.nrows), file.schema.names
         present = [f for f in fields if f.name in stored]
         done = 0
         try:
+            if batch_bytes is not None and present and rows:
+                row_bytes = probed(_batches(source, present, rows, min(PROBE_ROWS, batch_size), path))
+                batch_size = rows_within(batch_size, batch_bytes, row_bytes)
             for batch in _batches(source, present, rows, batch_size, path):
                 yield _finish(batch, fields, path)
                 done += batch.num_rows

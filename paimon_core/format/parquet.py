@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_core.format.batch_size import parquet_row_bytes, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.damage import decoded, reading
 from paimon_core.format.file_format import FormatWriter
@@ -38,7 +39,7 @@ class ParquetFormat:
         batch_size: int,
         *,
         predicate: Predicate | None = None,
-        threads: bool = True,
+        batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
@@ -54,13 +55,12 @@ class ParquetFormat:
             if has_int96(metadata):
                 metadata = with_bytes_for_int96(source)
             file = _open(source, metadata, groups)
+            if batch_bytes is not None and metadata.num_rows:
+                row_bytes = parquet_row_bytes(file, groups, columns, batch_bytes)
+                batch_size = rows_within(batch_size, batch_bytes, row_bytes)
         # Reading ahead from a distant store holds whole row groups: one at a time then.
         runs = [groups] if isinstance(source, _LOCAL) else [[g] for g in groups]
-        batches = (
-            batch
-            for run in runs
-            for batch in file.iter_batches(batch_size, row_groups=run, columns=columns, use_threads=threads)
-        )
+        batches = (batch for run in runs for batch in file.iter_batches(batch_size, row_groups=run, columns=columns))
         for batch in decoded(batches, path):
             if batch.num_rows:
                 yield conform_batch(batch, fields, path)

@@ -32,7 +32,8 @@ Key: TypeAlias = tuple[Any, ...]
 Pieces: TypeAlias = list[list[pa.RecordBatch]]
 
 _BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows,
-_BUFFERED_BYTES = 64 << 20  # in all runs together: of long rows fewer do
+_BUFFERED_BYTES = 4 << 20  # but not with long rows: a window of many runs would hold all of them,
+_ALL_BUFFERED = 32 << 20  # nor with many runs
 _ALONE_ROWS = 4_096  # a stretch this long in one run only is passed on as it is
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
@@ -72,7 +73,7 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
 
 def _cuts(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Pieces]:
     """Complete rows, cut from the front of the runs: of each run that has some, in the order of the runs."""
-    share = _BUFFERED_BYTES // max(1, len(runs))
+    share = min(_BUFFERED_BYTES, _ALL_BUFFERED // max(1, len(runs)))
     heads = [_Head(run, order, number, share) for number, run in enumerate(runs)]
     while heads := [head for head in heads if head.fill()]:
         if alone := _alone(heads):

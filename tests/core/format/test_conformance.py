@@ -10,6 +10,7 @@ import pytest
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format import FORMATS, format_of
 from paimon_core.options.option import Options
+from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import NO_ID, STRING, DataField
 from paimon_core.types.parse import parse_type
 from tests.support.samples import TYPES, fields_of, rows_of, spelled
@@ -60,12 +61,30 @@ def test_rows_come_back_from_every_codec(name, codec):
 
 @formats
 @pytest.mark.parametrize("batch_size", [1, 7, 40, 10_000])
-@pytest.mark.parametrize("threads", [True, False])
-def test_batches_are_no_larger_than_asked_for(name, batch_size, threads):
+@pytest.mark.parametrize("batch_bytes", [None, 1, 4000, 1 << 30])
+def test_batches_are_no_larger_than_asked_for(name, batch_size, batch_bytes):
     fields, table = sample(name)
-    batches = decode(name, encode(name, fields, [table]), fields, batch_size, threads=threads)
+    batches = decode(name, encode(name, fields, [table]), fields, batch_size, batch_bytes=batch_bytes)
     assert max(b.num_rows for b in batches) <= batch_size
     assert_same(batches, table)
+
+
+@formats
+@pytest.mark.parametrize("batch_bytes", [1 << 18, 1 << 22])
+@pytest.mark.parametrize("kind", ["STRING", "ARRAY<STRING>", "ROW<x INT, y STRING>", "MAP<INT, BYTES>", "BIGINT"])
+def test_batches_take_about_the_bytes_asked_for_however_small_the_file(name, batch_bytes, kind):
+    """A thousand bytes in every row, hardly any on storage."""
+    rows, text = 20_000, "a long text that says the same everywhere; " * 25
+    value = {"S": text, "A": [text[:500], None, text[:300]], "R": {"x": 1, "y": text}, "M": [(1, text.encode())]}
+    fields = fields_of(["INT", kind])
+    columns = [list(range(rows)), [value.get(kind[0], 7)] * rows]
+    schema = arrow_schema(fields)
+    table = pa.table([pa.array(c, t) for c, t in zip(columns, schema.types, strict=True)], schema=schema)
+    batches = decode(name, encode(name, fields, [table]), fields, 1 << 17, batch_bytes=batch_bytes)
+    assert_same(batches, table)
+    first = 512 * 1200 if name == "avro" else 0
+    assert max(b.nbytes for b in batches) <= max(first, 1.2 * batch_bytes)
+    assert len(batches) <= 3 + 2 * table.nbytes / batch_bytes
 
 
 @formats
