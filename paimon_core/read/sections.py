@@ -2,18 +2,25 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_file
 from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.merge.fold import Fold
+from paimon_core.merge.engine import MergeEngine
 from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.options.lsm import SORT_SPILL_THRESHOLD
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
+from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
+from paimon_core.read.passes import merge_from_disk, merge_in_passes
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
+
+_SIDE_BY_SIDE = 24  # runs read at a time, if the option sort-spill-threshold does not say otherwise
 
 ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
 
@@ -52,14 +59,24 @@ def by_age(runs: Sequence[SortedRun]) -> list[SortedRun] | None:
     return [run for _, _, run in spans]
 
 
-def merge_section(runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
-    """Rows of the section in key order, one per key, deletes included. Memory: two batches per run.
+def merge_section(
+    runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, engine: MergeEngine, options: Options
+) -> Iterator[pa.Table]:
+    """Rows of the section in key order, one per key, deletes included.
 
     The oldest run goes first, so that rows nothing else tells apart keep their order of writing; with ``order.by_run``
     that is all that tells them apart, and REQUIRES runs as :func:`by_age` gives them.
+    Memory: two batches per run, 64 MiB in all, and what the decoder of each holds. Beyond ``sort-spill-threshold`` runs
+    these go over local disk: by groups, each merged to one, where the engine gives the same that way.
     """
     ordered = runs if order.by_run else oldest_first(runs)
-    yield from merge_runs([run_batches(run, read, len(runs)) for run in ordered], order, fold)
+    opened = [partial(run_batches, run, read) for run in ordered]
+    most = options.value(SORT_SPILL_THRESHOLD) or max(stop_trigger(options) + 1, _SIDE_BY_SIDE)
+    if len(runs) <= most:
+        return merge_runs([run(len(runs)) for run in opened], order, engine.fold)
+    if engine.keeps_rows:
+        return merge_in_passes(opened, order, engine.fold, most, options)
+    return merge_from_disk(opened, order, engine.fold, options)
 
 
 def oldest_first(runs: Sequence[SortedRun]) -> list[SortedRun]:

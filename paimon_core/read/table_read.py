@@ -74,7 +74,7 @@ class TableRead:
                 aged = by_age(runs)
                 several = file_reader(store, split.partition, split.bucket, by_run if aged else by_number, on_keys)
                 merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
-                    aged or runs, several, replace(order, by_run=aged is not None), engine.fold
+                    aged or runs, several, replace(order, by_run=aged is not None), engine, store.options
                 )
                 deletes = True
             else:

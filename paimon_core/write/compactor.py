@@ -7,7 +7,6 @@ a batch or two of each run that overlaps, and two pieces of what comes out.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pyarrow as pa
 
@@ -17,23 +16,21 @@ from paimon_core.fileio.parallel import ahead
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
-from paimon_core.lsm.universal import CompactUnit, stop_trigger
+from paimon_core.lsm.universal import CompactUnit
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.stats import stats_schema
 from paimon_core.merge import merge_engine
 from paimon_core.merge.expire import Expiry
 from paimon_core.merge.kinds import drop_retracts
-from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES, SORT_SPILL_THRESHOLD
-from paimon_core.read.sections import file_reader, merge_order, merge_section, oldest_first, run_batches
+from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
+from paimon_core.read.sections import file_reader, merge_order, merge_section
 from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.deeper import Deeper
-from paimon_core.write.passes import merge_in_passes
 
 __all__ = ["CompactTask", "Compacted", "compact"]
 
-_SIDE_BY_SIDE = 24  # runs read at a time, if the option sort-spill-threshold does not say otherwise
 _PIECE_BYTES = 16 << 20  # what the writer encodes at a time, while the next piece is merged
 
 
@@ -176,19 +173,10 @@ class _Compaction:
 
     def _merged(self, parts: Sequence[list[SortedRun]]) -> Iterator[pa.Table]:
         for section in parts:
-            for rows in self._section(section):
+            merged = merge_section(section, self._read, self._order, self._engine, self._store.options)
+            for rows in merged:
                 kept = rows if self._deeper is None else self._deeper.taken_out(rows)
                 yield drop_retracts(kept) if self._task.drop_deletes else kept
-
-    def _section(self, section: Sequence[SortedRun]) -> Iterator[pa.Table]:
-        """The section's runs side by side; a great many in passes, where the engine gives the same that way."""
-        most = self._store.options.value(SORT_SPILL_THRESHOLD) or max(
-            stop_trigger(self._store.options) + 1, _SIDE_BY_SIDE
-        )
-        if len(section) <= most or not self._engine.keeps_rows:
-            return merge_section(section, self._read, self._order, self._engine.fold)
-        runs = [partial(run_batches, run, self._read) for run in oldest_first(section)]
-        return merge_in_passes(runs, self._order, self._engine.fold, most, self._store.options)
 
 
 def _alone(file: DataFileMeta) -> SortedRun:

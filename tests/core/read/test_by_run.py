@@ -7,6 +7,8 @@ import pytest
 
 from paimon_core.lsm.intervals import sections
 from paimon_core.merge.deduplicate import deduplicate
+from paimon_core.merge.engine import MergeEngine
+from paimon_core.options.option import Options
 from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from tests.support.tables import keyed_table, orders, rows_of
@@ -41,8 +43,8 @@ def test_by_age_is_by_sequence_number(tmp_path, settings, seed):
         short = file_reader(table.store, split.partition, split.bucket, (*fields, VALUE_KIND))
         full = file_reader(table.store, split.partition, split.bucket, (*fields, SEQUENCE_NUMBER, VALUE_KIND))
         by_run = type(order)(order.key, order.sequence_fields, order.descending, by_run=True)
-        got = pa.concat_tables(merge_section(aged, short, by_run, deduplicate()))
-        expected = pa.concat_tables(merge_section(runs, full, order, deduplicate()))
+        got = pa.concat_tables(merge_section(aged, short, by_run, MergeEngine(deduplicate()), Options({})))
+        expected = pa.concat_tables(merge_section(runs, full, order, MergeEngine(deduplicate()), Options({})))
         assert got.equals(expected.drop_columns([SEQUENCE_NUMBER.name]))
 
 

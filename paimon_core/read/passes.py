@@ -16,7 +16,8 @@ from paimon_core.options.option import Options
 Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
 """Opens a run, of which so many are read side by side."""
 
-_BATCH_BYTES = 1 << 20
+_MOST_BATCH_BYTES, _LEAST_BATCH_BYTES = 1 << 20, 1 << 16
+_ALL_BATCHES = 32 << 20  # a batch of each run that lies on disk, where they are a great many
 
 
 def merge_in_passes(
@@ -37,11 +38,25 @@ def merge_in_passes(
                     fewer.append(group[0])
                     continue
                 number += 1
-                stored = _Stored(directory / f"{number}.arrow")
+                stored = _Stored(directory / f"{number}.arrow", _MOST_BATCH_BYTES)
                 stored.put(_merged(group, order, fold), codec)
                 fewer.append(stored)
             left = fewer
         yield from _merged(left, order, fold)
+
+
+def merge_from_disk(runs: Sequence[Run], order: MergeOrder, fold: Fold, options: Options) -> Iterator[pa.Table]:
+    """What merging all the runs, the oldest first, gives, for any fold: they are copied to local disk one by one, and
+    merged from there, where small batches of each can be had and an open file holds nothing else.
+    """
+    with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
+        codec, size = _codec(options), max(_LEAST_BATCH_BYTES, min(_MOST_BATCH_BYTES, _ALL_BATCHES // len(runs)))
+        copies: list[Run] = []
+        for number, run in enumerate(runs):
+            copy = _Stored(Path(name) / f"{number}.arrow", size)
+            copy.put((pa.Table.from_batches([batch]) for batch in run(1) if batch.num_rows), codec)
+            copies.append(copy)
+        yield from _merged(copies, order, fold)
 
 
 def _merged(runs: Sequence[Run], order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
@@ -59,8 +74,8 @@ def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
 class _Stored:
     """A run in a file of this process; it is read once."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, batch_bytes: int) -> None:
+        self._path, self._batch_bytes = path, batch_bytes
 
     def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None) -> None:
         writer: pa.RecordBatchWriter | None = None
@@ -69,7 +84,7 @@ class _Stored:
                 if writer is None:
                     writer = pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
                 row_bytes = max(1, table.nbytes // table.num_rows)
-                writer.write_table(table, max_chunksize=max(1, _BATCH_BYTES // row_bytes))
+                writer.write_table(table, max_chunksize=max(1, self._batch_bytes // row_bytes))
             if writer is not None:
                 writer.close()
 
