@@ -219,13 +219,19 @@ class Table:
         return self.committer().drop_partitions(partitions)
 
     def writer(
-        self, commit_user: str | None = None, *, overwrite: bool = False, sequence: tuple[int, int] = (0, 1)
+        self,
+        commit_user: str | None = None,
+        *,
+        overwrite: bool = False,
+        sequence: tuple[int, int] = (0, 1),
+        alone: bool | None = None,
     ) -> TableWrite:
         """A writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
 
-        Writers of one distributed job that may meet in a bucket take ``sequence=(own number, number of writers)``.
+        Writers of one distributed job that may meet in a bucket take ``sequence=(own number, number of writers)``; one
+        that is ``alone`` in its buckets nevertheless compacts them.
         """
-        return TableWrite(self._writable(), overwrite=overwrite, sequence=sequence)
+        return TableWrite(self._writable(), overwrite=overwrite, sequence=sequence, alone=alone)
 
     def committer(self, commit_user: str | None = None) -> TableCommit:
         """Publishes the messages of writers, as ``commit_user`` or a fresh one."""

@@ -3,10 +3,18 @@
 Spark may run a task twice and may stop a job at any point; files that no committed message names are never seen by a
 reader. After a failed commit Spark calls `abort` with every message, also when the commit may have landed: then
 nothing may be deleted, so what a failed commit leaves is cleaned up by the commit itself, where the outcome is known.
+
+Compaction. Where the rows were shuffled by `clustered`, a task has its buckets for itself, and compacts them while it
+writes. Spark does not say so: a task takes it from its first rows, and the driver, who sees which task wrote where,
+drops the compaction of every bucket that another task wrote to as well. What is then still due in the buckets written
+to is compacted after the commit; what becomes of that never makes the write fail.
 """
 
-from collections.abc import Iterator
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +22,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from paimon_core.commit.compaction import compacts, without_compaction
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
+from paimon_core.maintenance.after_write import compact_touched
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.option import Option
@@ -23,8 +33,10 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.align import column_positions
 from paimon_spark.options import WriteRequest
+from paimon_spark.placing import Placing
 from paimon_spark.types import named, paimon_fields
 
+_log = logging.getLogger(__name__)
 STRIDE = 1 << 20
 """Tasks number their rows in steps of this, each from its own partition number on: no two rows of a job share a
 sequence number, whichever tasks meet in a bucket, and a task that runs again gives the same numbers."""
@@ -101,6 +113,8 @@ class PaimonWriter(DataSourceArrowWriter):
         self._row_kind = None if kind is None else _row_kind_name(kind, schema)
         column_positions(tuple(name for name in schema.names if name != self._row_kind), table.schema)
         self._table = table
+        fixed = table.schema.options.value(BUCKET) > 0
+        self._placing = Placing.of(table.schema, None, table.path) if fixed else None
         self._user = request.commit_user
         self._overwrite = overwrite
         self._dynamic = request.dynamic
@@ -111,8 +125,13 @@ class PaimonWriter(DataSourceArrowWriter):
         task = 0 if context is None else context.partitionId()
         if task >= STRIDE:
             raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce first")
-        with self._table.writer(self._user, overwrite=self._overwrite, sequence=(task, STRIDE)) as writer:
-            for batch in iterator:
+        first = next((batch for batch in iterator if batch.num_rows), None)
+        if first is None:
+            return Written((), None)
+        alone = self._placing is not None and self._placing.owned_by(task, first)
+        settings: dict[str, Any] = {"overwrite": self._overwrite, "sequence": (task, STRIDE), "alone": alone}
+        with self._table.writer(self._user, **settings) as writer:
+            for batch in chain([first], iterator):
                 if self._row_kind is None:
                     writer.write(batch)
                 else:
@@ -122,7 +141,7 @@ class PaimonWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
         written = [message for message in messages if isinstance(message, Written)]
-        changes = [change for message in written for change in message.messages]
+        changes = self._surely_alone(written)
         bases = [message.base_id for message in written if message.base_id is not None]
         committer = self._table.committer(self._user)
         try:
@@ -133,6 +152,31 @@ class PaimonWriter(DataSourceArrowWriter):
         except CommitConflictError:  # provably lost; any other failure leaves the outcome open
             committer.abort(changes)
             raise
+        self._compact(changes)
+
+    def _surely_alone(self, written: Sequence[Written]) -> list[CommitMessage]:
+        """All messages, without compactions of buckets that several tasks wrote to: one did not see all there is."""
+        changes = [change for message in written for change in message.messages]
+        tasks = Counter((change.partition, change.bucket) for change in changes)
+        store = self._table.store
+        return [
+            without_compaction(store, change)
+            if compacts(change) and tasks[change.partition, change.bucket] > 1
+            else change
+            for change in changes
+        ]
+
+    def _compact(self, changes: Sequence[CommitMessage]) -> None:
+        """What is due in the buckets written to. The rows are in: whatever goes wrong here is only told."""
+        try:
+            compact_touched(self._table.store, {(change.partition, change.bucket) for change in changes})
+        except Exception as error:
+            _log.warning(
+                "the rows are committed to %s, but compacting them failed; the next write or compact() does it: %s: %s",
+                self._table.path,
+                type(error).__name__,
+                error,
+            )
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of a job whose tasks failed; when it was the commit that failed, it did so itself."""

@@ -1,7 +1,8 @@
 """Compactions that meet others: which of them still hold when they are to be published, and what they have made."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from paimon_core.commit.changes import compact_changes
 from paimon_core.commit.conflict import Conflict, replacement_conflict
@@ -30,6 +31,14 @@ def made_files(message: CommitMessage) -> list[DataFileMeta]:
     """Files its compaction wrote: not those it only gave another level, which the table may know."""
     known = {f.file_name for f in (*message.compact_before, *message.new_files)}
     return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known]
+
+
+def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessage:
+    """The rows of a message only; what its compaction wrote is deleted. REQUIRES: it was not committed."""
+    for file in made_files(message):
+        with suppress(OSError):  # it costs nothing but space
+            store.io.delete(store.file_path(message.partition, message.bucket, file))
+    return replace(message, compact_before=(), compact_after=(), compact_changelog=())
 
 
 def holding(

@@ -40,7 +40,8 @@ class TableWrite:
     """Writes rows of one job to one table. Nothing is visible until the messages are committed.
 
     ``overwrite``: what the table holds is about to be replaced, so numbering starts anew. ``sequence`` is
-    ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule).
+    ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule). ``alone``: whether this
+    one meets no other all the same; by default just a stride of 1 says so.
     Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
 
     A writer that meets no other in its buckets, of a table with fixed ones that is not ``write-only``, also compacts
@@ -48,7 +49,14 @@ class TableWrite:
     ``num-sorted-run.stop-trigger``; without one small files are put together.
     """
 
-    def __init__(self, store: FileStore, *, overwrite: bool = False, sequence: tuple[int, int] = (0, 1)) -> None:
+    def __init__(
+        self,
+        store: FileStore,
+        *,
+        overwrite: bool = False,
+        sequence: tuple[int, int] = (0, 1),
+        alone: bool | None = None,
+    ) -> None:
         check_writable(store.schema)
         store.io.check_can_commit()
         self._store = store
@@ -60,7 +68,8 @@ class TableWrite:
         self._refused = {} if engine is None else engine.refuses
         self._rule = SequenceRule(*sequence)
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
-        self._compacts = in_buckets and self._rule.sole and not store.options.value(WRITE_ONLY)
+        alone = self._rule.sole if alone is None else alone
+        self._compacts = in_buckets and alone and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
         self._restores = in_buckets and not overwrite
         self.base_id: int | None = None

@@ -14,7 +14,7 @@ from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.distribute import JobNames, OnSpark, dealt
-from tests.support.compaction import check_levels, levels_of
+from tests.support.compaction import check_levels, delta, levels_of, shape
 from tests.support.tables import files_below, rows_of
 
 pytestmark = pytest.mark.spark
@@ -267,3 +267,107 @@ def test_names_of_a_job_are_known_again():
     made = {names() for _ in range(100)}
     assert len(made) == 100
     assert all(names.made(f"data-{name}-0.parquet") and not others.made(f"data-{name}-0.parquet") for name in made)
+
+
+# ---- inline
+
+
+def upsert(frame, path, mode="append", **options):
+    frame.write.format("paimon").mode(mode).options(**{k.replace("_", "-"): v for k, v in options.items()}).save(path)
+
+
+def changes(spark, i, tasks=4, keys=400):
+    return spark.range(0, keys, numPartitions=tasks).selectExpr("id", f"'{i}-' || id AS v", f"{i} AS n")
+
+
+def kinds(table):
+    return [s.commit_kind for s in table.snapshots()]
+
+
+@everywhere
+def test_files_stay_few_over_many_upserts(spark, path):
+    for i in range(6):
+        upsert(changes(spark, i), path, primary_key="id", bucket="2")
+        check_levels(Table.open(path), most_runs=5)
+    table = Table.open(path)
+    assert table.to_arrow(filter="n = 5").num_rows == table.to_arrow().num_rows == 400
+    assert kinds(table)[:2] == ["APPEND", "APPEND"] or kinds(table)[1] == "COMPACT"
+    assert "COMPACT" in kinds(table)
+    assert live_files(table) <= {name.rsplit("/", 1)[1] for name in data_files(path)}
+
+
+@everywhere
+def test_a_write_only_job_leaves_level_0_alone(spark, path):
+    for i in range(3):
+        upsert(changes(spark, i), path, primary_key="id", bucket="1", write_only="true")
+    table = Table.open(path)
+    assert kinds(table) == ["APPEND"] * 3
+    assert shape(table) == [(0, 100)] * 12
+    upsert(changes(spark, 3), path, write_only="false")
+    assert kinds(table)[3:] == ["APPEND", "COMPACT"]
+    assert len(shape(table)) < 6
+
+
+@everywhere
+def test_rows_of_a_first_row_table_are_visible_after_any_write(spark, path):
+    settings = {"primary_key": "id", "bucket": "1", "merge_engine": "first-row"}
+    for i in range(3):
+        upsert(changes(spark, i, keys=100 * (i + 1)), path, **settings)
+        table = Table.open(path)
+        assert spark.read.format("paimon").load(path).count() == 100 * (i + 1)
+        assert kinds(table)[-2:] == ["APPEND", "COMPACT"]
+    assert {row["id"] // 100: row["n"] for row in rows_of(table.to_arrow())} == {0: 0, 1: 1, 2: 2}
+    upsert(changes(spark, 9, keys=50), path, mode="overwrite")
+    assert spark.read.format("paimon").load(path).where("n = 9").count() == 50
+
+
+@everywhere
+def test_tasks_that_own_their_buckets_compact_them(spark, path):
+    upsert(changes(spark, 0), path, primary_key="id", bucket="3")
+    for i in range(1, 8):
+        upsert(changes(spark, i).transform(paimon_spark.clustered(path)), path)
+        check_levels(Table.open(path), most_runs=5)
+    table = Table.open(path)
+    assert table.to_arrow(filter="n = 7").num_rows == table.to_arrow().num_rows == 400
+    made_with_rows = [s for s in table.snapshots() if s.commit_kind == "COMPACT" and same_job(table, s)]
+    assert made_with_rows, "compacted by the tasks, committed as part of the write"
+
+
+def same_job(table, snapshot):
+    before = table.snapshot(snapshot_id=snapshot.id - 1)
+    return (before.commit_user, before.commit_kind) == (snapshot.commit_user, "APPEND")
+
+
+def test_a_task_that_only_seems_to_own_its_buckets_harms_nothing(spark, path):
+    """Two rows a task: some of them happen to lie where `clustered` would have put them."""
+    options = {"primary_key": "id", "bucket": "2", "num_sorted_run.compaction_trigger": "2"}
+    for i in range(3):
+        upsert(changes(spark, i, tasks=8, keys=16), path, **options)
+        table = Table.open(path)
+        assert {row["n"] for row in rows_of(table.to_arrow())} == {i}
+        check_levels(table, most_runs=2)
+        files = {name.rsplit("/", 1)[1] for name in data_files(path)}
+        assert live_files(table) <= files
+    referenced = {e.file.file_name for s in table.snapshots() for e in delta(table, s)}
+    assert files <= referenced, "what was compacted in vain is deleted"
+
+
+def test_buckets_of_append_tables_are_kept_in_order_and_few(spark, path):
+    for i in range(4):
+        upsert(changes(spark, i), path, bucket="1", bucket_key="id", **{"compaction.min.file_num": "3"})
+    table = Table.open(path)
+    assert table.to_arrow().num_rows == 1600
+    assert len(live_files(table)) <= 3
+
+
+def test_a_compaction_that_fails_does_not_undo_the_write(spark, path):
+    upsert(changes(spark, 0), path, primary_key="id", bucket="1", write_only="true")
+    table = Table.open(path)
+    (victim, *_) = sorted(data_files(path))
+    content = Path(path, victim).read_bytes()
+    Path(path, victim).write_bytes(b"garbage")
+    upsert(changes(spark, 1), path, write_only="false", **{"num-sorted-run.compaction-trigger": "2"})
+    assert kinds(table) == ["APPEND", "APPEND"]
+    Path(path, victim).write_bytes(content)
+    assert {row["n"] for row in table.to_arrow().to_pylist()} == {1}
+    assert data_files(path) == {f"bucket-0/{name}" for name in live_files(table)}

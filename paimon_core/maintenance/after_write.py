@@ -1,0 +1,101 @@
+"""Compaction after a write whose writers met in buckets: each bucket is brought into shape as a writer of its own would
+have done, in a snapshot that follows the rows."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from paimon_core.lsm.append_picks import Group
+from paimon_core.maintenance.carry_out import Buckets, carry_out
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
+from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.append_compactor import InlineAppend
+from paimon_core.write.inline import InlineCompaction
+from paimon_core.write.routing import BucketMode, bucket_mode
+
+__all__ = ["compact_touched"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """All files of a bucket, of which some may be due."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: Group
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(f.file_size for f in self.files)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the files."""
+        return sum(f.row_count for f in self.files)
+
+
+def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]]) -> Snapshot | None:
+    """Compact what is due in these buckets of the newest snapshot, in one COMPACT snapshot; None if nothing is.
+
+    Nothing is done to a table that is ``write-only`` or has no fixed buckets. Memory: that of two compactions, however
+    large the buckets are. Raises what the commit raises; no row is at stake.
+    """
+    if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
+        return None
+
+    def plan(late: Buckets | None) -> list[_Bucket]:
+        return _found(store, touched if late is None else late)
+
+    return carry_out(store, plan, _shaped)[0]
+
+
+def _found(store: FileStore, buckets: Buckets) -> list[_Bucket]:
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    where = partitions_predicate(store, {partition for partition, _ in buckets})
+    keyed = bool(store.schema.primary_keys)  # files with keys may move as they are, and take their statistics along
+    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=keyed).live:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return [_Bucket(*at, tuple(files)) for at, files in found.items()]
+
+
+def _shaped(store: FileStore, task: _Bucket) -> CommitMessage:
+    before, after = (_keyed if store.schema.primary_keys else _appended)(store, task)
+    return CommitMessage(task.partition, task.bucket, task.total_buckets, compact_before=before, compact_after=after)
+
+
+def _keyed(store: FileStore, task: _Bucket) -> tuple[Group, Group]:
+    inline = InlineCompaction(store, (task.partition, task.bucket, task.total_buckets), ())
+    inline.add(task.files)
+    try:
+        if _full(store):
+            inline.full()
+        else:
+            inline.keep_in_shape()
+    except BaseException:
+        inline.abort()
+        raise
+    return inline.hand_over()
+
+
+def _appended(store: FileStore, task: _Bucket) -> tuple[Group, Group]:
+    inline = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
+    try:
+        before, after = inline.run((), full=_full(store))
+    except BaseException:
+        inline.abort()
+        raise
+    inline.hand_over()
+    return before, after
+
+
+def _full(store: FileStore) -> bool:
+    """A batch has no number to count by: where a full compaction is due every n commits, each batch ends with one."""
+    return store.options.value(FULL_COMPACTION_DELTA_COMMITS) is not None

@@ -1,0 +1,63 @@
+"""Which task of a job owns which bucket, when rows are shuffled by bucket."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.options.bucket import BUCKET, BUCKET_FUNCTION_TYPE
+from paimon_core.row.bucket import buckets
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.cast import store_array
+from paimon_core.types.datatype import DataField
+
+
+class Placing:
+    """Which task a row goes to: its bucket, moved on by its partition's hash, modulo the number of tasks."""
+
+    def __init__(self, schema: TableSchema, tasks: int) -> None:
+        self.tasks = tasks
+        self._buckets = max(1, schema.options.value(BUCKET))
+        self._function = schema.options.value(BUCKET_FUNCTION_TYPE)
+        self._partition = schema.partition_fields
+        self._key = tuple(schema.field(name) for name in schema.bucket_keys) if self._buckets > 1 else ()
+        self.fields = (*self._partition, *(f for f in self._key if f not in self._partition))
+
+    @staticmethod
+    def of(schema: TableSchema, tasks: int | None, path: str) -> "Placing":
+        """The placing for a table; InvalidInputError when its rows belong nowhere in particular."""
+        count = schema.options.value(BUCKET)
+        if count < 1 and not schema.partition_keys:
+            raise InvalidInputError(f"the table at {path} has neither buckets nor partitions: write to it as it is")
+        if tasks is not None and tasks < 1:
+            raise InvalidInputError(f"tasks must be 1 or more, got {tasks}")
+        return Placing(schema, tasks or max(count, 8 if schema.partition_keys else 1))
+
+    def owned_by(self, task: int, rows: pa.RecordBatch) -> bool:
+        """Whether all these rows go to this task: hardly so by chance, and never if there is only one to go to."""
+        if self.tasks < 2 or not self.fields:
+            return False
+        names = {name.lower(): i for i, name in enumerate(rows.schema.names)}
+        names.update((name, i) for i, name in enumerate(rows.schema.names))
+        at = [names.get(field.name, names.get(field.name.lower())) for field in self.fields]
+        if None in at:
+            return False
+        return bool(pc.all(pc.equal(self.task_of(*(rows.column(i) for i in at)), task)).as_py())
+
+    def task_of(self, *columns: pa.Array) -> pa.Array:
+        """Task numbers of rows given as the columns of `fields`, in their order."""
+        stored = {
+            field.name: store_array(column, field.type, field.name)
+            for field, column in zip(self.fields, columns, strict=True)
+        }
+        task = np.zeros(len(columns[0]), dtype=np.int64)
+        if self._partition:
+            task += buckets(_rows(stored, self._partition), self.tasks)
+        if self._key:
+            task += buckets(_rows(stored, self._key), self._buckets, self._function)
+        return pa.array(np.mod(task, self.tasks).astype(np.int32))
+
+
+def _rows(columns: dict[str, pa.Array], fields: tuple[DataField, ...]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([columns[f.name] for f in fields], schema=arrow_schema(fields))
