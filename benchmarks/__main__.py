@@ -5,12 +5,12 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import engine, metadata, report, spark
+from benchmarks import engine, lsm, metadata, report, spark
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
 
-PARTS = {"engine": engine.benchmarks, "metadata": metadata.benchmarks, "spark": spark.benchmarks}
+PARTS = {"engine": engine.benchmarks, "lsm": lsm.benchmarks, "metadata": metadata.benchmarks, "spark": spark.benchmarks}
 
 
 def main() -> None:

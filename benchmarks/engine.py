@@ -1,6 +1,6 @@
 """The engine in one process: merge reads, keyed writes, appends; against pyarrow, Rust, PyPaimon and Java."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +27,15 @@ class Arena:
     rounds: int
     workers: dict[str, Any]
 
-    def table(self, name: str, key: str, *, keyed: bool, buckets: int = 1) -> Table:
-        """A fresh table ``default.name``."""
+    def table(
+        self, name: str, key: str, *, keyed: bool, buckets: int = 1, options: Mapping[str, str] | None = None
+    ) -> Table:
+        """A fresh table ``default.name``, write-only unless ``options`` say otherwise."""
         catalog = FileSystemCatalog(str(self.warehouse))
         catalog.create_database("default", ignore_if_exists=True)
-        options = {"bucket": str(buckets), "write-only": "true"} if keyed else {"write-only": "true"}
+        own = {"write-only": "true", **({"bucket": str(buckets)} if keyed else {}), **(options or {})}
         return catalog.create_table(
-            f"default.{name}", Schema(rows.schema(key), primary_keys=["k"] if keyed else [], options=options)
+            f"default.{name}", Schema(rows.schema(key), primary_keys=["k"] if keyed else [], options=own)
         )
 
     def input_file(self, data: pa.Table, name: str) -> str:

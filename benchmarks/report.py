@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from benchmarks.measure import Row
 
-OPPONENTS = ("pyarrow", "rust", "java", "pypaimon", "connector", "bare")
+OPPONENTS = ("pyarrow", "rust", "java", "pypaimon", "connector", "bare", "deduplicate", "compacted")
 _COLOURS = {
     "ours": "#1f77b4",
     "pyarrow": "#7f7f7f",
@@ -20,6 +20,8 @@ _COLOURS = {
     "pypaimon": "#9467bd",
     "connector": "#2ca02c",
     "bare": "#7f7f7f",
+    "deduplicate": "#ff7f0e",
+    "compacted": "#ff7f0e",
 }
 _LINE, _LEFT, _WIDE = 14, 330, 520
 
