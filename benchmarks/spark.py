@@ -15,6 +15,7 @@ from benchmarks import rows
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, Work, race
 from benchmarks.workers import ROOT, SPARK_35, environment
+from paimon_core import Table
 from tests.conformance.judge import resolve
 
 CONNECTOR = ("org.apache.paimon", "paimon-spark-3.5", "0.9.0")
@@ -95,6 +96,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         for side in sides:
             running[side] = SparkSide(side, arena.warehouse)
         yield from _writes(arena, running)
+        yield from _compaction(arena, running)
         yield from _reads(arena, running)
         yield from _small(arena, running)
     finally:
@@ -122,12 +124,34 @@ def _race(
 def _writes(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
     source = str(arena.warehouse / "spark-input.parquet")
     pq.write_table(rows.make(arena.count, "int", 1), source)
-    for keyed, name in ((False, "append write"), (True, "keyed upsert, write-only")):
-        tables = {side: f"spark_{'keyed' if keyed else 'append'}_{side}" for side in running}
+    kinds = (
+        ("append write", False, {}, 1.0),
+        ("keyed upsert, write-only", True, {}, 1 / 3),
+        ("keyed upsert, compacting", True, {"write-only": "false"}, 1 / 3),
+    )
+    for i, (name, keyed, options, goal) in enumerate(kinds):
+        tables = {side: f"spark_write_{i}_{side}" for side in running}
         for table in tables.values():
-            arena.table(table, "int", keyed=keyed, buckets=2)
-        row = Row(f"Spark: {name}", arena.count, goals={"connector": 1.0})
+            arena.table(table, "int", keyed=keyed, buckets=2, options=options)
+        row = Row(f"Spark: {name}", arena.count, goals={"connector": goal})
         yield _race(arena, row, running, {s: {"do": "write", "table": t, "input": source} for s, t in tables.items()})
+
+
+def _compaction(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
+    """Full compaction of RUNS runs in two buckets, written anew before each round."""
+    contestants: dict[str, Work] = {}
+    for side, worker in running.items():
+        table = arena.table(f"spark_compact_{side}", "int", keyed=True, buckets=2)
+        contestants["ours" if side == "ours" else "connector"] = lambda w=worker, t=table: _compacting(arena, w, t)
+    row = Row(f"Spark: full compaction, {RUNS} runs", RUNS * arena.count, goals={"connector": 0.5})
+    yield race(row, contestants, arena.rounds, patience=120)
+
+
+def _compacting(arena: Arena, worker: SparkSide, table: Table) -> Timing:
+    table.truncate()
+    for seed in range(RUNS):
+        table.write(rows.make(arena.count, "int", seed))
+    return worker.timing(do="compact", table=Path(table.path).name)
 
 
 def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:

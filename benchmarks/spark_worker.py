@@ -41,8 +41,10 @@ class Side:
         self.spark.sparkContext.setLogLevel("ERROR")
         self.inputs = {}
         if not self.java:
+            import paimon_spark  # noqa: PLC0415 - of the other side there is no such package
             from benchmarks.bare_source import BareSource  # noqa: PLC0415 - unknown to pyspark 3.5
 
+            self.paimon = paimon_spark
             self.spark.dataSource.register(BareSource)
 
     def path(self, table):
@@ -66,6 +68,15 @@ class Side:
         else:
             frame.write.format("paimon").mode("append").save(self.path(command["table"]))
         return rows, time.perf_counter() - start
+
+    def compact(self, command):
+        """Everything to the highest level."""
+        start = time.perf_counter()
+        if self.java:
+            self.spark.sql(f"CALL paimon.sys.compact(table => 'default.{command['table']}')").collect()
+        else:
+            self.paimon.PaimonTable.forPath(self.spark, self.path(command["table"])).compact(full=True)
+        return 0, time.perf_counter() - start
 
     def source(self, command):
         """A table by its place, or, given ``bare`` options, rows that come from nowhere."""
