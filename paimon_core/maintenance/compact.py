@@ -14,7 +14,7 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.compactor import CompactTask, compact
+from paimon_core.write.compactor import CompactTask, compact, expiring
 
 __all__ = ["CompactTask", "compact_table", "plan_compaction", "run_task"]
 
@@ -70,7 +70,7 @@ def _plan(store: FileStore, full: bool, choice: Predicate | None, buckets: Bucke
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    policy, clock = UniversalCompaction.of(store.options), local_millis(store.now())
+    policy, clock, stale = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
     found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, partition=choice, buckets=buckets).live:
         if entry.bucket >= 0:
@@ -78,7 +78,7 @@ def _plan(store: FileStore, full: bool, choice: Predicate | None, buckets: Bucke
     tasks = []
     for place, files in found.items():
         levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
-        unit = policy.full(levels) if full else policy.pick(levels, clock)
+        unit = policy.full(levels, stale) if full else policy.pick(levels, clock)
         if unit is not None:
             tasks.append(CompactTask.of(store, place, levels, unit))
     return tasks

@@ -5,7 +5,7 @@ the rest is merged, run by run, and written anew. Reading and merging go ahead o
 a batch or two of each run that overlaps, and two pieces of what comes out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.deeper import Deeper
 
-__all__ = ["CompactTask", "Compacted", "compact"]
+__all__ = ["CompactTask", "Compacted", "compact", "expiring"]
 
 _PIECE_BYTES = 16 << 20  # what the writer encodes at a time, while the next piece is merged
 
@@ -91,15 +91,36 @@ def compact(store: FileStore, task: CompactTask) -> Compacted:
     return _Compaction(store, task).run()
 
 
+def expiring(store: FileStore, expiry: Expiry | None = None) -> Callable[[DataFileMeta], bool]:
+    """Tells files that may hold rows past their time, for all their statistics tell; ``expiry`` None: as of now."""
+    schema = store.schema
+    past = expiry or Expiry.of(store.options, schema.fields, store.now())
+
+    def may_expire(file: DataFileMeta) -> bool:
+        if past is None:
+            return False
+        stats = file.value_stats
+        names = schema.names if file.value_stats_cols is None else file.value_stats_cols
+        if file.schema_id != schema.id or past.column not in names or len(stats.null_counts) != len(names):
+            return True
+        at = list(names).index(past.column)
+        kinds = stats_schema([schema.field(name) for name in names])
+        least, nulls = deserialize(stats.min_values, kinds)[at], stats.null_counts[at]
+        return nulls != file.row_count if least is None else past.reaches(least, kinds.field(at).type)
+
+    return may_expire
+
+
 class _Compaction:
     def __init__(self, store: FileStore, task: CompactTask) -> None:
         self._store, self._task = store, task
         self._small = target_size(store) // 10 * 7
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
         schema = store.schema
-        self._expiry = Expiry.of(store.options, schema.fields, store.now())
+        expiry = Expiry.of(store.options, schema.fields, store.now())
+        self._may_expire = expiring(store, expiry)
         read = file_reader(store, task.partition, task.bucket, (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND))
-        self._read = read if (expiry := self._expiry) is None else lambda *file: expiry.kept(read(*file))
+        self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
         self._deeper = Deeper(store, task.partition, task.bucket, task.deeper) if task.deeper else None
         if self._deeper is not None:
             self._read = self._deeper.beside(self._read)
@@ -151,19 +172,6 @@ class _Compaction:
         elif file.level != self._task.unit.output_level:
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
-
-    def _may_expire(self, file: DataFileMeta) -> bool:
-        """Whether the file may hold rows past their time, for all its statistics tell."""
-        if self._expiry is None:
-            return False
-        schema, column, stats = self._store.schema, self._expiry.column, file.value_stats
-        names = schema.names if file.value_stats_cols is None else file.value_stats_cols
-        if file.schema_id != schema.id or column not in names or len(stats.null_counts) != len(names):
-            return True
-        at = list(names).index(column)
-        kinds = stats_schema([schema.field(name) for name in names])
-        least, nulls = deserialize(stats.min_values, kinds)[at], stats.null_counts[at]
-        return nulls != file.row_count if least is None else self._expiry.reaches(least, kinds.field(at).type)
 
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
         for piece in ahead(_pieces(self._merged(parts))):

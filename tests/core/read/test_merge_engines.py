@@ -164,3 +164,13 @@ def test_rows_past_their_time_are_shown_until_they_are_compacted(tmp_path):
     assert [row["k"] for row in read(opened)] == [1, 2, 3, 4]
     opened().compact(full=True)
     assert [row["k"] for row in read(opened)] == [2, 4]
+
+
+def test_a_full_compaction_looks_at_the_highest_level_too_for_rows_past_their_time(tmp_path):
+    opened = table(tmp_path, {"write-only": "true"})
+    write(opened, (1, 1, 1, "old"), (2, 2**31 - 1, 1, "new"))
+    opened().compact(full=True)
+    expiring = opened().with_options({"record-level.expire-time": "10 s", "record-level.time-field": "s"})
+    assert expiring.compact(full=True) is not None
+    assert [row["k"] for row in read(opened)] == [2]
+    assert expiring.compact(full=True) is None, "nothing is left to expire"
