@@ -61,9 +61,7 @@ _COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
 _data_file, _entry, _simple_stats = quick(DataFileMeta), quick(ManifestEntry), quick(SimpleStats)
 
 
-def entries_of_blocks(
-    schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool
-) -> list[ManifestEntry]:
+def entries_of_blocks(schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool) -> list[ManifestEntry]:
     """The entries of decompressed blocks that have some.
 
     Raises `Irregular`, KeyError, TypeError or ValueError for anything unusual.

@@ -128,9 +128,7 @@ class Manifests:
         for name in names:
             self.io.delete(self.path(name))
 
-    def _write_one(
-        self, block: list[ManifestEntry], source: Iterator[ManifestEntry], target: int
-    ) -> ManifestFileMeta:
+    def _write_one(self, block: list[ManifestEntry], source: Iterator[ManifestEntry], target: int) -> ManifestFileMeta:
         sink = io.BytesIO()
         writer = self._writer(sink, MANIFEST_SCHEMA)
         summary = _Summary()

@@ -395,5 +395,3 @@ def _record_of_global_index(covered: GlobalIndex) -> Record:
         "_INDEX_META": covered.index_meta,
         "_SOURCE_META": covered.source_meta,
     }
-
-

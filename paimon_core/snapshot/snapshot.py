@@ -22,6 +22,7 @@ class CommitKind:
     OVERWRITE: Final = "OVERWRITE"
     ANALYZE: Final = "ANALYZE"
 
+
 NEWEST_VERSION: Final = 3
 """Of the format of snapshot files; newer ones may mean something else by the same keys."""
 
