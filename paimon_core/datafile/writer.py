@@ -15,6 +15,7 @@ from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats, stats_schema
 from paimon_core.options.file import (
     DATA_FILE_PREFIX,
+    DATA_FILE_THIN_MODE,
     FILE_COMPRESSION,
     FILE_COMPRESSION_PER_LEVEL,
     FILE_FORMAT,
@@ -54,13 +55,17 @@ class FileShape:
     target_size: int
     level: int = 0
     source: int = FileSource.APPEND
+    keys_twice: bool = True
+    """Whether keys stand in columns of their own as well, as Paimon has it unless the table is in thin mode."""
 
     @staticmethod
     def of(store: FileStore, level: int = 0, source: int = FileSource.APPEND) -> "FileShape":
         """The shape new files of this level take, made by ``source``."""
         schema, options = store.schema, store.options
         keys = tuple(schema.field(k) for k in schema.trimmed_primary_keys)
-        system = (*(key_field(k) for k in keys), SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
+        keys_twice = not options.value(DATA_FILE_THIN_MODE)
+        copies = (key_field(k) for k in keys) if keys_twice else ()
+        system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
         return FileShape(
             fields=(*system, *schema.fields),
             value_fields=schema.fields,
@@ -72,7 +77,15 @@ class FileShape:
             target_size=target_size(store),
             level=level,
             source=source,
+            keys_twice=keys_twice,
         )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The column of a table's rows that each column of the file is filled from."""
+        copies = self.key_fields if self.keys_twice else ()
+        system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if self.key_fields else ()
+        return tuple(f.name for f in (*system, *self.value_fields))
 
 
 def target_size(store: FileStore) -> int:
@@ -85,11 +98,12 @@ def _stats_modes(store: FileStore, level: int) -> tuple[StatsMode, ...]:
     options = store.options
     default = options.value(METADATA_STATS_MODE_PER_LEVEL).get(level, options.value(METADATA_STATS_MODE))
     first_n = options.value(METADATA_STATS_KEEP_FIRST_N_COLUMNS)
+    only_there = store.schema.trimmed_primary_keys if options.value(DATA_FILE_THIN_MODE) else ()
     modes = []
     for i, field in enumerate(store.schema.fields):
         mode = options.get(f"fields.{field.name}.stats-mode")
         if mode is None:
-            mode = "none" if 0 <= first_n <= i else default
+            mode = KEY_STATS if field.name in only_there else "none" if 0 <= first_n <= i else default
         modes.append(parse_mode(mode))
     return tuple(modes)
 
@@ -189,16 +203,11 @@ class _OpenFile:
 
     def write(self, rows: pa.Table) -> None:
         shape = self._shape
-        names = [f.name for f in shape.value_fields]
         if shape.key_fields:
-            key_names = [f.name for f in shape.key_fields]
-            self._track_keyed(rows, key_names)
-            sources = [*key_names, SEQUENCE_NUMBER.name, VALUE_KIND.name, *names]
-        else:
-            sources = names
-        stored = pa.Table.from_arrays([rows.column(n) for n in sources], schema=self._arrow)
+            self._track_keyed(rows, [f.name for f in shape.key_fields])
+        stored = pa.Table.from_arrays([rows.column(n) for n in shape.sources], schema=self._arrow)
         self._writer.write(stored)
-        self._values.update(rows.select(names))
+        self._values.update(rows)
         self._rows += rows.num_rows
         self._bytes += stored.nbytes
 

@@ -23,6 +23,8 @@ from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
 from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, MultisetType, RowType
 
+_BATCHES_HELD = 4  # of the one handed out, the scanner and the decoder hold about as many copies or successors
+
 
 class OrcFormat:
     """ORC."""
@@ -48,7 +50,7 @@ class OrcFormat:
         try:
             if batch_bytes is not None and present and rows:
                 row_bytes = probed(_batches(source, present, rows, min(PROBE_ROWS, batch_size), path))
-                batch_size = rows_within(batch_size, batch_bytes, row_bytes)
+                batch_size = rows_within(batch_size, batch_bytes // _BATCHES_HELD, row_bytes)
             for batch in _batches(source, present, rows, batch_size, path):
                 yield _finish(batch, fields, path)
                 done += batch.num_rows

@@ -20,7 +20,7 @@ ALLOWED = 360  # MB of address space on top of what an idle process has; what co
 
 PRELUDE = """
 import resource, sys
-import numpy as np, pyarrow as pa
+import numpy as np, pyarrow as pa, pyarrow.compute as pc
 from paimon_core import Table
 path, small, extra = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -128,19 +128,27 @@ def test_reading_an_append_table_takes_a_batch(tmp_path, format_):
     assert found == RUNS * rows
 
 
-@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
-def test_the_write_buffer_is_a_bound(tmp_path, keyed):
-    """Twice as much is written as the process may have, of data that no encoding makes small."""
-    large, small = pair(
-        tmp_path,
-        keyed_table if keyed else append_table,
-        write_buffer_size="16 mb",
-        write_only="true",
-        **{"file.compression": "none"},
-    )
-    count = 150
+def write(tmp_path, make, count: int) -> None:
+    """Rows that no encoding makes small, 2.3 MB a batch."""
+    options = {"write_buffer_size": "16 mb", "write_only": "true", "file.compression": "none"}
+    large, small = pair(tmp_path, make, **options)
     (rows,) = run(WRITE, large.path, small.path, 180, count)
     assert rows == count * 4000
+
+
+makers = pytest.mark.parametrize("make", [keyed_table, append_table])
+
+
+@makers
+def test_the_write_buffer_is_a_bound(tmp_path, make):
+    """Twice as much is written as the process may have."""
+    write(tmp_path, make, 150)
+
+
+@pytest.mark.slow
+@makers
+def test_writing_ten_times_what_memory_holds(tmp_path, make):
+    write(tmp_path, make, 800)
 
 
 def compact(tmp_path, format_: str, rows: int, runs: int) -> None:
@@ -167,3 +175,68 @@ def test_a_writer_that_compacts_keeps_to_a_bound_too(tmp_path):
     count = 180
     (rows,) = run(WRITE, large.path, small.path, ALLOWED, count)
     assert rows == count * 4000
+
+
+BULKY = """
+for where in (small, path):
+    if where == path: limit()
+    rows = size = ids = ones = 0
+    table = Table.open(where)
+    if len(sys.argv) > 4: table.compact(full=True)
+    for batch in table.to_batches():
+        rows += batch.num_rows
+        size += batch.nbytes
+        ids += pc.sum(batch["id"]).as_py()
+        ones += pc.sum(batch["n"]).as_py()
+print(rows, size >> 20, ids, ones)
+"""
+LONG = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int64())])
+
+
+def bulky(table: Table, runs: int, rows: int) -> None:
+    """Overlapping runs of rows of 1 200 bytes that take about one byte on storage."""
+    text = "nothing new; " * 92
+    for i in range(runs):
+        columns = [
+            np.arange(i, i + rows),
+            pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [text]),
+            np.ones(rows),
+        ]
+        columns = [columns[0], columns[1].cast(pa.string()), columns[2].astype(np.int64)]
+        table.write(pa.table(columns, schema=LONG))
+
+
+def merge_bulky(tmp_path, format_: str, runs: int, compacted: bool, engine: str, times: float) -> None:
+    """Rows of so many times the memory allowed, merged in it; the sums are those of any memory."""
+    settings = {"bucket": "1", "write_only": "true", "file.format": format_, "merge_engine": engine,
+                "fields.n.aggregate-function": "sum"}  # fmt: skip
+    large = keyed_table(tmp_path / "large", LONG, **settings)
+    small = keyed_table(tmp_path / "small", LONG, **settings)
+    rows = int(times * ALLOWED * (1 << 20) / 1200 / runs)
+    bulky(small, runs, 50)
+    bulky(large, runs, rows)
+    files = large.scan().plan().splits[0].files
+    assert sum(f.row_count for f in files) * 1200 > 100 * sum(f.file_size for f in files)
+    found, megabytes, ids, ones = run(BULKY, large.path, small.path, ALLOWED, *(["compact"] if compacted else []))
+    keys = rows + runs - 1
+    assert (found, ids) == (keys, keys * (keys - 1) // 2)
+    assert ones == (runs * rows if engine == "aggregation" else keys)
+    assert megabytes >= found * 1196 >> 20
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_rows_that_take_a_thousandth_on_storage(tmp_path, format_):
+    merge_bulky(tmp_path, format_, 8, compacted=False, engine="deduplicate", times=3)
+
+
+@pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
+def test_a_hundred_runs_are_read_over_local_disk(tmp_path, engine):
+    merge_bulky(tmp_path, "parquet", 100, compacted=False, engine=engine, times=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
+@pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
+def test_a_hundred_runs_of_ten_times_what_memory_holds(tmp_path, format_, engine, compacted):
+    merge_bulky(tmp_path, format_, 100, compacted=compacted, engine=engine, times=10)
