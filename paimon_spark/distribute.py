@@ -93,7 +93,7 @@ class OnSpark:
     ) -> list[Done]:
         """What became of every task, in their order."""
         slots = dealt([task.size for task in tasks], MOST_SPARK_TASKS)
-        frame = self._placed(tasks, slots).mapInArrow(partial(_run_placed, store, run), _DONE)
+        frame = answers(self._spark, store, tasks, slots, run)
         sizes = [sum(tasks[i].size for i in slot) for slot in slots]
         with Job(self._spark, self._name, sizes, progress):
             rows = frame.collect()
@@ -102,13 +102,22 @@ class OnSpark:
             raise RuntimeError(f"Spark answered {len(found)} times for {len(tasks)} tasks of {self._name}")
         return sorted(found, key=lambda result: result.number)
 
-    def _placed(self, tasks: Sequence[Task], slots: Sequence[Sequence[int]]) -> DataFrame:
-        """A row for each slot, each in a partition of its own, the first slots first."""
-        pickled = [pickle.dumps([(i, tasks[i]) for i in slot], pickle.HIGHEST_PROTOCOL) for slot in slots]
-        rows = pa.table([pa.array(range(len(slots)), pa.int64()), pa.array(pickled, pa.binary())], ["slot", "tasks"])
-        # Read by a single task, so that a stage of as many tasks as there are slots can only be the one that works.
-        frame = self._spark.createDataFrame(rows, _PLACED).coalesce(1)
-        return frame.repartitionById(len(slots), F.col("slot").cast("int"))
+
+def answers(
+    spark: SparkSession, store: FileStore, tasks: Sequence[Task], slots: Sequence[Sequence[int]], run: Run[Task]
+) -> DataFrame:
+    """What becomes of every task, once Spark is asked: each slot in a partition of its own, the first slots first.
+
+    Joined to the numbers of the partitions, not shuffled: after a shuffle Spark holds tasks back for the host that
+    wrote what they read.
+    """
+    pickled = [pickle.dumps([(i, tasks[i]) for i in slot], pickle.HIGHEST_PROTOCOL) for slot in slots]
+    rows = pa.table([pa.array(range(len(slots)), pa.int64()), pa.array(pickled, pa.binary())], ["slot", "tasks"])
+    # Read by a single task, so that a stage of as many tasks as there are slots can only be the one that works.
+    known = F.broadcast(spark.createDataFrame(rows, _PLACED).coalesce(1))
+    numbers = spark.range(0, len(slots), 1, len(slots))
+    placed = numbers.join(known, F.col("id") == F.col("slot")).select("tasks")
+    return placed.mapInArrow(partial(_run_placed, store, run), _DONE)
 
 
 @dataclass(frozen=True, slots=True)

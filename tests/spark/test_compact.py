@@ -143,7 +143,6 @@ def meddling(function):
     return progress
 
 
-@everywhere
 def test_rows_written_while_the_job_runs_stay(spark, path):
     table = days(path, 4)
     more = pa.table({"id": [1, 9999], "dt": ["a", "b"], "v": ["new", "new"]}, schema=DAYS)
@@ -153,7 +152,6 @@ def test_rows_written_while_the_job_runs_stay(spark, path):
     check_levels(table)
 
 
-@everywhere
 def test_buckets_others_compacted_meanwhile_are_left_to_them(spark, path):
     table = days(path, 4)
     rows = live_rows(table)
@@ -284,51 +282,48 @@ def kinds(table):
     return [s.commit_kind for s in table.snapshots()]
 
 
-@everywhere
 def test_files_stay_few_over_many_upserts(spark, path):
-    for i in range(6):
-        upsert(changes(spark, i), path, primary_key="id", bucket="2")
+    for i in range(5):
+        upsert(changes(spark, i, tasks=3), path, primary_key="id", bucket="2")
         check_levels(Table.open(path), most_runs=5)
     table = Table.open(path)
-    assert table.to_arrow(filter="n = 5").num_rows == table.to_arrow().num_rows == 400
-    assert kinds(table)[:2] == ["APPEND", "APPEND"] or kinds(table)[1] == "COMPACT"
+    assert table.to_arrow(filter="n = 4").num_rows == table.to_arrow().num_rows == 400
     assert "COMPACT" in kinds(table)
     assert live_files(table) <= {name.rsplit("/", 1)[1] for name in data_files(path)}
 
 
-@everywhere
 def test_a_write_only_job_leaves_level_0_alone(spark, path):
-    for i in range(3):
+    for i in range(2):
         upsert(changes(spark, i), path, primary_key="id", bucket="1", write_only="true")
     table = Table.open(path)
-    assert kinds(table) == ["APPEND"] * 3
-    assert shape(table) == [(0, 100)] * 12
+    assert kinds(table) == ["APPEND"] * 2
+    assert shape(table) == [(0, 100)] * 8
     upsert(changes(spark, 3), path, write_only="false")
-    assert kinds(table)[3:] == ["APPEND", "COMPACT"]
+    assert kinds(table)[2:] == ["APPEND", "COMPACT"]
     assert len(shape(table)) < 6
 
 
 @everywhere
 def test_rows_of_a_first_row_table_are_visible_after_any_write(spark, path):
     settings = {"primary_key": "id", "bucket": "1", "merge_engine": "first-row"}
-    for i in range(3):
-        upsert(changes(spark, i, keys=100 * (i + 1)), path, **settings)
+    for i in range(2):
+        upsert(changes(spark, i, tasks=2, keys=100 * (i + 1)), path, **settings)
         table = Table.open(path)
         assert spark.read.format("paimon").load(path).count() == 100 * (i + 1)
         assert kinds(table)[-2:] == ["APPEND", "COMPACT"]
-    assert {row["id"] // 100: row["n"] for row in rows_of(table.to_arrow())} == {0: 0, 1: 1, 2: 2}
+    assert {row["id"] // 100: row["n"] for row in rows_of(table.to_arrow())} == {0: 0, 1: 1}
     upsert(changes(spark, 9, keys=50), path, mode="overwrite")
     assert spark.read.format("paimon").load(path).where("n = 9").count() == 50
 
 
 @everywhere
 def test_tasks_that_own_their_buckets_compact_them(spark, path):
-    upsert(changes(spark, 0), path, primary_key="id", bucket="3")
-    for i in range(1, 8):
+    upsert(changes(spark, 0, tasks=1), path, primary_key="id", bucket="3", **{"num_sorted_run.compaction_trigger": "2"})
+    for i in range(1, 3):
         upsert(changes(spark, i).transform(paimon_spark.clustered(path)), path)
-        check_levels(Table.open(path), most_runs=5)
+        check_levels(Table.open(path), most_runs=2)
     table = Table.open(path)
-    assert table.to_arrow(filter="n = 7").num_rows == table.to_arrow().num_rows == 400
+    assert table.to_arrow(filter="n = 2").num_rows == table.to_arrow().num_rows == 400
     made_with_rows = [s for s in table.snapshots() if s.commit_kind == "COMPACT" and same_job(table, s)]
     assert made_with_rows, "compacted by the tasks, committed as part of the write"
 
@@ -341,7 +336,7 @@ def same_job(table, snapshot):
 def test_a_task_that_only_seems_to_own_its_buckets_harms_nothing(spark, path):
     """Two rows a task: some of them happen to lie where `clustered` would have put them."""
     options = {"primary_key": "id", "bucket": "2", "num_sorted_run.compaction_trigger": "2"}
-    for i in range(3):
+    for i in range(2):
         upsert(changes(spark, i, tasks=8, keys=16), path, **options)
         table = Table.open(path)
         assert {row["n"] for row in rows_of(table.to_arrow())} == {i}
@@ -353,10 +348,10 @@ def test_a_task_that_only_seems_to_own_its_buckets_harms_nothing(spark, path):
 
 
 def test_buckets_of_append_tables_are_kept_in_order_and_few(spark, path):
-    for i in range(4):
+    for i in range(2):
         upsert(changes(spark, i), path, bucket="1", bucket_key="id", **{"compaction.min.file_num": "3"})
     table = Table.open(path)
-    assert table.to_arrow().num_rows == 1600
+    assert table.to_arrow().num_rows == 800
     assert len(live_files(table)) <= 3
 
 

@@ -7,8 +7,11 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import UnsupportedError
+from paimon_core.maintenance.compact import run_task
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from paimon_spark import PaimonTable
+from paimon_spark.distribute import answers
 from tests.support.s3_server import s3_server
 
 pytestmark = pytest.mark.spark
@@ -70,6 +73,26 @@ def test_credentials_are_never_shown(spark, store):
         spark.read.format("paimon").options(**wrong).load(f"{root}/nothing").count()
     assert "very-secret" not in str(caught.value)
     assert "very-secret" not in repr(Table)
+
+
+def test_compaction_on_s3_takes_the_credentials_along_unseen(spark, store, capfd):
+    root, options = store
+    path = f"{root}/warehouse/db.db/compacted"
+    settings = {**options, "primary-key": "id", "bucket": "3", "write-only": "true"}
+    for i in range(2):
+        spark.range(100).selectExpr("id", f"{i} AS v").write.format("paimon").mode("append").options(**settings).save(
+            path
+        )
+    made = PaimonTable.forPath(spark, path, **options).compact(full=True)
+    assert made.commit_kind == "COMPACT"
+    assert spark.read.format("paimon").options(**options).load(path).agg({"v": "min", "id": "count"}).first() == (
+        1,
+        100,
+    )
+    answers(spark, Table.open(path, options).store, ["a", "b"], [[0], [1]], run_task).explain("extended")
+    shown = capfd.readouterr()
+    assert "MapInArrow" in shown.out
+    assert options["s3.secret-key"] not in shown.out + shown.err
 
 
 def test_a_store_without_conditional_puts_is_refused():

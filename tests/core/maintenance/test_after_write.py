@@ -1,0 +1,116 @@
+"""Compaction after a write whose writers met in buckets, and of writers that say they did not."""
+
+import pytest
+
+from paimon_core.commit.compaction import compacts, without_compaction
+from paimon_core.errors import PaimonError
+from paimon_core.maintenance.after_write import compact_touched
+from paimon_core.table import Table
+from tests.support.compaction import check_levels, levels_of, only_levels, shape
+from tests.support.tables import append_table, files_below, keyed_table, orders, rows_of
+
+STRIDE = 1 << 20
+
+
+def job(table: Table, *parts, alone: bool | None = None):
+    """A commit of several writers that may meet, each with its rows; the messages."""
+    messages = []
+    for task, rows in enumerate(parts):
+        with table.writer(sequence=(task, STRIDE), alone=alone) as writer:
+            writer.write(rows)
+            messages += writer.prepare_commit()
+    return messages
+
+
+def upserts(table: Table, tasks: int, value: str) -> set[tuple[bytes, int]]:
+    messages = job(table, *(orders(*((i, value, i) for i in range(t, 90, tasks))) for t in range(tasks)))
+    assert not any(map(compacts, messages))
+    table.committer().commit(messages)
+    return {(m.partition, m.bucket) for m in messages}
+
+
+def test_buckets_touched_get_into_shape_in_one_snapshot(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    touched = upserts(table, 7, "a")
+    made = compact_touched(table.store, touched)
+    assert (made.id, made.commit_kind) == (2, "COMPACT")
+    check_levels(table, most_runs=1)
+    assert {(row["v"], row["n"] - row["id"]) for row in rows_of(table.to_arrow())} == {("a", 0)}
+    assert compact_touched(table.store, touched) is None
+
+
+def test_other_buckets_are_left_alone(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    upserts(table, 7, "a")
+    compact_touched(table.store, {(b"\0" * 12, 9)})
+    assert len(table.snapshots()) == 1
+    ((at, _), *_) = levels_of(table).items()
+    compact_touched(table.store, {at})
+    assert sorted(len(levels.runs) for levels in levels_of(table).values()) == [1, 7]
+
+
+def test_what_the_policy_leaves_is_left(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1")
+    assert compact_touched(table.store, upserts(table, 3, "a")) is None
+    assert shape(table) == [(0, 30)] * 3
+    assert compact_touched(table.with_options({"write-only": "true"}).store, upserts(table, 9, "b")) is None
+    assert compact_touched(table.store, set()) is None
+
+
+def test_every_batch_ends_with_a_full_compaction_where_one_is_due_by_number(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", **{"full-compaction.delta-commits": "3"})
+    compact_touched(table.store, upserts(table, 2, "a"))
+    assert shape(table) == [(5, 90)]
+
+
+def test_buckets_of_append_tables_keep_their_order(tmp_path):
+    table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
+    touched = upserts(table, 6, "a")
+    rows = table.to_arrow().to_pylist()
+    assert compact_touched(table.store, touched).commit_kind == "COMPACT"
+    assert len(live_files(table)) == 1
+    assert table.to_arrow().to_pylist() == rows
+    loose = append_table(tmp_path / "loose")
+    assert compact_touched(loose.store, upserts(loose, 6, "a")) is None
+
+
+def live_files(table: Table) -> list[str]:
+    return [file.file_name for split in table.scan().plan().splits for file in split.files]
+
+
+def test_a_failure_leaves_the_rows_and_no_file(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1")
+    touched = upserts(table, 7, "a")
+    (victim, *_) = (tmp_path / "t" / "bucket-0").iterdir()
+    content = victim.read_bytes()
+    victim.write_bytes(b"garbage")
+    before = files_below(tmp_path)
+    with pytest.raises(PaimonError, match=victim.name):
+        compact_touched(table.store, touched)
+    assert files_below(tmp_path) == before
+    victim.write_bytes(content)
+    assert table.to_arrow().num_rows == 90
+
+
+def test_a_writer_that_is_alone_compacts_with_the_numbers_of_its_job(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
+    table.write(orders((1, "a", 1), (2, "a", 2)))
+    (message,) = job(table, orders((2, "b", 2), (3, "b", 3)), alone=True)
+    assert compacts(message)
+    table.committer().commit([message])
+    assert [level for level, _ in shape(table)] == [only_levels(table).max_level]
+    assert only_levels(table).max_sequence_number >= STRIDE
+    assert [row["v"] for row in rows_of(table.to_arrow())] == ["a", "b", "b"]
+
+
+def test_without_its_compaction_a_message_has_its_rows_and_the_table_no_more_files(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
+    table.write(orders((1, "a", 1), (2, "a", 2)))
+    messages = job(table, orders((2, "b", 2)), orders((3, "c", 3)), alone=True)
+    assert any(map(compacts, messages))
+    rows_only = [without_compaction(table.store, message) for message in messages]
+    assert [m.new_files for m in rows_only] == [m.new_files for m in messages]
+    table.committer().commit(rows_only)
+    assert shape(table) == [(0, 1), (0, 1), (0, 2)]
+    assert len(list((tmp_path / "t" / "bucket-0").iterdir())) == 3
+    assert [row["v"] for row in rows_of(table.to_arrow())] == ["a", "b", "c"]
