@@ -1,10 +1,10 @@
 """A primary-key table under random histories, against a dictionary.
 
 Drawn once: format, buckets, bucket function, partitions, sequence fields, statistics, file and buffer sizes. Then, in
-any order: upserts and deletes, overwrites of all kinds, compactions (by the writer too, unless it is a write-only table),
-schema changes, reopening, writing through a table opened before the last change, and reads with projections and
-filters. After every step the newest snapshot equals the model, an older one still reads as when it was made, and every
-file that any snapshot refers to is there.
+any order: upserts and deletes, overwrites of all kinds, compactions (by the writer too, unless the table is
+write-only), schema changes, reopening, writing through a table opened before the last change, and reads with
+projections and filters. After every step the newest snapshot equals the model, an older one still reads as when it was
+made, and every file that any snapshot refers to is there.
 """
 
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from tests.support.faulty_io import MemoryIO
-from tests.support.model import KeyedModel
+from tests.support.model import KeyedModel, same
 
 ROOT = "memory://w/t"
 PARTITIONS = ["", "a", "b/ =%", "é"]
@@ -368,13 +368,6 @@ class KeyedTable(RuleBasedStateMachine):
 def pick(row: dict, names: list[str]) -> dict:
     """Some columns of a row."""
     return {name: row[name] for name in names}
-
-
-def same(found: list[dict], expected: list[dict]) -> bool:
-    """Equal as bags of rows; the message of a failure shows both in one order."""
-    one, other = sorted(map(repr, found)), sorted(map(repr, expected))
-    assert one == other
-    return True
 
 
 TestKeyedTable = KeyedTable.TestCase

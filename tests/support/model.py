@@ -46,3 +46,10 @@ class KeyedModel:
                 return a is None
             return a > b if self.descending else a < b
         return False
+
+
+def same(found: Iterable[Row], expected: Iterable[Row]) -> bool:
+    """Equal as bags of rows; the message of a failure shows both in one order."""
+    one, other = sorted(map(repr, found)), sorted(map(repr, expected))
+    assert one == other
+    return True
