@@ -62,7 +62,7 @@ def live_files(table):
 
 @everywhere
 def test_every_bucket_is_a_task_and_every_core_has_some(spark, path):
-    table = days(path, 30)
+    table = days(path, 26, writes=2)
     rows = live_rows(table)
     tasks = plan_compaction(table.store, full=True)
     assert len(tasks) >= 50
