@@ -67,7 +67,7 @@ def test_what_breaks_a_rule_or_cannot_be_written_leaves_nothing(tmp_path):
         ({"bukcet": "1"}, InvalidInputError),
         ({"bucket": "2", "path": "/elsewhere"}, InvalidInputError),
         ({"bucket": "-1"}, UnsupportedError),
-        ({"bucket": "2", "merge-engine": "aggregation"}, UnsupportedError),
+        ({"bucket": "2", "deletion-vectors.enabled": "true"}, UnsupportedError),
     ):
         with pytest.raises(error):
             create(str(root), options)
