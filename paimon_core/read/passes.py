@@ -29,7 +29,7 @@ def merge_in_passes(
     temporary directory, gone when the iterator is.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
-        directory, codec, number = Path(name), _codec(options), 0
+        directory, codec, number = Path(name), spill_codec(options), 0
         left = list(runs)
         while len(left) > at_once:
             fewer: list[Run] = []
@@ -38,7 +38,7 @@ def merge_in_passes(
                     fewer.append(group[0])
                     continue
                 number += 1
-                stored = _Stored(directory / f"{number}.arrow", _MOST_BATCH_BYTES)
+                stored = StoredRun(directory / f"{number}.arrow", _MOST_BATCH_BYTES)
                 stored.put(_merged(group, order, fold), codec)
                 fewer.append(stored)
             left = fewer
@@ -50,10 +50,10 @@ def merge_from_disk(runs: Sequence[Run], order: MergeOrder, fold: Fold, options:
     merged from there, where small batches of each can be had and an open file holds nothing else.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
-        codec, size = _codec(options), max(_LEAST_BATCH_BYTES, min(_MOST_BATCH_BYTES, _ALL_BATCHES // len(runs)))
+        codec, size = spill_codec(options), max(_LEAST_BATCH_BYTES, min(_MOST_BATCH_BYTES, _ALL_BATCHES // len(runs)))
         copies: list[Run] = []
         for number, run in enumerate(runs):
-            copy = _Stored(Path(name) / f"{number}.arrow", size)
+            copy = StoredRun(Path(name) / f"{number}.arrow", size)
             copy.put((pa.Table.from_batches([batch]) for batch in run(1) if batch.num_rows), codec)
             copies.append(copy)
         yield from _merged(copies, order, fold)
@@ -71,13 +71,15 @@ def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
         yield runs[start:end]
 
 
-class _Stored:
-    """A run in a file of this process; it is read once."""
+class StoredRun:
+    """A run in a file of this process, of batches of about ``batch_bytes``; it is read once."""
 
     def __init__(self, path: Path, batch_bytes: int) -> None:
         self._path, self._batch_bytes = path, batch_bytes
+        self.size = 0
 
     def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None) -> None:
+        """Write the rows, in the order they come."""
         writer: pa.RecordBatchWriter | None = None
         with pa.OSFile(str(self._path), "wb") as sink:
             for table in tables:
@@ -87,15 +89,22 @@ class _Stored:
                 writer.write_table(table, max_chunksize=max(1, self._batch_bytes // row_bytes))
             if writer is not None:
                 writer.close()
+            self.size = sink.tell()
 
     def __call__(self, together: int) -> Iterator[pa.RecordBatch]:
-        if self._path.stat().st_size:
+        """The rows, and the file is gone; how many are read side by side changes nothing."""
+        if self.size:
             with pa.OSFile(str(self._path)) as source, pa.ipc.open_stream(source) as stream:
                 yield from stream
-        self._path.unlink()
+        self.delete()
+
+    def delete(self) -> None:
+        """Remove the file, if it is still there."""
+        self._path.unlink(missing_ok=True)
 
 
-def _codec(options: Options) -> pa.Codec | None:
+def spill_codec(options: Options) -> pa.Codec | None:
+    """What rows on local disk are compressed with: ``spill-compression`` and its level."""
     name = options.value(SPILL_COMPRESSION).lower()
     if name == "zstd":
         return pa.Codec("zstd", options.value(SPILL_COMPRESSION_ZSTD_LEVEL))

@@ -1,5 +1,8 @@
 """The rows of one bucket on their way to level 0: buffered as they came, ordered and folded when flushed."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -8,11 +11,16 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.fold import Fold
 from paimon_core.merge.kway import MergeOrder, sort_rows
+from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
+from paimon_core.read.passes import Run, StoredRun, merge_in_passes
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.restore import BucketState
 from paimon_core.write.sequence import SequenceRule
+from paimon_core.write.spill import SpillSpace
+
+_NEWEST_ROWS = 1 << 14  # a batch of rows that never left memory
 
 HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little more than sorting a buffer
 
@@ -20,8 +28,9 @@ HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little mor
 class MergeTreeWriter:
     """Buffers rows of one (partition, bucket) of a primary-key table.
 
-    Every flush sorts what is buffered, keeps one row per key and makes level-0 files of its own. With ``inline`` the
-    bucket is compacted as well: when the runs have become too many, and before a commit where its shape asks for it.
+    Every flush sorts what is buffered, keeps one row per key and makes level-0 files of its own, or leaves it on local
+    disk, where all that has gathered becomes one run of files before a commit. With ``inline`` the bucket is compacted
+    as well: when the runs have become too many, and before a commit where its shape asks for it.
     """
 
     def __init__(
@@ -29,12 +38,13 @@ class MergeTreeWriter:
         store: FileStore,
         place: tuple[bytes, int, int],
         shape: FileShape,
-        merge: tuple[MergeOrder, Fold],
+        merge: tuple[MergeOrder, Fold, SpillSpace | None],
         numbering: tuple[SequenceRule, int],
         inline: InlineCompaction | None,
     ) -> None:
         self._partition, self._bucket, self._total_buckets = place
-        self._order, self._fold = merge
+        self._order, self._fold, self._space = merge
+        self._spilled: list[StoredRun] = []  # the oldest first
         self._rule, self._first = numbering
         self._inline = inline
         self._rows = 0
@@ -46,7 +56,7 @@ class MergeTreeWriter:
     @property
     def heavy(self) -> bool:
         """Whether files are merged in earnest when the bucket is compacted."""
-        return self._inline is not None and self._inline.size > HEAVY_BYTES
+        return bool(self._spilled) or (self._inline is not None and self._inline.size > HEAVY_BYTES)
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Take rows in; each gets its number and its kind (None: all inserts)."""
@@ -60,24 +70,56 @@ class MergeTreeWriter:
         self.buffered += numbered.nbytes
 
     def flush(self) -> None:
-        """Write what is buffered and let go of it."""
+        """Let go of what is buffered: onto local disk where that is wished and there is room, else into files."""
+        if self._spill():
+            return
         if self._write_buffer() and self._inline is not None:
             self._inline.keep_bounded()
 
     def _write_buffer(self) -> bool:
-        if not self._pieces:
+        if not self._pieces and not self._spilled:
             return False
-        table = pa.Table.from_batches(self._pieces)
-        self._pieces, self.buffered = [], 0
-        window = sort_rows(table.combine_chunks(), self._order)
-        del table
-        self._files.write(self._fold(window))
-        del window
+        if self._space is not None and self._spilled:
+            for rows in self._merged(self._space):
+                self._files.write(rows)
+        else:
+            self._files.write(self._taken())
         files = self._files.close()
         self._written += files
         if self._inline is not None:
             self._inline.add(files)
         return True
+
+    def _taken(self) -> pa.Table:
+        """What was buffered, sorted and folded."""
+        table = pa.Table.from_batches(self._pieces)
+        self._pieces, self.buffered = [], 0
+        window = sort_rows(table.combine_chunks(), self._order)
+        del table
+        return self._fold(window)
+
+    def _spill(self) -> bool:
+        """Put what is buffered onto local disk; False where it must become files."""
+        size = self.buffered
+        if self._space is None or not self._pieces or (place := self._space.reserve(size)) is None:
+            return False
+        self._spilled.append(self._space.put(place, size, self._taken()))
+        return True
+
+    def _merged(self, space: SpillSpace) -> Iterator[pa.Table]:
+        """What was spilled and what is still buffered, as sorting all of it at once would have it."""
+        runs: list[Run] = [*self._spilled]
+        if self._pieces:
+            newest = self._taken().to_batches(max_chunksize=_NEWEST_ROWS)
+            runs.append(lambda together: iter(newest))
+        at_once = max(2, space.options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES))
+        yield from merge_in_passes(runs, replace(self._order, descending=False), self._fold, at_once, space.options)
+        self._forget_spilled()
+
+    def _forget_spilled(self) -> None:
+        spilled, self._spilled = self._spilled, []
+        if self._space is not None:
+            self._space.drop(spilled)
 
     def renew(self, state: BucketState) -> None:
         """Go on from what the bucket holds now. REQUIRES: nothing was added since the last `prepare_commit`."""
@@ -114,6 +156,7 @@ class MergeTreeWriter:
     def abort(self) -> None:
         """Drop what is buffered and delete every file not handed out yet."""
         self._pieces, self.buffered, self._written = [], 0, []
+        self._forget_spilled()
         if self._inline is not None:
             self._inline.abort()
         self._files.abort()

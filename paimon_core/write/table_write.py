@@ -29,6 +29,7 @@ from paimon_core.write.routing import ROUTERS, BucketMode, bucket_mode
 from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
 from paimon_core.write.sequence import SequenceRule
+from paimon_core.write.spill import SpillSpace
 
 Data: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
@@ -64,7 +65,8 @@ class TableWrite:
         self._route = ROUTERS[mode](store)
         self._shape = FileShape.of(store)
         engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
-        self._keyed = None if engine is None else (merge_order(store), engine.fold)
+        self._space = None if engine is None else SpillSpace.of(store.options, engine)
+        self._keyed = None if engine is None else (merge_order(store), engine.fold, self._space)
         self._refused = {} if engine is None else engine.refuses
         self._rule = SequenceRule(*sequence)
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
@@ -227,11 +229,13 @@ class TableWrite:
         self._gathered, self._gathered_bytes = [], 0
         for writer in self._writers.values():
             writer.abort()
-        self._writers = {}
+        self.close()
 
     def close(self) -> None:
         """Let go of all buffers. Files of messages already handed out stay."""
         self._gathered, self._writers = [], {}
+        if self._space is not None:
+            self._space.close()
 
     def __enter__(self) -> "TableWrite":
         return self

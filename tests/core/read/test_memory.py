@@ -158,7 +158,7 @@ def compact(tmp_path, format_: str, rows: int, runs: int) -> None:
     assert run(COMPACT, large.path, small.path, ALLOWED) == [rows + runs - 1]
 
 
-@pytest.mark.parametrize("format_", ["parquet", "avro"])
+@pytest.mark.parametrize("format_", ["parquet", pytest.param("avro", marks=pytest.mark.slow)])
 def test_compacting_takes_a_window_of_each_run(tmp_path, format_):
     compact(tmp_path, format_, 2 * ALLOWED * (1 << 20) // WIDTH // 30, 30)
 

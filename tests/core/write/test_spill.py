@@ -1,0 +1,116 @@
+"""Full write buffers on local disk: no row differs, files are fewer, nothing stays behind."""
+
+import tempfile
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.table import Table
+from tests.core.write.test_compaction_engines import new_table
+from tests.support.compaction import levels_of
+from tests.support.tables import keyed_table, orders, rows_of
+
+KINDS = ["+I", "+U", "-D"]
+
+
+@pytest.fixture
+def local_disk(tmp_path, monkeypatch):
+    """Where temporary files go."""
+    place = tmp_path / "local"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return place
+
+
+def number_of_files(table: Table) -> int:
+    return sum(len(levels.all_files) for levels in levels_of(table).values())
+
+
+ROW = st.tuples(st.integers(0, 30), st.none() | st.text("ab", max_size=2), st.none() | st.integers(0, 3))
+COMMIT = st.lists(st.lists(st.tuples(ROW, st.sampled_from(KINDS)), min_size=1, max_size=12), max_size=8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(COMMIT, max_size=3),
+    st.sampled_from(["64 b", "1 kb", "4 kb"]),
+    st.sampled_from(["0 b", "900 b", "3 kb", "1 gb"]),
+    st.sampled_from(["1", "2", "128"]),
+    st.sampled_from([
+        {}, {"sequence.field": "n"}, {"sequence.field": "n", "sequence.field.sort-order": "descending"},
+        {"merge-engine": "first-row", "ignore-delete": "true"},
+        {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "ignore-delete": "true"},
+    ]),
+    st.sampled_from(["none", "zstd", "lz4"]),
+)  # fmt: skip
+def test_where_buffers_wait_changes_no_row(commits, buffer, disk, handles, options, codec):
+    spilling = {"write-buffer-size": buffer, "write-buffer-spillable": "true", "spill-compression": codec,
+                "write-buffer-spill.max-disk-size": disk, "local-sort.max-num-file-handles": handles}  # fmt: skip
+    shape = {"bucket": "2", "write-only": "true", **options}  # a delete compacted away hides no row of a lower number
+    twin = new_table(**shape, **({} if disk == "1 gb" else {**spilling, "write-buffer-spillable": "false"}))
+    table = new_table(**shape, **spilling)
+    for each in (twin, table):
+        for commit in commits:
+            with each.writer() as writer:
+                for changes in commit:
+                    writer.write(orders(*(row for row, _ in changes)), [kind for _, kind in changes])
+                each.committer().commit(writer.prepare_commit())
+        each.compact(full=True)
+    if disk == "1 gb" or not options.get("sequence.field.sort-order"):
+        assert rows_of(table.to_arrow()) == rows_of(twin.to_arrow())
+
+
+def wide(count: int) -> pa.Table:
+    return orders(*((i * 7919 % count, f"{i}" * 10, i) for i in range(count)))
+
+
+def test_files_are_fewer_and_the_disk_is_empty_afterwards(tmp_path, local_disk):
+    counts = {}
+    for spill in ("true", "false"):
+        options = {"write-buffer-size": "64 kb", "write-buffer-spillable": spill, "write-only": "true"}
+        table = keyed_table(tmp_path / spill, bucket="4", **options)
+        with table.writer() as writer:
+            for at in range(0, 20_000, 1000):
+                writer.write(wide(20_000).slice(at, 1000))
+            assert any(local_disk.iterdir()) == (spill == "true")
+            table.committer().commit(writer.prepare_commit())
+            assert not list(local_disk.rglob("*.arrow"))
+        assert not any(local_disk.iterdir())
+        assert rows_of(table.to_arrow()) == rows_of(wide(20_000))
+        counts[spill] = number_of_files(table)
+    assert counts["true"] == 4 < counts["false"]
+
+
+@pytest.mark.parametrize("end", ["abort", "close", "error"])
+def test_nothing_stays_behind(tmp_path, local_disk, end):
+    options = {"write-buffer-size": "16 kb", "write-buffer-spillable": "true"}
+    table = keyed_table(tmp_path / "t", **options)
+    writer = table.writer()
+    for at in range(0, 5_000, 500):
+        writer.write(wide(5_000).slice(at, 500))
+    assert any(local_disk.iterdir())
+    if end == "error":
+        with pytest.raises(ZeroDivisionError), writer:
+            1 / 0  # noqa: B018
+    else:
+        getattr(writer, end)()
+    assert not any(local_disk.iterdir())
+    assert table.snapshot() is None
+    assert not list((tmp_path / "t").rglob("data-*"))
+
+
+def test_no_more_is_spilled_than_the_disk_may_hold(tmp_path, local_disk):
+    options = {"write-buffer-size": "64 kb", "write-buffer-spillable": "true", "spill-compression": "none",
+               "write-buffer-spill.max-disk-size": "200 kb", "write-only": "true"}  # fmt: skip
+    table = keyed_table(tmp_path / "t", bucket="1", **options)
+    most = 0
+    with table.writer() as writer:
+        for at in range(0, 20_000, 500):
+            writer.write(wide(20_000).slice(at, 500))
+            most = max(most, sum(f.stat().st_size for f in local_disk.rglob("*.arrow")))
+        table.committer().commit(writer.prepare_commit())
+    assert 0 < most <= 220 << 10
+    assert number_of_files(table) > 1
+    assert rows_of(table.to_arrow()) == rows_of(wide(20_000))
