@@ -18,7 +18,7 @@ WRITE_ONLY = Option(
     "write-only", boolean, False, "no compaction, expiry or tags by this writer", ("write.compaction-skip",)
 )
 WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "bytes all buffers of one writer may hold")
-WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "a full buffer may go to local disk; only where set")
+WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "full buffers go to local disk, where set")
 WRITE_BUFFER_SPILL_MAX_DISK_SIZE = Option(
     "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "most bytes on local disk"
 )
