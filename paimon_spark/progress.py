@@ -25,7 +25,7 @@ def told(progress: Progress | bool | None, what: str) -> Iterator[Progress | Non
         yield None
     else:
         # loaded when there is something to show: this package is imported by every process that plans a query
-        with import_module("tqdm.auto").tqdm(desc=what, unit="B", unit_scale=True, leave=progress is True) as bar:
+        with import_module("tqdm.auto").tqdm(desc=what, unit="B", unit_scale=True) as bar:
 
             def show(done: int, total: int) -> None:
                 bar.total = total
