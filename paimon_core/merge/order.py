@@ -50,12 +50,17 @@ def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = No
 
 
 def sequence_words(rows: pa.Table, order: MergeOrder) -> list[Word]:
-    """Words of the user's sequence fields."""
-    return [
-        word
-        for name in order.sequence_fields
-        for word in nullable_words(only_chunk(rows, name), name, descending=order.descending)
-    ]
+    """Words of the user's sequence fields. InvalidInputError for a NaN, which Java takes for equal to everything."""
+    found: list[Word] = []
+    for name in order.sequence_fields:
+        column = only_chunk(rows, name)
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            raise InvalidInputError(
+                f"column {name!r} orders rows ('sequence.field') and holds NaN, which is neither older nor newer than "
+                "anything; store NULL, which is older than everything"
+            )
+        found += nullable_words(column, name, descending=order.descending)
+    return found
 
 
 def age_words(rows: pa.Table) -> list[Word]:

@@ -251,6 +251,17 @@ def test_null_and_nan_keys_are_refused(value, message):
         sort_rows(pa.Table.from_batches([batch]), MergeOrder(("k",)))
 
 
+def test_nan_in_a_sequence_field_is_refused():
+    old, new = (
+        pa.RecordBatch.from_pylist([{"k": 1, "s": s, "_SEQUENCE_NUMBER": i, "_VALUE_KIND": 0}])
+        for i, s in enumerate([math.nan, 1.0])
+    )
+    with pytest.raises(InvalidInputError, match="'s' orders rows"):
+        list(merge_runs([iter([old]), iter([new])], MergeOrder(("k",), ("s",)), deduplicate()))
+    with pytest.raises(InvalidInputError, match="'s' orders rows"):
+        sort_rows(pa.Table.from_batches([old, new]), MergeOrder(("k",), ("s",)))
+
+
 def test_negative_zero_and_zero_are_one_key():
     old, new = (
         pa.RecordBatch.from_pylist([{"k": k, "_SEQUENCE_NUMBER": i, "_VALUE_KIND": 0}])
