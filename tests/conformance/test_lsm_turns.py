@@ -12,7 +12,7 @@ A_TABLE = 14
 
 
 def play(judge, name, engine, steps, seed, *, thorough):
-    """So many steps, a new table of the engine after every few; to be thorough, every snapshot read again at the end."""
+    """So many steps, a new table of the engine after few; ``thorough``: every snapshot is read again."""
     played, tables = 0, 0
     while played < steps:
         table_seed = f"{seed} {engine} {tables}"

@@ -1,4 +1,4 @@
-"""Every merge engine, every aggregate function, every option of theirs: written and compacted by either engine on copies
+"""Every merge engine, aggregate function and option of theirs: written and compacted by either engine on copies
 of a table, over level 0 alone, after minor and full compaction, and with new rows above compacted ones."""
 
 from collections.abc import Mapping
@@ -209,3 +209,16 @@ def test_rows_that_cannot_be_taken_back(judge, name, rng, which):
         duel.table.java("compact", kind="full", options={"write-only": "false"})
     with pytest.raises(InvalidInputError, match="-D"):
         duel.table.ours().compact(full=True)
+
+
+def test_nan_orders_nothing(judge, name, rng):
+    """To Java it equals every other value, so that the answer depends on who is asked first; refused here."""
+    columns = {"s": Column("DOUBLE"), "v": Column("INT")}
+    options = {"merge-engine": "deduplicate", "sequence.field": "s", **WRITE_ONLY}
+    duel = Duel(judge, name, Merging("deduplicate", options, columns), rng)
+    for v, s in enumerate((2.0, "NaN", 1.0)):
+        duel.table.java("write", rows=[["+I", {"k": 1, "p": "x", "s": s, "v": v}]])
+    with pytest.raises(InvalidInputError, match="'s' orders rows"):
+        duel.table.ours().to_arrow()
+    with pytest.raises(InvalidInputError, match="'s' orders rows"):
+        duel.table.we_write([["+I", {"k": 2, "p": "x", "s": "NaN", "v": 1}]])
