@@ -91,7 +91,8 @@ for _function in ("first_value", "first_non_null_value"):
     case(f"aggregation {_function}", {name: replace(c, function=_function) for name, c in WIDE.items()})
 case("aggregation default", EASY, fields__default_aggregate_function="first_value")
 
-_EVERY_FORMAT = ("deduplicate", "first-row", "partial-update", "partial-update groups retracting")
+_EVERY_FORMAT = ("first-row ignore-delete", "partial-update groups retracting")
+_LONG = ("aggregation last_value", "aggregation first_value")
 
 
 def matrix():
@@ -101,7 +102,9 @@ def matrix():
             made,
             file_format,
             id=f"{made.name.replace(' ', '-')}-{file_format}",
-            marks=() if file_format == "parquet" or made.name in _EVERY_FORMAT else pytest.mark.slow,
+            marks=()
+            if made.name in _EVERY_FORMAT or (file_format, made.name in _LONG) == ("parquet", False)
+            else pytest.mark.slow,
         )
         for made in CASES
         for file_format in ("parquet", "orc", "avro")
