@@ -179,11 +179,81 @@ def test_compactors_and_a_writer_that_compacts_lose_nothing(turns_, one_full, ot
     check_levels(table)
     for snapshot in table.snapshots():
         table.to_arrow(snapshot_id=snapshot.id)
-    named = {e.file.file_name for s in table.snapshots() for e in delta(table, s) if e.kind == ADD}
-    assert {path.rsplit("/", 1)[1] for path in io.files if "/bucket-" in path} == named
+    assert data_files(io) == named_files(table)
     table.compact(full=True)
     assert ordered(table.to_arrow()) == expected
     assert [run.level for run in only_levels(table).runs] == [3]
+
+
+@settings(max_examples=EXAMPLES)
+@given(four, st.booleans(), st.booleans())
+def test_what_is_summed_counts_once_whoever_compacts(turns_, one_full, inline):
+    io = MemoryIO()
+    options = {"bucket": "1", "write-only": "true", "num-sorted-run.compaction-trigger": "2", **FAST}
+    sums = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options=options | sums))
+    for i in range(3):
+        open_table(io).write(orders((1, f"v{i}", 1), (2 + i, f"v{i}", 10)))
+
+    def add(own):
+        table = open_table(own).with_options({"write-only": str(not inline).lower()})
+        return table.write(orders((1, "new", 100), (9, "new", 1))).id
+
+    _, table = play(io, [compact(full=one_full), compact(full=True), add], turns_)
+    assert sorted((row["id"], row["n"]) for row in table.to_arrow().to_pylist()) == [
+        (1, 103), (2, 10), (3, 10), (4, 10), (9, 1)
+    ]  # fmt: skip
+    check_levels(table)
+    assert data_files(io) == named_files(table)
+
+
+@settings(max_examples=EXAMPLES)
+@given(four, st.sampled_from(["compact", "sort"]), st.booleans())
+def test_files_of_an_append_table_are_put_together_while_others_write(turns_, other, bucketed):
+    io = MemoryIO()
+    buckets = {"bucket": "1", "bucket-key": "id", "write-only": "true"} if bucketed else {}
+    create_table(io, ROOT, Schema(ORDERS, options={"file.format": "avro", **buckets, **FAST}))
+    for i in range(3):
+        open_table(io).write(orders((i, "old", -i)))
+
+    def sort(own):
+        return open_table(own).compact(order_by=["n"]).id
+
+    second = sort if other == "sort" and not bucketed else compact(full=True)
+    _, table = play(io, [compact(full=True), second, write((7, "new", 7))], turns_)
+    assert ordered(table.to_arrow()) == [(0, "old"), (1, "old"), (2, "old"), (7, "new")]
+    assert table.snapshot().total_record_count == 4
+    assert data_files(io) == named_files(table)
+
+
+@settings(max_examples=EXAMPLES)
+@given(turns)
+def test_a_compaction_and_a_new_column_both_hold(turns_):
+    def alter_and_write(own):
+        table = open_table(own).alter([AddColumn("extra", "INT")])
+        rows = orders((1, "new", 1)).append_column("extra", pa.array([5], pa.int32()))
+        return table.write(rows).id
+
+    io = many_runs()
+    compacted, written, _ = interleave(io, [compact(full=True), alter_and_write, look], turns_)
+    assert isinstance(written, int)
+    assert not isinstance(compacted, Exception) or "open the table again" in str(compacted)
+    table = open_table(io)
+    expected = {0: None, 1: 5, 3: None, 4: None}
+    assert {row["id"]: row["extra"] for row in table.to_arrow().to_pylist()} == expected
+    table.compact(full=True)
+    assert {row["id"]: row["extra"] for row in table.to_arrow().to_pylist()} == expected
+    assert data_files(io) == named_files(table)
+
+
+def data_files(io: MemoryIO) -> set[str]:
+    """Names of all data files there are."""
+    return {path.rsplit("/", 1)[1] for path in io.files if "/bucket-" in path}
+
+
+def named_files(table: Table) -> set[str]:
+    """Names of the data files that snapshots have added."""
+    return {e.file.file_name for s in table.snapshots() for e in delta(table, s) if e.kind == ADD}
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
