@@ -65,6 +65,8 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     "f": st.none() | st.booleans(), "u": st.none() | st.sampled_from([-1, 1]), "INT": SMALL, "STRING": TEXT,
 }  # fmt: skip
 """By column, and by type for columns that are added."""
+BALLAST = {"k": 100, "p": "x", "b": "".join(f"{n * 2654435761 % 2**32:08x}" for n in range(4000))}
+"""A row so large that newer runs are put together in levels above it."""
 RARELY = st.integers(0, 3).map(lambda n: n == 0)
 Key = tuple
 Rows = list[tuple[str, dict]]
@@ -119,6 +121,7 @@ class MergeTree(RuleBasedStateMachine):
     @initialize(
         data=st.data(),
         partitioned=st.booleans(),
+        ballast=st.booleans(),
         drawn=st.fixed_dictionaries(
             {
                 "file.format": st.sampled_from(["parquet", "orc", "avro"]),
@@ -143,7 +146,7 @@ class MergeTree(RuleBasedStateMachine):
             },
         ),
     )
-    def create(self, data, partitioned, drawn):
+    def create(self, data, partitioned, ballast, drawn):
         self.spec, self.partitioned = data.draw(st.sampled_from(self.specs)), partitioned
         if self.traced:
             drawn |= {"write-only": "true", "write-buffer-size": "64 mb"}
@@ -166,6 +169,9 @@ class MergeTree(RuleBasedStateMachine):
         self.identifier = 0
         self.looked_at: tuple[int, int] | None = None
         self.table = self.reopened()
+        if ballast:
+            self.commit_one(self.table, [("+I", {c.uid: BALLAST.get(c.uid) for c in self.columns})], self.columns)
+            self.compact(full=True, where=None)
 
     def reopened(self) -> Table:
         schema = Schemas(self.io, ROOT).latest()
