@@ -12,8 +12,6 @@ import pyarrow as pa
 PROBE_ROWS = 512
 _PROBED_GROUPS = 4
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 16, "FLOAT": 4, "DOUBLE": 8, "FIXED_LEN_BYTE_ARRAY": 16}
-_OFFSET = 4  # bytes a row for where its text or list begins
-_AS_LONG = frozenset({"PLAIN", "RLE", "BIT_PACKED"})  # encodings of bytes that do not shorten them
 
 
 def rows_within(most: int, size: int | None, row_bytes: float) -> int:
@@ -30,43 +28,34 @@ def probed(batches: Iterator[pa.RecordBatch]) -> float:
 def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], size: int) -> float:
     """Decoded bytes of a row of these columns of an open Parquet file, the largest of a few row groups.
 
-    Numbers are as wide as they are, plain bytes as long as the footer says. Bytes in a dictionary are measured: a few
-    rows are decoded, never more than ``size`` bytes, unless even the longest value in every row would stay below that.
+    Numbers are as wide as they are. Bytes and lists are measured, for a dictionary may hide how long they are: a few
+    rows are decoded, never more than ``size`` bytes, unless even all of the row group in every row would stay below
+    that. What the footer says of single column chunks is not asked for: a damaged one ends the process inside Arrow.
     """
-    leaves = _leaves(file.metadata, columns)
+    known, measured = _widths(file.metadata, columns)
     step = -(-len(groups) // _PROBED_GROUPS) or 1
-    return max((_group_row_bytes(file, g, leaves, size) for g in groups[::step]), default=0.0)
+    return known + max((_measured(file, g, measured, size) for g in groups[::step]), default=0.0)
 
 
-def _leaves(metadata: Any, columns: Sequence[str]) -> list[tuple[int, str]]:
-    """Number of each stored column, and the column of the table that it is a part of."""
+def _widths(metadata: Any, columns: Sequence[str]) -> tuple[int, list[str]]:
+    """Bytes that the plain numbers of a row take, and the columns that are no plain numbers."""
     tops = {name: name for name in columns}
-    found = []
+    known, others = 0, dict[str, None]()
     for i in range(metadata.num_columns):
-        path = metadata.schema.column(i).path
-        top = tops.get(path) or next((name for name in columns if path.startswith(f"{name}.")), None)
-        if top is not None:
-            found.append((i, top))
-    return found
+        leaf = metadata.schema.column(i)
+        top = tops.get(leaf.path) or next((name for name in columns if leaf.path.startswith(f"{name}.")), None)
+        width = _WIDTHS.get(leaf.physical_type)
+        if top is not None and (width is None or leaf.max_repetition_level):
+            others[top] = None
+        elif top is not None:
+            known += width or 0
+    return known, [*others]
 
 
-def _group_row_bytes(file: Any, number: int, leaves: Sequence[tuple[int, str]], size: int) -> float:
+def _measured(file: Any, number: int, columns: Sequence[str], size: int) -> float:
     group = file.metadata.row_group(number)
-    rows = max(1, group.num_rows)
-    known = longest = 0
-    measured: dict[str, None] = {}
-    for i, top in leaves:
-        chunk = group.column(i)
-        width = _WIDTHS.get(chunk.physical_type)
-        known += (_OFFSET if width is None else width) * chunk.num_values
-        if width is None:
-            stored = chunk.total_uncompressed_size
-            known += stored
-            if not _AS_LONG.issuperset(chunk.encodings):
-                longest += stored * -(-chunk.num_values // rows)
-                measured[top] = None
-    if longest * rows <= size:
-        return float(known / rows + longest)
+    longest = group.total_byte_size
+    if not columns or 0 < longest * group.num_rows <= size:
+        return float(longest if columns else 0)
     few = rows_within(PROBE_ROWS, size, longest)
-    first_rows = file.iter_batches(few, row_groups=[number], columns=[*measured], use_threads=False)
-    return float(known / rows + probed(first_rows))
+    return probed(file.iter_batches(few, row_groups=[number], columns=columns, use_threads=False))

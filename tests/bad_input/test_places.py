@@ -107,7 +107,7 @@ def test_a_manifest_of_a_newer_version_is_refused_by_name(tmp_path, kind):
 @pytest.mark.parametrize(
     "options",
     [
-        {"merge-engine": "aggregation"},
+        {"changelog-producer": "lookup"},
         {"merge-engine": "made-up-in-2030"},
         {"deletion-vectors.enabled": "true"},
         {"data-evolution.enabled": "true"},
