@@ -614,5 +614,5 @@ def test_a_table_is_what_its_engine_makes_of_its_rows(engine, traced):
 @EVERY_ENGINE
 @BOTH_WAYS
 def test_a_table_is_what_its_engine_makes_of_its_rows_at_length(engine, traced):
-    at_length = settings(max_examples=100, stateful_step_count=40, deadline=None)
+    at_length = settings(max_examples=30, stateful_step_count=30, deadline=None)
     run_state_machine_as_test(partial(MergeTree, engine, traced), settings=at_length)
