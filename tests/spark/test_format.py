@@ -372,7 +372,7 @@ def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_pat
         ({"mergeSchema": "true"}, "changing the schema while writing is not supported yet"),
         ({"scan.snapshot-id": "1"}, "is about reading"),
         ({"row-kind-column": "nope"}, "'nope' does not exist"),
-        ({"merge-engine": "aggregation", "primary-key": "id", "bucket": "1"}, "aggregation"),
+        ({"changelog-producer": "lookup", "primary-key": "id", "bucket": "1"}, "changelog-producer"),
     ],
 )
 def test_bad_write_options_are_named(spark, path, options, message):
