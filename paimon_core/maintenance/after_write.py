@@ -2,10 +2,10 @@
 have done, in a snapshot that follows the rows."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from paimon_core.lsm.append_picks import Group
 from paimon_core.maintenance.carry_out import Buckets, carry_out
+from paimon_core.maintenance.task import BucketFiles
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
@@ -19,26 +19,6 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 __all__ = ["compact_touched"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    """All files of a bucket, of which some may be due."""
-
-    partition: bytes
-    bucket: int
-    total_buckets: int
-    files: Group
-
-    @property
-    def size(self) -> int:
-        """Bytes of the files."""
-        return sum(f.file_size for f in self.files)
-
-    @property
-    def rows(self) -> int:
-        """Rows of the files."""
-        return sum(f.row_count for f in self.files)
-
-
 def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]]) -> Snapshot | None:
     """Compact what is due in these buckets of the newest snapshot, in one COMPACT snapshot; None if nothing is.
 
@@ -48,13 +28,13 @@ def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]]) ->
     if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
         return None
 
-    def plan(late: Buckets | None) -> list[_Bucket]:
+    def plan(late: Buckets | None) -> list[BucketFiles]:
         return _found(store, touched if late is None else late)
 
     return carry_out(store, plan, _shaped)[0]
 
 
-def _found(store: FileStore, buckets: Buckets) -> list[_Bucket]:
+def _found(store: FileStore, buckets: Buckets) -> list[BucketFiles]:
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
@@ -63,15 +43,15 @@ def _found(store: FileStore, buckets: Buckets) -> list[_Bucket]:
     found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=keyed).live:
         found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    return [_Bucket(*at, tuple(files)) for at, files in found.items()]
+    return [BucketFiles(*at, tuple(files)) for at, files in found.items()]
 
 
-def _shaped(store: FileStore, task: _Bucket) -> CommitMessage:
+def _shaped(store: FileStore, task: BucketFiles) -> CommitMessage:
     before, after = (_keyed if store.schema.primary_keys else _appended)(store, task)
     return CommitMessage(task.partition, task.bucket, task.total_buckets, compact_before=before, compact_after=after)
 
 
-def _keyed(store: FileStore, task: _Bucket) -> tuple[Group, Group]:
+def _keyed(store: FileStore, task: BucketFiles) -> tuple[Group, Group]:
     inline = InlineCompaction(store, (task.partition, task.bucket, task.total_buckets), ())
     inline.add(task.files)
     try:
@@ -85,7 +65,7 @@ def _keyed(store: FileStore, task: _Bucket) -> tuple[Group, Group]:
     return inline.hand_over()
 
 
-def _appended(store: FileStore, task: _Bucket) -> tuple[Group, Group]:
+def _appended(store: FileStore, task: BucketFiles) -> tuple[Group, Group]:
     inline = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
     try:
         before, after = inline.run((), full=_full(store))

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_core.lsm.append_picks import Group
 from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
-from paimon_core.maintenance.task import partition_choice
+from paimon_core.maintenance.task import BucketFiles, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.expr import Predicate
@@ -20,23 +19,8 @@ __all__ = ["AppendCompactTask", "compact_append", "plan_append", "run"]
 
 
 @dataclass(frozen=True, slots=True)
-class AppendCompactTask:
+class AppendCompactTask(BucketFiles):
     """Files of one bucket that are to become fewer."""
-
-    partition: bytes
-    bucket: int
-    total_buckets: int
-    files: Group
-
-    @property
-    def size(self) -> int:
-        """Bytes of the files."""
-        return sum(f.file_size for f in self.files)
-
-    @property
-    def rows(self) -> int:
-        """Rows of the files."""
-        return sum(f.row_count for f in self.files)
 
 
 def plan_append(

@@ -1,15 +1,17 @@
 """What all plans of upkeep have in common: tasks are values, and partitions are chosen the same way."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from paimon_core.commit.overwrite import partition_predicate
 from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.expr import Predicate, conjunction
 from paimon_core.predicate.rewrite import columns
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["CompactionTask", "partition_choice"]
+__all__ = ["BucketFiles", "CompactionTask", "partition_choice"]
 
 
 class CompactionTask(Protocol):
@@ -30,6 +32,26 @@ class CompactionTask(Protocol):
     @property
     def rows(self) -> int:
         """Rows stored in these files."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFiles:
+    """Files of one bucket, as the whole of a task."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: tuple[DataFileMeta, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(f.file_size for f in self.files)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the files."""
+        return sum(f.row_count for f in self.files)
 
 
 def partition_choice(
