@@ -144,8 +144,10 @@ class Duel:
 
 
 def described(table: MergedTable) -> list[list[Any]]:
-    """What the metadata say of every file that bears on what comes next. Java writes a lone file of first-row at level 0
-    anew, in the format of its new level; we only move it."""
+    """What the metadata say of every file that bears on what comes next.
+
+    Of first-row Java writes a lone file of level 0 anew, in the format of its new level; we only move it.
+    """
     ours = table.ours()
     moved = table.merging.name == "first-row"
     schema = ours.schema
