@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
 from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, any_of, first, refuse_retract, valid
 from paimon_core.merge.aggregate.field import FieldOptions
@@ -39,7 +39,8 @@ class _Nested:
 
     @staticmethod
     def of(field: FieldOptions, function: str) -> "_Nested":
-        """InvalidInputError where the type is not an array of rows or an option names what is not in them."""
+        """InvalidInputError where the type is not an array of rows or an option names what is not in them,
+        UnsupportedError for the two options of later releases."""
         row = field.type.element if isinstance(field.type, ArrayType) else None
         field.check_type(function, isinstance(row, RowType), "ARRAY of ROW")
         assert isinstance(row, RowType)
@@ -47,11 +48,11 @@ class _Nested:
         key = _indexes(field, names, "nested-key", field.nested_key)
         sequence = _indexes(field, names, "nested-sequence-field", field.nested_sequence_field)
         made = _Nested(field, key, sequence, field.nested_key_null_strategy, field.count_limit)
-        if made.at_once and not key:
+        if made.at_once:
             option = "nested-sequence-field" if sequence else "nested-key-null-strategy"
-            raise InvalidInputError(
-                f"'fields.{field.name}.{option}' is set and 'fields.{field.name}.nested-key' is not: it says something "
-                f"of rows with a key only; set both or neither"
+            raise UnsupportedError(
+                f"'fields.{field.name}.{option}' is not supported yet: the Java engine 1.4.2 does not know it, so its "
+                "rules could not be checked against it; leave it out"
             )
         return made
 

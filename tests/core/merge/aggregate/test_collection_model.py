@@ -91,21 +91,6 @@ def _nested_retract(keyed):
     return retract
 
 
-def _newer(limit):
-    def newness(row):
-        return (row["s"] is not None, row["s"] or 0)
-
-    def add(held, new):
-        made = {}
-        for i, row in enumerate([*(held or []), *(new or [])]):
-            old = row and made.get(_key(row))
-            if row and (newness(old) <= newness(row) if old else i < len(held or []) or len(made) < limit):
-                made[_key(row)] = row
-        return held if new is None else list(made.values())
-
-    return add
-
-
 def _partial(held, new):
     if held is None or new is None:
         return new if held is None else held
@@ -137,18 +122,6 @@ CASES = {
         make=nested_update,
         options={"nested-key": "k", "count-limit": "3"},
         add=_nested(True, 3),
-        retract=_nested_retract(True),
-    ),
-    "nested_update-sequence": SimpleNamespace(
-        make=nested_update,
-        options={"nested-key": "k", "nested-sequence-field": "s"},
-        add=_newer(2**31),
-        retract=_nested_retract(True),
-    ),
-    "nested_update-sequence-limit": SimpleNamespace(
-        make=nested_update,
-        options={"nested-key": "k", "nested-sequence-field": "s", "count-limit": "2"},
-        add=_newer(2),
         retract=_nested_retract(True),
     ),
     "nested_partial_update": SimpleNamespace(
