@@ -38,7 +38,12 @@ def benchmarks(arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits
 def _partitioned(arena: Arena, name: str, **options: str) -> Table:
     catalog = FileSystemCatalog(str(arena.warehouse))
     catalog.create_database("default", ignore_if_exists=True)
-    wish = Schema(_COLUMNS, primary_keys=["dt", "id"], partition_keys=["dt"], options={"bucket": "1", **options})
+    wish = Schema(
+        _COLUMNS,
+        primary_keys=["dt", "id"],
+        partition_keys=["dt"],
+        options={"bucket": "1", "write-only": "true", **options},
+    )
     return catalog.create_table(f"default.{name}", wish)
 
 

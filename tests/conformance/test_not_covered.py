@@ -73,8 +73,6 @@ def indexed(kind: str, **more: str) -> dict[str, str]:
     return {f"file-index.{kind}.columns": "k,n", "file-index.in-manifest-threshold": "1 b", **more}
 
 
-UPDATE = ("+I", "+U")
-AGGREGATES = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fields.s.aggregate-function": "max"}
 EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 VARIANT = (("k", "INT NOT NULL"), ("v", "VARIANT"))
 FEATURES = (
@@ -91,15 +89,6 @@ FEATURES = (
         refusal="deletion-vectors",
         act=delete_some,
     ),
-    Feature("first-row", {"merge-engine": "first-row"}, "first-row", kinds=("+I",)),
-    Feature("partial-update", {"merge-engine": "partial-update"}, "partial-update", kinds=UPDATE),
-    Feature(
-        "sequence-groups",
-        {"merge-engine": "partial-update", "fields.n.sequence-group": "s"},
-        "partial-update",
-        kinds=UPDATE,
-    ),
-    Feature("aggregation", AGGREGATES, "aggregation", kinds=UPDATE),
     Feature("changelog-input", {"changelog-producer": "input"}, "changelog-producer", reads=True),
     Feature("changelog-full-compaction", {"changelog-producer": "full-compaction"}, "changelog-producer", reads=True),
     Feature("changelog-lookup", {"changelog-producer": "lookup"}, "changelog-producer"),
@@ -112,6 +101,7 @@ FEATURES = (
         {"record-level.expire-time": "1 d", "record-level.time-field": "t"},
         "record-level",
         reads=True,
+        writes=True,
     ),
     Feature(
         "clustered-keys",
