@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.commit.changes import Changes
+from paimon_core.commit.index_changes import apply_indexes
 from paimon_core.errors import CommitConflictError
 from paimon_core.manifest.compact import merge_manifests
-from paimon_core.manifest.entry import DELETE
 from paimon_core.manifest.manifests import ManifestFileMeta, Manifests
+from paimon_core.options.bucket import BUCKET
 from paimon_core.scan.entries import manifest_metas
-from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 
@@ -54,7 +55,12 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         delta = manifests.write(changes.entries) if changes.entries else []
         delta_files += [m.file_name for m in delta]
         delta_list, delta_size = _write_list(manifests, delta, delta_files)
-        index = _carried_index(store, base, changes)
+        changelog = manifests.write(changes.changelog) if changes.changelog else []
+        delta_files += [m.file_name for m in changelog]
+        changelog_list, changelog_size = _write_list(manifests, changelog, delta_files) if changelog else (None, None)
+        index = _index(store, base, changes)
+        if index is not None and (base is None or index != base.index_manifest):
+            base_files.append(index)
     except BaseException:
         manifests.delete([*base_files, *delta_files])
         raise
@@ -67,6 +73,9 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         base_manifest_list_size=base_size,
         delta_manifest_list=delta_list,
         delta_manifest_list_size=delta_size,
+        changelog_manifest_list=changelog_list,
+        changelog_manifest_list_size=changelog_size,
+        changelog_record_count=sum(e.file.row_count for e in changes.changelog) or None,
         index_manifest=index,
         commit_user=identity.user,
         commit_identifier=identity.identifier,
@@ -100,15 +109,23 @@ def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written
     return name, size
 
 
-def _carried_index(store: FileStore, base: Snapshot | None, changes: Changes) -> str | None:
-    """The index manifest of the base; an overwrite would have to drop the entries of what it deletes."""
-    if base is None or base.index_manifest is None:
-        return None
-    if changes.kind == CommitKind.OVERWRITE and any(e.kind == DELETE for e in changes.entries):
-        gone = {(e.partition, e.bucket) for e in changes.entries if e.kind == DELETE}
-        kept = [e for e in store.manifests.read_index(base.index_manifest) if (e.partition, e.bucket) not in gone]
-        return store.manifests.write_index(kept) if kept else None
-    return base.index_manifest
+def _index(store: FileStore, base: Snapshot | None, changes: Changes) -> str | None:
+    """The index manifest of the new snapshot: that of the base where nothing changes."""
+    name = None if base is None else base.index_manifest
+    if not changes.changes_indexes or (name is None and not changes.new_indexes):
+        return name
+    there = [] if name is None else store.manifests.read_index(name)
+    entries = apply_indexes(
+        there,
+        added=changes.new_indexes,
+        deleted=changes.deleted_indexes,
+        emptied=changes.emptied,
+        gone=changes.gone,
+        one_a_bucket=bool(store.schema.primary_keys) or store.options.value(BUCKET) > 0,
+    )
+    if entries == there:
+        return name
+    return store.manifests.write_index(entries) if entries else None
 
 
 def _later(one: int | None, other: int | None) -> int | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.manifest.index_entry import DELETION_VECTORS, IndexManifestEntry
 from paimon_core.snapshot.snapshot import CommitKind
 
 
@@ -16,6 +17,29 @@ class Changes:
     kind: str
     entries: tuple[ManifestEntry, ...]
     derived: bool = False
+    changelog: tuple[ManifestEntry, ...] = ()
+    """Changelog files of this snapshot."""
+    new_indexes: tuple[IndexManifestEntry, ...] = ()
+    deleted_indexes: frozenset[str] = frozenset()
+    """Names of index files that others take the place of."""
+    emptied: frozenset[tuple[bytes, int]] = frozenset()
+    """Buckets all of whose files go, and their indexes with them."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to publish."""
+        return not (self.entries or self.changelog or self.new_indexes or self.deleted_indexes)
+
+    @property
+    def changes_indexes(self) -> bool:
+        """Whether the snapshot gets another index manifest than its base has."""
+        return bool(self.new_indexes or self.deleted_indexes or self.emptied or self.gone)
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Data files that are not live any more."""
+        added = {e.file.file_name for e in self.entries if e.kind == ADD}
+        return frozenset(e.file.file_name for e in self.entries if e.kind == DELETE) - added
 
     @property
     def checked(self) -> bool:
@@ -34,18 +58,31 @@ class Changes:
 
 
 def append_changes(messages: Sequence[CommitMessage]) -> Changes:
-    """New and deleted files of the messages; deleting files makes it an overwrite."""
+    """What writers added and deleted, with its changelog; deleting files, or rows of files, makes it an overwrite."""
     entries = [e for m in messages for e in (*_entries(m, DELETE, m.deleted_files), *_entries(m, ADD, m.new_files))]
-    kind = CommitKind.OVERWRITE if any(e.kind == DELETE for e in entries) else CommitKind.APPEND
-    return Changes(kind, tuple(entries))
+    indexes = tuple(e for m in messages for e in m.new_indexes)
+    deletes = any(e.kind == DELETE for e in entries) or any(e.index_type == DELETION_VECTORS for e in indexes)
+    return Changes(
+        CommitKind.OVERWRITE if deletes else CommitKind.APPEND,
+        tuple(entries),
+        changelog=tuple(e for m in messages for e in _entries(m, ADD, m.changelog_files)),
+        new_indexes=indexes,
+        deleted_indexes=frozenset(e.file_name for m in messages for e in m.deleted_indexes),
+    )
 
 
 def compact_changes(messages: Sequence[CommitMessage]) -> Changes:
-    """What compaction replaced."""
+    """What compaction replaced, with its changelog."""
     entries = [
         e for m in messages for e in (*_entries(m, DELETE, m.compact_before), *_entries(m, ADD, m.compact_after))
     ]
-    return Changes(CommitKind.COMPACT, tuple(entries))
+    return Changes(
+        CommitKind.COMPACT,
+        tuple(entries),
+        changelog=tuple(e for m in messages for e in _entries(m, ADD, m.compact_changelog)),
+        new_indexes=tuple(e for m in messages for e in m.compact_new_indexes),
+        deleted_indexes=frozenset(e.file_name for m in messages for e in m.compact_deleted_indexes),
+    )
 
 
 def _entries(message: CommitMessage, kind: int, files: Iterable[DataFileMeta]) -> list[ManifestEntry]:

@@ -38,7 +38,17 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
     for file in made_files(message):
         with suppress(OSError):  # it costs nothing but space
             store.io.delete(store.file_path(message.partition, message.bucket, file))
-    return replace(message, compact_before=(), compact_after=(), compact_changelog=())
+    for entry in message.compact_new_indexes:
+        with suppress(OSError):
+            store.io.delete(store.index_path(entry))
+    return replace(
+        message,
+        compact_before=(),
+        compact_after=(),
+        compact_changelog=(),
+        compact_new_indexes=(),
+        compact_deleted_indexes=(),
+    )
 
 
 def holding(

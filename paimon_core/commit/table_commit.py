@@ -130,7 +130,7 @@ class TableCommit:
         identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark)
         appended, compacting = append_changes(messages), any(map(compacts, messages))
         made = None
-        if appended.entries or (identifier is not None and not compacting):
+        if not appended.is_empty or (identifier is not None and not compacting):
             made = self._publish(identity, lambda _: appended, appended.kind, base_id)
         if not compacting:
             return made
@@ -200,6 +200,8 @@ class TableCommit:
         for message in messages:
             for file in (*message.new_files, *message.changelog_files):
                 self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
+            for entry in message.new_indexes:
+                self._store.io.delete(self._store.index_path(entry))
         self._discard(messages)
 
     # ---- compaction
@@ -247,13 +249,16 @@ class TableCommit:
         for message in messages:
             for file in made_files(message):
                 self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
+            for entry in message.compact_new_indexes:
+                self._store.io.delete(self._store.index_path(entry))
 
     # ---- the loop
 
     def _replace(
         self, identity: Identity, where: Predicate | None, only: set[bytes], messages: Sequence[CommitMessage]
     ) -> Snapshot | None:
-        added = append_changes(messages).entries
+        appended = append_changes(messages)
+        added = appended.entries
 
         def decide(base: Snapshot | None) -> Changes:
             live = live_entries(self._store, base, partition=where).live if base is not None else []
@@ -262,7 +267,15 @@ class TableCommit:
                 for e in live
                 if not only or e.partition in only
             ]
-            return Changes(CommitKind.OVERWRITE, (*gone, *added), derived=True)
+            emptied = frozenset((e.partition, e.bucket) for e in gone)
+            return replace(
+                appended,
+                kind=CommitKind.OVERWRITE,
+                entries=(*gone, *added),
+                derived=True,
+                changelog=(),
+                emptied=emptied,
+            )
 
         return self._publish(identity, decide, CommitKind.OVERWRITE, None)
 

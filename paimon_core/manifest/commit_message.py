@@ -2,18 +2,27 @@
 
 import io
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import fastavro
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.records import DATA_FILE_SCHEMA, data_file_of, plain, record_of_data_file
+from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.manifest.records import (
+    DATA_FILE_SCHEMA,
+    INDEX_MANIFEST_SCHEMA,
+    data_file_of,
+    index_entry_of,
+    plain,
+    record_of_data_file,
+    record_of_index_entry,
+)
 
 __all__ = ["CommitMessage"]
 
 _MAGIC: Final = b"PCM\x01"
-_LISTS: Final = (
+_FILES: Final = (
     "new_files",
     "deleted_files",
     "changelog_files",
@@ -21,11 +30,12 @@ _LISTS: Final = (
     "compact_after",
     "compact_changelog",
 )
+_INDEXES: Final = ("new_indexes", "deleted_indexes", "compact_new_indexes", "compact_deleted_indexes")
 
 
 @dataclass(frozen=True, slots=True)
 class CommitMessage:
-    """New and deleted files of one bucket, and what compaction replaced there; changelog files of both."""
+    """New and deleted files of one bucket, and what compaction replaced there; changelog and index files of both."""
 
     partition: bytes
     bucket: int
@@ -36,19 +46,24 @@ class CommitMessage:
     compact_before: tuple[DataFileMeta, ...] = ()
     compact_after: tuple[DataFileMeta, ...] = ()
     compact_changelog: tuple[DataFileMeta, ...] = ()
+    new_indexes: tuple[IndexManifestEntry, ...] = ()
+    deleted_indexes: tuple[IndexManifestEntry, ...] = ()
+    compact_new_indexes: tuple[IndexManifestEntry, ...] = ()
+    compact_deleted_indexes: tuple[IndexManifestEntry, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
-        return not any(getattr(self, name) for name in _LISTS)
+        return not any(getattr(self, name) for name in (*_FILES, *_INDEXES))
 
     def to_bytes(self) -> bytes:
         """For engines that carry nothing but bytes; what `from_bytes` of the same version of this engine reads."""
         sink = io.BytesIO(_MAGIC)
         sink.seek(len(_MAGIC))
-        files = {name: [record_of_data_file(file) for file in getattr(self, name)] for name in _LISTS}
+        files = {name: [record_of_data_file(file) for file in getattr(self, name)] for name in _FILES}
+        indexes = {name: [record_of_index_entry(entry) for entry in getattr(self, name)] for name in _INDEXES}
         place = {"partition": self.partition, "bucket": self.bucket, "total_buckets": self.total_buckets}
-        fastavro.schemaless_writer(sink, _SCHEMA, {**place, **files})
+        fastavro.schemaless_writer(sink, _SCHEMA, {**place, **files, **indexes})
         return sink.getvalue()
 
     @staticmethod
@@ -60,15 +75,22 @@ class CommitMessage:
         source.seek(len(_MAGIC))
         try:
             record = fastavro.schemaless_reader(source, _SCHEMA)
-            files = {name: tuple(map(data_file_of, record[name])) for name in _LISTS}
+            lists: dict[str, Any] = {name: tuple(map(data_file_of, record[name])) for name in _FILES}
+            lists |= {name: tuple(map(index_entry_of, record[name])) for name in _INDEXES}
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause
         if source.read(1):
             raise InvalidInputError("a CommitMessage was damaged on its way: there are bytes behind its end")
-        return CommitMessage(record["partition"], record["bucket"], record["total_buckets"], **files)
+        return CommitMessage(record["partition"], record["bucket"], record["total_buckets"], **lists)
 
 
-_FILES = [plain(DATA_FILE_SCHEMA), *[DATA_FILE_SCHEMA["name"]] * (len(_LISTS) - 1)]  # defined once, then by name
+def _lists(names: tuple[str, ...], item: Any) -> list[dict[str, Any]]:
+    """Fields that are lists of one record: defined once, then by name."""
+    name = ".".join(item[part] for part in ("namespace", "name") if part in item)
+    kinds = [plain(item), *[name] * (len(names) - 1)]
+    return [{"name": n, "type": {"type": "array", "items": k}} for n, k in zip(names, kinds, strict=True)]
+
+
 _SCHEMA: Final = fastavro.parse_schema(
     {
         "type": "record",
@@ -77,7 +99,8 @@ _SCHEMA: Final = fastavro.parse_schema(
             {"name": "partition", "type": "bytes"},
             {"name": "bucket", "type": "int"},
             {"name": "total_buckets", "type": "int"},
-            *({"name": n, "type": {"type": "array", "items": file}} for n, file in zip(_LISTS, _FILES, strict=True)),
+            *_lists(_FILES, DATA_FILE_SCHEMA),
+            *_lists(_INDEXES, INDEX_MANIFEST_SCHEMA),
         ],
     }
 )

@@ -1,8 +1,12 @@
 """Entries of the index manifest: hash indexes, deletion vectors and others (format 8.1)."""
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["DeletionRange", "GlobalIndex", "IndexManifestEntry"]
+__all__ = ["DELETION_VECTORS", "HASH", "DeletionRange", "GlobalIndex", "IndexManifestEntry"]
+
+HASH: Final = "HASH"
+DELETION_VECTORS: Final = "DELETION_VECTORS"
 
 
 @dataclass(frozen=True, slots=True)

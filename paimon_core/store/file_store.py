@@ -9,8 +9,10 @@ from uuid import uuid4
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifests import Manifests
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
+from paimon_core.options.file import INDEX_FILE_IN_DATA_FILE_DIR
 from paimon_core.options.option import Options
 from paimon_core.row.binary_row import deserialize
 from paimon_core.schema.references import options_at
@@ -19,7 +21,14 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
-from paimon_core.store.layout import MAIN_BRANCH, branch_directory, bucket_directory, manifest_directory, partition_path
+from paimon_core.store.layout import (
+    MAIN_BRANCH,
+    branch_directory,
+    bucket_directory,
+    index_directory,
+    manifest_directory,
+    partition_path,
+)
 
 
 def now_millis() -> int:
@@ -146,6 +155,17 @@ class FileStore:
     def file_path(self, partition: bytes, bucket: int, meta: DataFileMeta) -> str:
         """The place of a data file: its external path if it has one, else its bucket's directory."""
         return meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
+
+    def index_path(self, entry: IndexManifestEntry) -> str:
+        """The place of an index file: its external path, its bucket's directory, or the table's for indexes."""
+        if entry.external_path is not None:
+            return entry.external_path
+        return join(self.index_directory(entry.partition, entry.bucket), entry.file_name)
+
+    def index_directory(self, partition: bytes, bucket: int) -> str:
+        """Where new index files of a bucket go."""
+        beside = self.options.value(INDEX_FILE_IN_DATA_FILE_DIR)
+        return self.bucket_path(partition, bucket) if beside else index_directory(self.root)
 
 
 def _chosen_branch(argument: str | None, option: str | None) -> str:

@@ -46,7 +46,7 @@ def read(io: FileIO, **how) -> list[dict]:
 
 
 def outcome(io: MemoryIO, path: str, expected: list[dict], **how) -> str:
-    """"right" or "refused"; anything else fails here."""
+    """ "right" or "refused"; anything else fails here."""
     try:
         rows = read(io, **how)
     except CorruptedError as error:

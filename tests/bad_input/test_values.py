@@ -91,9 +91,7 @@ def test_the_row_named_is_the_row_of_the_input(tmp_path, at):
     assert not any(name.endswith(".parquet") for name in files_below(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("kinds", "message"), [(["+I"], "1 row kinds"), (["+I", "?"], r"\?"), (["+I", None], "kind")]
-)
+@pytest.mark.parametrize(("kinds", "message"), [(["+I"], "1 row kinds"), (["+I", "?"], r"\?"), (["+I", None], "kind")])
 def test_row_kinds_that_are_none(tmp_path, kinds, message):
     table = Table.create(str(tmp_path / "t"), Schema(WIDE, ["id"], options={"bucket": "1"}))
     with pytest.raises(InvalidInputError, match=message):

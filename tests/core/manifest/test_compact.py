@@ -103,10 +103,10 @@ def test_a_lone_deletion_survives_a_minor_merge():
 
 def test_a_full_merge_keeps_what_no_deletion_touches():
     m = manifests(**EAGER)
-    untouched, = m.write([entry("a", p=1)])
-    same_partition, = m.write([entry("b", p=2)])
-    victim, = m.write([entry("c", p=3), entry("d", p=3)])
-    gone, = m.write([entry("c", DELETE, p=3), entry("x", DELETE, p=2), entry("e", p=9)])
+    (untouched,) = m.write([entry("a", p=1)])
+    (same_partition,) = m.write([entry("b", p=2)])
+    (victim,) = m.write([entry("c", p=3), entry("d", p=3)])
+    (gone,) = m.write([entry("c", DELETE, p=3), entry("x", DELETE, p=2), entry("e", p=9)])
     merged, written = merge_manifests(m, [untouched, same_partition, victim, gone])
     assert merged[:2] == [untouched, same_partition]
     assert [meta.file_name for meta in merged[2:]] == written

@@ -9,6 +9,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, merge_entries
+from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
 from paimon_core.manifest.quick import quick
 from paimon_core.manifest.stats import EMPTY_STATS
 from tests.support.manifests import data_file, data_files, entry
@@ -90,13 +91,30 @@ def test_without_statistics_says_so():
     assert (bare.key_stats, bare.value_stats, bare.value_stats_cols) == (EMPTY_STATS, EMPTY_STATS, ())
 
 
+VECTORS = IndexManifestEntry(
+    ADD,
+    b"p",
+    3,
+    DELETION_VECTORS,
+    "index-1",
+    29,
+    2,
+    (DeletionRange("a", 1, 24, 2), DeletionRange("b", 33, 24)),
+    "x://y",
+)
+HASHES = IndexManifestEntry(ADD, b"p", 3, HASH, "index-2", 8, 2)
+
+
 @settings(max_examples=20)
-@given(st.lists(st.lists(data_files, max_size=1).map(tuple), min_size=6, max_size=6))
-def test_commit_messages_travel(files):
-    message = CommitMessage(b"p", 3, -1, *files)
+@given(
+    st.lists(st.lists(data_files, max_size=1).map(tuple), min_size=6, max_size=6),
+    st.lists(st.sampled_from([(), (VECTORS,), (HASHES, VECTORS)]), min_size=4, max_size=4),
+)
+def test_commit_messages_travel(files, indexes):
+    message = CommitMessage(b"p", 3, -1, *files, *indexes)
     assert CommitMessage.from_bytes(message.to_bytes()) == message
     assert pickle.loads(pickle.dumps(message)) == message
-    assert message.is_empty == (not any(files))
+    assert message.is_empty == (not any(files) and not any(indexes))
 
 
 def test_damaged_commit_messages_are_refused():

@@ -19,7 +19,8 @@ def metas():
     m = manifests()
     groups = [[(1, 0, 0), (3, 2, 0)], [(7, 1, 5)], [(None, 9, 0)], [(None, 3, 1), (4, 3, 1)]]
     return [
-        meta for g, group in enumerate(groups)
+        meta
+        for g, group in enumerate(groups)
         for meta in m.write([entry(f"{g}-{i}", p=v, bucket=b, level=n) for i, (v, b, n) in enumerate(group)])
     ]
 
