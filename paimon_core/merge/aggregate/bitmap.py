@@ -10,8 +10,9 @@ from collections.abc import Callable
 from functools import partial
 
 import pyarrow as pa
+from pyroaring import BitMap
 
-from paimon_core.errors import CorruptedError, MissingDependencyError
+from paimon_core.errors import CorruptedError
 from paimon_core.merge.aggregate.bitmap64 import Bitmap64
 from paimon_core.merge.aggregate.feed import Aggregate, Feed, refuse_retract
 from paimon_core.merge.aggregate.field import FieldOptions
@@ -23,13 +24,6 @@ Union = Callable[[bytes, bytes], bytes]
 def rbm32(field: FieldOptions) -> Aggregate:
     """Union of roaring bitmaps of 32-bit integers. Lawful."""
     field.check_root("rbm32", "VARBINARY")
-    try:
-        from pyroaring import BitMap  # noqa: PLC0415  an optional dependency
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"column {field.name!r}: the aggregate function rbm32 needs pyroaring; "
-            f"pip install 'pyspark-paimon[sketches]'"
-        ) from error
 
     def union(one: bytes, other: bytes) -> bytes:
         both = BitMap.deserialize(one)

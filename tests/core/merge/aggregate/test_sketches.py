@@ -16,7 +16,6 @@ from paimon_core.merge.aggregate.bitmap64 import Bitmap64
 from paimon_core.merge.aggregate.sketch import hll_sketch, theta_sketch
 from tests.core.merge.aggregate.test_collection_model import ADD, RETRACT, feed
 
-pytest.importorskip("pyroaring")
 pytest.importorskip("datasketches")
 
 # (function, two values, their union): of {1..6, 100000, -1} and {7, 70000, 2^32, 2^32 + 1}; {1..6, 100000} and
@@ -97,12 +96,12 @@ def test_what_is_none_of_its_kind_is_refused(make):
         feed(make, "STRING", [([("", ADD)], False)])
 
 
-@pytest.mark.parametrize("make", [rbm32, hll_sketch, theta_sketch])
+@pytest.mark.parametrize("make", [hll_sketch, theta_sketch])
 def test_a_missing_library_is_named_with_its_extra(make, monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest, **named):
-        if name in ("pyroaring", "datasketches"):
+        if name == "datasketches":
             raise ImportError(name)
         return real(name, *rest, **named)
 

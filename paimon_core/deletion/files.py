@@ -1,0 +1,101 @@
+"""Index files that hold deletion vectors: a version byte, then vectors back to back, found by ranges (format 8.3)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from paimon_core.deletion.vector import DeletionVector
+from paimon_core.errors import CorruptedError
+from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.manifest.entry import ADD
+from paimon_core.manifest.index_entry import DELETION_VECTORS, DeletionRange, IndexManifestEntry
+
+__all__ = ["VectorWriter", "read_vectors"]
+
+_VERSION: Final = b"\1"
+_FRAME: Final = 8  # bytes of size and checksum, which the 32-bit form does not count in its length
+
+
+@dataclass(frozen=True, slots=True)
+class VectorWriter:
+    """Writes the deletion vectors of buckets. ``new_name`` gives the unique part of file names.
+
+    ``target_size`` (bytes): beyond it another file is begun; None where a bucket has only one, which takes the place of
+    the one before.
+    """
+
+    io: FileIO
+    new_name: Callable[[], str]
+    bitmap64: bool = False
+    target_size: int | None = None
+
+    def write(
+        self, directory: str, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
+    ) -> tuple[IndexManifestEntry, ...]:
+        """New index files in ``directory`` with the vectors of these data files, but for those that delete nothing.
+
+        No file where nothing is left. What was written is deleted when a later file fails.
+        """
+        written: list[IndexManifestEntry] = []
+        name = self.new_name()
+        try:
+            for ranges, data in self._files(vectors):
+                file_name = f"index-{name}-{len(written)}"
+                entry = IndexManifestEntry(
+                    ADD, partition, bucket, DELETION_VECTORS, file_name, len(data), len(ranges), tuple(ranges)
+                )
+                written.append(entry)
+                self.io.write(join(directory, file_name), data)
+        except BaseException:
+            for entry in written:
+                self.io.delete(join(directory, entry.file_name))
+            raise
+        return tuple(written)
+
+    def _files(self, vectors: Mapping[str, DeletionVector]) -> Iterator[tuple[list[DeletionRange], bytes]]:
+        ranges: list[DeletionRange] = []
+        data = bytearray(_VERSION)
+        for data_file, vector in vectors.items():
+            if not vector.cardinality:
+                continue
+            stored = vector.to_bytes(self.bitmap64)
+            length = len(stored) if self.bitmap64 else len(stored) - _FRAME
+            ranges.append(DeletionRange(data_file, len(data), length, vector.cardinality))
+            data += stored
+            if self.target_size is not None and len(data) > self.target_size:
+                yield ranges, bytes(data)
+                ranges, data = [], bytearray(_VERSION)
+        if ranges:
+            yield ranges, bytes(data)
+
+
+def read_vectors(io: FileIO, path: str, ranges: Iterable[DeletionRange]) -> dict[str, DeletionVector]:
+    """The vectors of an index file at these ranges, by data file; read at once from the first to the last.
+
+    Raises CorruptedError, which names the file, where it is missing, ends early or is damaged.
+    """
+    wanted = sorted(ranges, key=lambda r: r.offset)
+    if not wanted:
+        return {}
+    first, last = wanted[0].offset, max(r.offset + r.length for r in wanted) + _FRAME
+    try:
+        with io.open(path) as source:
+            source.seek(first)
+            data = memoryview(source.read(last - first))
+    except FileNotFoundError as missing:
+        raise CorruptedError(
+            f"deletion vectors {path} are missing: their snapshot has expired while being read, or they were deleted"
+        ) from missing
+    return {r.data_file: _vector(data[r.offset - first :], r, f"{path}, of {r.data_file}") for r in wanted}
+
+
+def _vector(data: memoryview, stored: DeletionRange, where: str) -> DeletionVector:
+    size = int.from_bytes(data[:4], "big")
+    if stored.length not in (size, size + _FRAME):
+        raise CorruptedError(f"{where}: a deletion vector of {size} bytes where {stored.length} are promised")
+    vector = DeletionVector.from_bytes(bytes(data[: size + _FRAME]), where)
+    if stored.cardinality is not None and vector.cardinality != stored.cardinality:
+        raise CorruptedError(
+            f"{where}: a deletion vector of {vector.cardinality} rows where {stored.cardinality} are promised"
+        )
+    return vector

@@ -1,0 +1,154 @@
+"""The deleted rows of one data file, by position, and the bytes they are stored as (format 8.3).
+
+A size (4 bytes, big endian) of what lies between it and the checksum, a magic number that tells the form, a bitmap, and
+the CRC-32 (big endian) of magic and bitmap. 32-bit form: magic big endian, a portable roaring bitmap. 64-bit form:
+magic little endian, a count (8), then per upper half in ascending order that half (4) and a portable roaring bitmap.
+"""
+
+import array
+import itertools
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from paimon_core.errors import CorruptedError, InvalidInputError
+
+__all__ = ["DeletionVector", "Positions"]
+
+Positions = npt.NDArray[np.int64]
+
+_MAGIC_32 = struct.pack(">i", 1581511376)
+_MAGIC_64 = struct.pack("<i", 1681511377)
+_FRAME = 8  # bytes of size and checksum
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeletionVector:
+    """Positions of deleted rows: numbers from 0 in the physical order of a data file. Made by :meth:`of`."""
+
+    _positions: Positions
+
+    @staticmethod
+    def of(positions: npt.ArrayLike) -> "DeletionVector":
+        """The rows at ``positions``, in any order, repeated or not. Raises InvalidInputError for a negative one."""
+        unique = np.unique(np.asarray(positions, np.int64))
+        if unique.size and unique[0] < 0:
+            raise InvalidInputError(f"a row cannot be deleted at position {unique[0]}: positions count from 0")
+        return _made(unique)
+
+    def positions(self) -> Positions:
+        """The positions, ascending; not to be changed."""
+        return self._positions
+
+    @property
+    def cardinality(self) -> int:
+        """How many rows are deleted."""
+        return len(self._positions)
+
+    def union(self, other: "DeletionVector") -> "DeletionVector":
+        """The rows that either deletes."""
+        if not other.cardinality:
+            return self
+        return _made(np.union1d(self._positions, other._positions)) if self.cardinality else other
+
+    def mask(self, first: int, count: int) -> npt.NDArray[np.bool_]:
+        """Which of the ``count`` rows from position ``first`` on are deleted."""
+        begin, end = np.searchsorted(self._positions, (first, first + count))
+        deleted = np.zeros(count, np.bool_)
+        deleted[self._positions[begin:end] - first] = True
+        return deleted
+
+    def to_bytes(self, bitmap64: bool) -> bytes:
+        """Size, magic, bitmap and checksum, in the form asked for.
+
+        The 32-bit form holds positions below 2^31 only: InvalidInputError for others.
+        """
+        if bitmap64:
+            body = _MAGIC_64 + self._halves()
+        elif self.cardinality and self._positions[-1] >= 1 << 31:
+            raise InvalidInputError(
+                f"position {self._positions[-1]} does not fit a deletion vector of 32 bits: "
+                "set 'deletion-vectors.bitmap64' = 'true'"
+            )
+        else:
+            body = _MAGIC_32 + _bitmap(self._positions)
+        return struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+
+    def _halves(self) -> bytes:
+        upper = self._positions >> 32
+        keys, begins = np.unique(upper, return_index=True)
+        parts = [struct.pack("<q", len(keys))]
+        for key, (begin, end) in zip(keys.tolist(), itertools.pairwise([*begins.tolist(), len(upper)]), strict=True):
+            parts += [struct.pack("<i", key), _bitmap(self._positions[begin:end] & 0xFFFFFFFF)]
+        return b"".join(parts)
+
+    @staticmethod
+    def from_bytes(data: bytes, where: str) -> "DeletionVector":
+        """The inverse of :meth:`to_bytes`, of either form; what follows the checksum is not looked at.
+
+        ``where`` names the place of the bytes for the message of a CorruptedError.
+        """
+        size = int.from_bytes(data[:4], "big")
+        body, end = data[4 : 4 + size], size + _FRAME
+        if len(data) < end or size < len(_MAGIC_32):
+            raise CorruptedError(f"{where}: a deletion vector of {end} bytes, but {len(data)} are there")
+        if zlib.crc32(body) != int.from_bytes(data[end - 4 : end], "big"):
+            raise CorruptedError(f"{where}: the checksum of a deletion vector is wrong: its file was damaged")
+        magic, bitmap = body[:4], body[4:]
+        if magic not in (_MAGIC_32, _MAGIC_64):
+            raise CorruptedError(f"{where}: no known form of deletion vector begins with the bytes {magic.hex()}")
+        try:
+            return _made(_parsed(bitmap) if magic == _MAGIC_32 else _parsed_halves(bitmap))
+        except (ValueError, IndexError, struct.error) as error:
+            raise CorruptedError(f"{where}: a deletion vector that is no roaring bitmap: {error}") from error
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeletionVector):
+            return NotImplemented
+        return np.array_equal(self._positions, other._positions)
+
+    def __hash__(self) -> int:
+        return hash(self._positions.tobytes())
+
+    def __repr__(self) -> str:
+        return f"DeletionVector({self.cardinality} rows)"
+
+
+def _made(positions: Positions) -> DeletionVector:
+    positions.flags.writeable = False
+    return DeletionVector(positions)
+
+
+def _bitmap(values: Positions) -> bytes:
+    held = BitMap(array.array("I", values.astype(np.uint32).tobytes()))  # an array.array is taken over as a whole
+    held.run_optimize()
+    return bytes(held.serialize())
+
+
+def _parsed(data: bytes) -> Positions:
+    return _values(BitMap.deserialize(data))
+
+
+def _values(bitmap: Any) -> Positions:
+    return np.asarray(bitmap.to_array()).astype(np.int64)
+
+
+def _parsed_halves(data: bytes) -> Positions:
+    """Each bitmap says where it ends only by what it is: its size is that of the same bitmap written again."""
+    (count,) = struct.unpack_from("<q", data)
+    at, parts, above = 8, [np.zeros(0, np.int64)], -1
+    for _ in range(count):
+        (key,) = struct.unpack_from("<i", data, at)
+        if key <= above:
+            raise ValueError(f"the upper half {key} follows {above}")
+        held = BitMap.deserialize(data[at + 4 :])
+        parts.append(_values(held) + (key << 32))
+        at, above = at + 4 + len(held.serialize()), key
+    if at != len(data):
+        raise ValueError(f"{len(data) - at} bytes are left over")
+    return np.concatenate(parts)
