@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import (
     AlreadyExistsError,
     CommitUnknownError,
@@ -334,17 +335,17 @@ class Table:
 def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataField, ...]:
     """The fields of ``columns`` in that order; a name may differ in case if only one column is meant.
 
+    A table that tracks its rows has ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` as well, for those who ask.
+
     Raises InvalidInputError for a column the table lacks, or one named twice.
     """
     if columns is None:
         return schema.fields
     if isinstance(columns, str):
         raise InvalidInputError(f"columns must be a list of names, not the text {columns!r}")
-    chosen = []
+    chosen, there = [], (*schema.fields, *tracking_fields(schema))
     for name in columns:
-        same = [f for f in schema.fields if f.name == name] or [
-            f for f in schema.fields if f.name.lower() == name.lower()
-        ]
+        same = [f for f in there if f.name == name] or [f for f in there if f.name.lower() == name.lower()]
         if len(same) != 1:
             raise InvalidInputError(f"no column {name!r} in {[f.name for f in schema.fields]}")
         chosen.append(same[0])

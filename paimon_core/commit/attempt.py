@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.index_changes import apply_indexes
+from paimon_core.commit.row_tracking import with_row_ids
 from paimon_core.errors import CommitConflictError
 from paimon_core.manifest.compact import merge_manifests
 from paimon_core.manifest.manifests import ManifestFileMeta, Manifests
@@ -46,6 +47,8 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     manifests = store.manifests
     base_files: list[str] = []
     delta_files: list[str] = []
+    snapshot_id = 1 if base is None else base.id + 1
+    changes, next_row_id = with_row_ids(store.options, changes, snapshot_id, base.next_row_id if base else 0)
     try:
         schema_id = _schema_id(store)
         metas: list[ManifestFileMeta] = []
@@ -67,7 +70,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     total = (base.total_record_count or 0) if base is not None else 0
     snapshot = Snapshot(
         version=3,
-        id=1 if base is None else base.id + 1,
+        id=snapshot_id,
         schema_id=schema_id,
         base_manifest_list=base_list,
         base_manifest_list_size=base_size,
@@ -86,7 +89,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         watermark=_later(None if base is None else base.watermark, identity.watermark),
         statistics=base.statistics if base is not None and base.schema_id == schema_id else None,
         properties=dict(identity.properties) or None,
-        next_row_id=0 if base is None else base.next_row_id,
+        next_row_id=next_row_id,
     )
     return Draft(snapshot, tuple(base_files), tuple(delta_files))
 

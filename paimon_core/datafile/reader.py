@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
+from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format import format_of
 from paimon_core.manifest.data_file import DataFileMeta
@@ -14,7 +16,7 @@ from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_field, arrow_schema
 from paimon_core.types.datatype import DataField
-from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
@@ -43,7 +45,8 @@ def read_file(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one data file with exactly ``fields``: by field id, cast, filled, partition values from metadata.
 
-    ``fields`` may hold the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``. ``predicate`` (bound to the table's
+    ``fields`` may hold the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, or, of a table without a primary
+    key, those that track rows. ``predicate`` (bound to the table's
     schema) may skip parts of the file that cannot match; rows that do not match still come out.
     ``together`` is the number of files read side by side, for the size of the batches.
     Raises CorruptedError when the file is missing, unreadable or does not hold the rows its metadata promise.
@@ -54,15 +57,18 @@ def read_file(
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, partition, fields)
     stored = [f for f in fields if f.name not in constants]
-    system = (SEQUENCE_NUMBER, VALUE_KIND)
+    tracked = not store.schema.primary_keys
+    system = (ROW_ID, ROW_SEQUENCE) if tracked else (SEQUENCE_NUMBER, VALUE_KIND)
     plan = evolve((*file_schema.fields, *system), tuple(stored))
     pushed = None
-    if predicate is not None:
+    if predicate is not None and not (tracked and asks_row_ids(fields)):  # ids go by position
         pushed = to_file(predicate, store.schema.fields, file_schema.fields)
     seen = 0
     for batch in _decode(store, path, meta, plan.file_columns, pushed, together):
-        seen += batch.num_rows
         evolved = plan.apply(batch)
+        if tracked:
+            evolved = with_tracking(evolved, meta, np.arange(seen, seen + batch.num_rows))
+        seen += batch.num_rows
         yield _with_constants(evolved, fields, constants) if constants else evolved
     skips = pushed is not None and meta.file_name.endswith(".parquet")
     if seen > meta.row_count or (seen < meta.row_count and not skips):

@@ -25,6 +25,7 @@ from paimon_core.options.file import (
     METADATA_STATS_KEEP_FIRST_N_COLUMNS,
     METADATA_STATS_MODE,
     METADATA_STATS_MODE_PER_LEVEL,
+    ROW_TRACKING_ENABLED,
     TARGET_FILE_SIZE,
 )
 from paimon_core.row.binary_row import EMPTY_ROW, serialize
@@ -32,7 +33,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.row_kind import is_retract
-from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
+from paimon_core.types.system_fields import ROW_SEQUENCE, SEQUENCE_NUMBER, TRACKING_FIELDS, VALUE_KIND, key_field
 
 KEY_STATS = "truncate(128)"  # keys are kept long enough to prune well, whatever the table's mode
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
@@ -57,6 +58,8 @@ class FileShape:
     source: int = FileSource.APPEND
     keys_twice: bool = True
     """Whether keys stand in columns of their own as well, as Paimon has it unless the table is in thin mode."""
+    tracked: bool = False
+    """Whether rows have ids. New rows get theirs by the commit; compaction stores them, for rows then lie anywhere."""
 
     @staticmethod
     def of(store: FileStore, level: int = 0, source: int = FileSource.APPEND) -> "FileShape":
@@ -66,8 +69,10 @@ class FileShape:
         keys_twice = not options.value(DATA_FILE_THIN_MODE)
         copies = (key_field(k) for k in keys) if keys_twice else ()
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
+        tracked = options.value(ROW_TRACKING_ENABLED)
+        tracking = TRACKING_FIELDS if tracked and source == FileSource.COMPACT else ()
         return FileShape(
-            fields=(*system, *schema.fields),
+            fields=(*system, *schema.fields, *tracking),
             value_fields=schema.fields,
             key_fields=keys,
             modes=_stats_modes(store, level),
@@ -78,6 +83,7 @@ class FileShape:
             level=level,
             source=source,
             keys_twice=keys_twice,
+            tracked=tracked,
         )
 
     @property
@@ -85,7 +91,13 @@ class FileShape:
         """The column of a table's rows that each column of the file is filled from."""
         copies = self.key_fields if self.keys_twice else ()
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if self.key_fields else ()
-        return tuple(f.name for f in (*system, *self.value_fields))
+        tracking = TRACKING_FIELDS if self.stores_tracking else ()
+        return tuple(f.name for f in (*system, *self.value_fields, *tracking))
+
+    @property
+    def stores_tracking(self) -> bool:
+        """Whether the files hold the ids of their rows, and the snapshots that changed them last."""
+        return self.tracked and self.source == FileSource.COMPACT
 
 
 def target_size(store: FileStore) -> int:
@@ -112,7 +124,8 @@ class DataFileWriter:
     """Rows of one (partition, bucket) into one or more files of about the target size.
 
     Rows come in the order they are to be stored: sorted by key, one row per key, for a table with a primary key (then
-    with ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND`` columns); in arrival order for an append table.
+    with ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND`` columns); in arrival order for an append table, with the columns of
+    `TRACKING_FIELDS` where the shape stores them.
     """
 
     def __init__(
@@ -205,19 +218,25 @@ class _OpenFile:
         shape = self._shape
         if shape.key_fields:
             self._track_keyed(rows, [f.name for f in shape.key_fields])
+        elif shape.stores_tracking:
+            self._track_sequence(rows)
         stored = pa.Table.from_arrays([rows.column(n) for n in shape.sources], schema=self._arrow)
         self._writer.write(stored)
         self._values.update(rows)
         self._rows += rows.num_rows
         self._bytes += stored.nbytes
 
-    def _track_keyed(self, rows: pa.Table, key_names: Sequence[str]) -> None:
-        sequence = rows.column(SEQUENCE_NUMBER.name).to_numpy()
+    def _track_sequence(self, rows: pa.Table) -> None:
+        sequence = rows.column(ROW_SEQUENCE.name).to_numpy()
         low, high = int(sequence.min()), int(sequence.max())
+        self._min_sequence = min(low, self._min_sequence) if self._rows else low
+        self._max_sequence = max(high, self._max_sequence) if self._rows else high
+
+    def _track_keyed(self, rows: pa.Table, key_names: Sequence[str]) -> None:
+        self._track_sequence(rows)
         if self._first is None:
-            self._first, self._min_sequence, self._max_sequence = rows.select(key_names).slice(0, 1), low, high
+            self._first = rows.select(key_names).slice(0, 1)
         self._last = rows.select(key_names).slice(rows.num_rows - 1, 1)
-        self._min_sequence, self._max_sequence = min(low, self._min_sequence), max(high, self._max_sequence)
         self._retracts += int(is_retract(rows.column(VALUE_KIND.name).to_numpy()).sum())
         self._keys.update(rows.select(key_names))
 
@@ -239,7 +258,11 @@ class _OpenFile:
         self._sink.close()
         shape = self._shape
         value_stats, stats_columns = _simple_stats(self._values, shape.value_fields, shape.modes, dense=shape.dense)
+        if stats_columns is None and shape.stores_tracking:
+            stats_columns = tuple(f.name for f in shape.value_fields)
         keyed = bool(shape.key_fields)
+        if not keyed and not shape.tracked:  # rows that are tracked get the number of their snapshot, or hold it
+            self._min_sequence, self._max_sequence = first_sequence, first_sequence + self._rows - 1
         return DataFileMeta(
             file_name=self._name,
             file_size=size,
@@ -248,8 +271,8 @@ class _OpenFile:
             max_key=_key_row(self._last, shape.key_fields),
             key_stats=_simple_stats(self._keys, shape.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,
             value_stats=value_stats,
-            min_sequence_number=self._min_sequence if keyed else first_sequence,
-            max_sequence_number=self._max_sequence if keyed else first_sequence + self._rows - 1,
+            min_sequence_number=self._min_sequence,
+            max_sequence_number=self._max_sequence,
             schema_id=self._store.schema.id,
             level=shape.level,
             extra_files=(),
@@ -257,6 +280,7 @@ class _OpenFile:
             delete_row_count=self._retracts,
             file_source=shape.source,
             value_stats_cols=stats_columns,
+            write_cols=tuple(f.name for f in shape.fields) if shape.stores_tracking else None,
         )
 
 

@@ -28,7 +28,7 @@ from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
-from paimon_core.write.append_compactor import check_no_newer, write_compacted
+from paimon_core.write.append_compactor import check_no_newer, stored_fields, write_compacted
 from paimon_core.write.routing import BucketMode, bucket_mode
 
 __all__ = ["SortCompactTask", "cluster_key", "joined", "plan_sort", "run", "sort_table"]
@@ -121,7 +121,7 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     """
     check_no_newer(store, task.files)
     key = task.key if task.key.is_ready else task.key.learned(_sample(store, task))
-    rows = _rows(store, task, store.schema.fields)
+    rows = _rows(store, task, stored_fields(store))
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
     expected = task.rows if task.parts == 1 else None
     after = write_compacted(store, task.partition, task.bucket, ordered, expected)
@@ -189,6 +189,8 @@ def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
 
 
 def _numbered(message: CommitMessage) -> CommitMessage:
+    if any(file.write_cols is not None for file in message.compact_after):
+        return message  # rows that are tracked keep their numbers
     files, rows = [], 0
     for file in message.compact_after:
         files.append(replace(file, min_sequence_number=rows, max_sequence_number=rows + file.row_count - 1))

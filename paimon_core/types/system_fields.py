@@ -17,6 +17,11 @@ LEVEL = DataField(2147483644, "_LEVEL", AtomicType("INT", nullable=False))
 ROW_KIND = DataField(2147483643, "rowkind", STRING)
 ROW_ID = DataField(2147483642, "_ROW_ID", BIGINT)
 
+ROW_SEQUENCE = DataField(SEQUENCE_NUMBER.id, SEQUENCE_NUMBER.name, BIGINT)
+"""The snapshot that changed a row last, where rows are tracked; a file may leave it to its metadata."""
+TRACKING_FIELDS = (ROW_ID, ROW_SEQUENCE)
+"""What rows of a table with ``row-tracking.enabled`` have beside its columns."""
+
 SYSTEM_FIELDS = (SEQUENCE_NUMBER, VALUE_KIND, LEVEL, ROW_KIND, ROW_ID)
 
 RESERVED = frozenset(field.name for field in SYSTEM_FIELDS)

@@ -5,13 +5,15 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from paimon_core.datafile.reader import read_file
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.datafile.writer import TARGET_SIZE_APPEND, DataFileWriter, FileShape
 from paimon_core.errors import CommitConflictError, CorruptedError
 from paimon_core.lsm.append_picks import AppendPicks, Group
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import DataField
 
-__all__ = ["InlineAppend", "append_picks", "check_no_newer", "concatenate", "write_compacted"]
+__all__ = ["InlineAppend", "append_picks", "check_no_newer", "concatenate", "stored_fields", "write_compacted"]
 
 
 def append_picks(store: FileStore) -> AppendPicks:
@@ -29,16 +31,20 @@ def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
         )
 
 
+def stored_fields(store: FileStore) -> tuple[DataField, ...]:
+    """What has to be read of rows that are to be written anew: their columns, and what tells them apart for good."""
+    return (*store.schema.fields, *tracking_fields(store.schema))
+
+
 def concatenate(store: FileStore, partition: bytes, bucket: int, files: Group) -> tuple[DataFileMeta, ...]:
     """The rows of the files, one after another, in new files of about the target size.
 
     Written in the table's schema and format of now; numbered on from the first file, whose place they take. On an
     error nothing is left behind.
     """
+    fields = stored_fields(store)
     rows = (
-        pa.Table.from_batches([batch])
-        for file in files
-        for batch in read_file(store, partition, bucket, file, store.schema.fields)
+        pa.Table.from_batches([batch]) for file in files for batch in read_file(store, partition, bucket, file, fields)
     )
     check_no_newer(store, files)
     expected = sum(f.row_count for f in files)
