@@ -127,9 +127,12 @@ def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
             return _follow(counts, feed, skip_null=skip_null)[0]
         if not feed.opened.any():
             return first(counts, feed.starts)
-        counts = counts.copy()
-        counts[feed.starts[feed.opened]] = False
-        index = first(counts, feed.starts)
+        if counts.all():
+            index = _behind_opened(feed)
+        else:
+            counts = counts.copy()
+            counts[feed.starts[feed.opened]] = False
+            index = first(counts, feed.starts)
         stays = feed.opened & ((index < 0) if feed.seen is None else feed.seen | (index < 0))
         return np.where(stays, feed.starts, index)
 
@@ -137,6 +140,12 @@ def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
         return _follow(present if skip_null else np.ones(len(present), bool), feed, skip_null=skip_null)[1]
 
     return Choice(rows, seen)
+
+
+def _behind_opened(feed: Feed) -> Positions:
+    """The first row of each group, the second of those that were opened, -1 where these have none."""
+    second = np.where(sizes_of(feed.starts, len(feed.retract)) > 1, feed.starts + 1, -1)
+    return np.where(feed.opened, second, feed.starts)
 
 
 def _follow(counts: Mask, feed: Feed, *, skip_null: bool) -> tuple[Positions, Mask]:

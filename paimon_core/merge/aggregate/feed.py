@@ -60,25 +60,28 @@ def sizes_of(starts: Positions, n: int) -> Positions:
 
 def last(mask: Mask, starts: Positions) -> Positions:
     """The last row of each group where the mask holds, else -1."""
-    if not len(starts):
-        return np.zeros(0, np.int64)
-    found: Positions = np.maximum.reduceat(np.where(mask, np.arange(len(mask)), -1), starts)
-    return found
+    if mask.all():
+        return starts + sizes_of(starts, len(mask)) - 1
+    running = np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))  # twice as fast as reduceat
+    found: Positions = running[starts + sizes_of(starts, len(mask)) - 1]
+    return np.where(found >= starts, found, -1)
 
 
 def first(mask: Mask, starts: Positions) -> Positions:
     """The first row of each group where the mask holds, else -1."""
-    if not len(starts):
-        return np.zeros(0, np.int64)
-    found = np.minimum.reduceat(np.where(mask, np.arange(len(mask)), len(mask)), starts)
-    return np.where(found < len(mask), found, -1)
+    if mask.all():
+        return starts
+    count = len(mask)
+    found = np.minimum.accumulate(np.where(mask, np.arange(count), count)[::-1])[::-1][starts]
+    return np.where(found < starts + sizes_of(starts, count), found, -1)
 
 
 def any_of(mask: Mask, starts: Positions) -> Mask:
     """Whether the mask holds anywhere in each group."""
-    if not len(starts):
-        return np.zeros(0, bool)
-    found: Mask = np.logical_or.reduceat(mask, starts)
+    if mask.all():
+        return np.ones(len(starts), bool)
+    so_far = np.cumsum(mask)
+    found: Mask = so_far[starts + sizes_of(starts, len(mask)) - 1] > so_far[starts] - mask[starts]
     return found
 
 
