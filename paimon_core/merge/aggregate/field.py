@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.option import Option, Options
-from paimon_core.options.parse import MAX_INT, boolean, enum, number
+from paimon_core.options.parse import MAX_INT, boolean, number
 from paimon_core.options.per_field import field_option, split_list
 from paimon_core.types.datatype import AtomicType, DataType
 
@@ -44,16 +44,6 @@ class FieldOptions:
     def nested_key(self) -> tuple[str, ...]:
         """The columns that identify a row inside an array of rows."""
         return tuple(split_list(self.text("nested-key", "")))
-
-    @property
-    def nested_key_null_strategy(self) -> str:
-        """What a null in a nested key means: merge, ignore or error."""
-        return self._parsed("nested-key-null-strategy", enum("merge", "ignore", "error"), "merge")
-
-    @property
-    def nested_sequence_field(self) -> tuple[str, ...]:
-        """The columns that say which of two rows inside an array is newer."""
-        return tuple(split_list(self.text("nested-sequence-field", "")))
 
     @property
     def count_limit(self) -> int:

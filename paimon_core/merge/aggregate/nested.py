@@ -1,9 +1,7 @@
 """Functions on arrays of rows as small tables: nested_update, nested_partial_update.
 
 Both take the first array as it is, null rows and repeated keys included; it is a table from the next one on. The order
-of rows in a table with a key is free. The options ``nested-sequence-field`` and ``nested-key-null-strategy`` bring the
-rules of the release that has them: an array is a table at once unless copied or late, and ``count-limit`` bounds only
-new keys.
+of rows in a table with a key is free.
 """
 
 import itertools
@@ -18,8 +16,10 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
 from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, any_of, first, refuse_retract, valid
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.words import Column, Positions, nullable_words
+from paimon_core.merge.words import Column, Positions
 from paimon_core.types.datatype import ArrayType, RowType
+
+_UNKNOWN = ("nested-sequence-field", "nested-key-null-strategy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +28,23 @@ class _Nested:
 
     field: FieldOptions
     key: tuple[int, ...]
-    sequence: tuple[int, ...]
-    null_keys: str
     limit: int
-
-    @property
-    def at_once(self) -> bool:
-        """Whether the first array is made a table like any other."""
-        return bool(self.sequence or self.field.text("nested-key-null-strategy", ""))
 
     @staticmethod
     def of(field: FieldOptions, function: str) -> "_Nested":
         """InvalidInputError where the type is not an array of rows or an option names what is not in them,
-        UnsupportedError for the two options of later releases."""
+        UnsupportedError for two options of later releases."""
         row = field.type.element if isinstance(field.type, ArrayType) else None
         field.check_type(function, isinstance(row, RowType), "ARRAY of ROW")
         assert isinstance(row, RowType)
-        names = [f.name for f in row.fields]
-        key = _indexes(field, names, "nested-key", field.nested_key)
-        sequence = _indexes(field, names, "nested-sequence-field", field.nested_sequence_field)
-        made = _Nested(field, key, sequence, field.nested_key_null_strategy, field.count_limit)
-        if made.at_once:
-            option = "nested-sequence-field" if sequence else "nested-key-null-strategy"
-            raise UnsupportedError(
-                f"'fields.{field.name}.{option}' is not supported yet: the Java engine 1.4.2 does not know it, so its "
-                "rules could not be checked against it; leave it out"
-            )
-        return made
+        for option in _UNKNOWN:
+            if field.text(option, ""):
+                raise UnsupportedError(
+                    f"'fields.{field.name}.{option}' is not supported yet: the Java engine 1.4.2 does not know it, so "
+                    "its rules could not be checked against it; leave it out"
+                )
+        key = _indexes(field, [f.name for f in row.fields], "nested-key", field.nested_key)
+        return _Nested(field, key, field.count_limit)
 
 
 def _indexes(field: FieldOptions, names: Sequence[str], option: str, wanted: Iterable[str]) -> tuple[int, ...]:
@@ -90,29 +80,13 @@ class _Rows:
         present, opening = valid(column), first(valid(column) & ~feed.retract, feed.starts)
         later = present & (np.arange(len(column)) > opening[feed.group()]) & (opening[feed.group()] >= 0)
         touched = any_of(later, feed.starts)
-        if nested.at_once:
-            touched |= ~(feed.opened & (opening == feed.starts) | feed.older[opening])
         in_use = (row >= opening[group]) & (opening[group] >= 0)
         table = touched[group] & in_use & valid(values)
         columns = values.flatten()
-        if nested.key and nested.null_keys != "merge":
-            table &= _whole_keys(nested, [columns[i] for i in nested.key], table & ~elements.retract)
         keys = [columns[i] for i in nested.key or range(len(columns))]
         named = pa.StructArray.from_arrays(keys, [str(i) for i in range(len(keys))])
         code = codes(named, one_zero=not nested.key)  # keys are told apart by bits
         return _Rows(elements, code, table, ~touched[group] & (row == opening[group]), elements.line())
-
-
-def _whole_keys(nested: _Nested, keys: Sequence[Column], added: Mask) -> Mask:
-    """Rows without a null in their key. InvalidInputError where the strategy is to fail and a row added has one."""
-    whole: Mask = np.logical_and.reduce([valid(key) for key in keys])
-    if nested.null_keys == "error" and (added & ~whole).any():
-        name = nested.field.name
-        raise InvalidInputError(
-            f"column {name!r}: a nested row has a null in its key ({', '.join(nested.field.nested_key)}), and "
-            f"'fields.{name}.nested-key-null-strategy' is 'error'; give it a key, or set 'ignore' or 'merge'"
-        )
-    return whole
 
 
 # ---- nested_update
@@ -147,7 +121,7 @@ def _updated(nested: _Nested, rows: _Rows) -> Positions:
         minus = elements.retract[among][classes.order]
         kept = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
         if nested.key:
-            rank = np.where(kept, _newness(nested, rows)[among][classes.order], -1)
+            rank = np.where(kept, rows.line[among][classes.order], -1)
             kept &= rank == classes.spread(classes.best(rank))
         stays[among[classes.order[kept]]] = True
     else:
@@ -156,26 +130,13 @@ def _updated(nested: _Nested, rows: _Rows) -> Positions:
     return keep[np.argsort(rows.line[keep], kind="stable")]
 
 
-def _newness(nested: _Nested, rows: _Rows) -> Positions:
-    """Numbers that order inner rows by their sequence columns, nulls smallest, and then by where they lie."""
-    if not nested.sequence or not len(rows.line):
-        return rows.line
-    columns = rows.elements.values.flatten()
-    words = [
-        w(None) for i in nested.sequence for w in nullable_words(columns[i], nested.field.nested_sequence_field[0])
-    ]
-    place = np.empty_like(rows.line)
-    place[np.lexsort((rows.line, *reversed(words)))] = np.arange(len(rows.line))
-    return place
-
-
 def _in_turn(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
     """The inner rows that stay in groups that may meet the limit, by a loop: what is full depends on every step."""
     elements, feed = rows.elements, rows.elements.feed
     present, retract, older = valid(elements.column).tolist(), feed.retract.tolist(), feed.older.tolist()
     begins = np.searchsorted(elements.row, np.arange(len(present) + 1)).tolist()
     ends = [*feed.starts.tolist(), len(present)]
-    table = _Table(nested, rows.code.tolist(), _newness(nested, rows).tolist(), _real(nested, rows).tolist())
+    table = _Table(nested, rows.code.tolist(), valid(elements.values).tolist())
     keep: list[int] = []
     for group in groups.tolist():
         held: list[int] | None = None
@@ -186,18 +147,11 @@ def _in_turn(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
             if retract[row]:
                 held = table.without(held or [], new)
             elif held is None:
-                copied = older[row] or (feed.opened[group] and row == ends[group])
-                held = table.put([], new) if nested.at_once and not copied else new
+                held = new
             else:
                 held = table.put(new, held) if older[row] else table.put(held, new)
         keep += held or []
     return np.array(keep, np.int64)
-
-
-def _real(nested: _Nested, rows: _Rows) -> Mask:
-    """Inner rows that are neither null nor left out for their key."""
-    real: Mask = rows.table if nested.at_once else valid(rows.elements.values)
-    return real
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,28 +160,17 @@ class _Table:
 
     nested: _Nested
     code: list[int]
-    newness: list[int]
     real: list[bool]
+    """Inner rows that are not null."""
 
     def put(self, held: list[int], new: list[int]) -> list[int]:
         """``new`` put into ``held``, as far as there is room."""
         limit = self.nested.limit
-        if self.nested.at_once:
-            return self._put_newer(held, new)
         if len(held) >= limit:
             return held
         added = list(itertools.islice((e for e in new if self.real[e]), limit - len(held)))
         both = [e for e in held if self.real[e]] + added
         return list({self.code[e]: e for e in both}.values()) if self.nested.key else both
-
-    def _put_newer(self, held: list[int], new: list[int]) -> list[int]:
-        made: dict[int, int] = {}
-        for i, e in enumerate([*held, *new]):
-            old = made.get(self.code[e])
-            room = i < len(held) or len(made) < self.nested.limit
-            if self.real[e] and (room if old is None else self.newness[old] < self.newness[e]):
-                made[self.code[e]] = e
-        return list(made.values())
 
     def without(self, held: list[int], gone: list[int]) -> list[int]:
         """``held`` without what ``gone`` names."""
