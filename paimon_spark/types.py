@@ -216,8 +216,14 @@ def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The same rows in exactly this Arrow schema; columns by position.
 
     REQUIRES: `schema` comes from `expected_arrow_schema` of columns checked by `projected`. What already has the
-    right type is not copied.
+    right type is not copied. InvalidInputError for a NULL where there must be none, which Spark would not see as one.
     """
+    for column, field in zip(batch.columns, schema, strict=True):
+        if not field.nullable and column.null_count:
+            raise InvalidInputError(
+                f"column {field.name!r} is NOT NULL, but merging took its value back (a row of kind -U or -D) and left "
+                "NULL: write a value for the key, or make the column nullable"
+            )
     arrays = [shaped(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

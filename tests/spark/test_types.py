@@ -174,3 +174,10 @@ def test_a_given_schema_picks_columns_by_name_whatever_the_case():
 def test_a_given_schema_that_does_not_fit_is_refused(ddl, message):
     with pytest.raises(InvalidInputError, match=message):
         projected(TABLE, struct(ddl), "t")
+
+
+def test_a_null_that_merging_left_in_a_not_null_column_is_refused():
+    fields = (DataField(0, "v", parse_type("BIGINT NOT NULL")),)
+    batch = pa.RecordBatch.from_arrays([pa.array([5, None], pa.int64())], schema=arrow_schema(fields))
+    with pytest.raises(InvalidInputError, match="column 'v' is NOT NULL"):
+        for_spark(batch, expected_arrow_schema(spark_schema(fields)))
