@@ -6,6 +6,8 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.conformance.compare import TALLY
+
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers: this Python, not the first on PATH
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -40,3 +42,25 @@ def warehouse(tmp_path):
     path = tmp_path / "warehouse"
     path.mkdir()
     return str(path)
+
+
+def pytest_sessionfinish(session):
+    """A process that runs a part of the tests tells the one that sums up."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["compared"] = (TALLY.comparisons, TALLY.differences)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Add what such a process told."""
+    comparisons, differences = getattr(node, "workeroutput", {}).get("compared", (0, 0))
+    TALLY.comparisons += comparisons
+    TALLY.differences += differences
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how much was compared."""
+    if TALLY.comparisons:
+        terminalreporter.write_line(
+            f"conformance: {TALLY.comparisons} comparisons, {TALLY.differences} differences", bold=True
+        )

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from tests.conformance.compare import TALLY
 from tests.conformance.judge import Judge, unavailable
 
 REQUIRED = os.environ.get("CI", "").lower() == "true"
@@ -49,11 +48,3 @@ def rng(request):
 def seed():
     """A fresh seed, which a failing test prints; $CONFORMANCE_SEED repeats one."""
     return int(SEED) if SEED else random.SystemRandom().randrange(10**9)
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Say how much was compared."""
-    if TALLY.comparisons:
-        terminalreporter.write_line(
-            f"conformance: {TALLY.comparisons} comparisons, {TALLY.differences} differences", bold=True
-        )
