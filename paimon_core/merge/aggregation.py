@@ -23,9 +23,9 @@ def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = 
     """
 
     def fold(window: Window) -> pa.Table:
-        if window.num_groups == window.num_rows:
+        if window.all_alone:
             return window.take(window.starts) if window.order is not None else window.rows
-        alone, kinds = sizes_of(window.starts, window.num_rows) == 1, kinds_of(window)
+        alone, kinds = window.alone, kinds_of(window)
         opened, seen = alone, {}
         if remove_on_delete and (kinds == DELETE).any():
             restart = last(kinds == DELETE, window.starts)
@@ -56,7 +56,7 @@ def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask
         if name in window.rows.column_names
     }
     index = window.ends - 1
-    single = index == window.starts
+    single = opened & (index == window.starts)
     return assemble(window, made, index, np.where(single, kinds[index], np.int8(INSERT)))
 
 

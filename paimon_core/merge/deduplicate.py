@@ -28,6 +28,5 @@ def _last_adding(window: Window) -> pa.Table:
     if retract is None:
         return _last(window)
     index = last(~retract, window.starts)
-    alone = window.ends - window.starts == 1
-    index = np.where(alone, window.starts, index)
+    index = np.where(window.alone, window.starts, index)
     return window.take(index[index >= 0])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.merge.words import Column, Positions, only_chunk, taken
@@ -19,6 +20,8 @@ class Window:
     rows: pa.Table
     order: Positions | None  # may leave rows out
     starts: Positions
+    merged: npt.NDArray[np.bool_] | None = None
+    """Groups that are merged though they may hold one row only; None: a row that is alone passes as it is."""
     _sorted: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @property
@@ -35,6 +38,23 @@ class Window:
     def ends(self) -> Positions:
         """Position behind the last row of every group."""
         return np.append(self.starts[1:], self.num_rows)[: len(self.starts)]
+
+    @property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """Which groups are one row that passes as it is."""
+        single = self.ends - self.starts == 1
+        return single if self.merged is None else single & ~self.merged
+
+    @property
+    def all_alone(self) -> bool:
+        """Whether every row passes as it is."""
+        return self.num_groups == self.num_rows and (self.merged is None or not self.merged.any())
+
+    def kept(self, keep: npt.NDArray[np.bool_], merged: npt.NDArray[np.bool_] | None = None) -> "Window":
+        """The window without the rows of the sorted order that are not to be kept. REQUIRES: every group keeps one."""
+        order = np.flatnonzero(keep) if self.order is None else self.order[keep]
+        counts = np.add.reduceat(keep, self.starts, dtype=np.int64)
+        return Window(self.rows, order, np.cumsum(counts) - counts, merged)
 
     def take(self, positions: Positions) -> pa.Table:
         """The rows at these positions of the sorted order."""

@@ -57,11 +57,10 @@ class PartialUpdate:
 
     def __call__(self, window: Window) -> pa.Table:
         """One row a group. InvalidInputError for a row that cannot be taken."""
-        if window.num_groups == window.num_rows:
+        if window.all_alone:
             return window.take(window.starts) if window.order is not None else window.rows
-        kinds = kinds_of(window)
+        kinds, alone = kinds_of(window), window.alone
         retract = retracts_of(kinds)
-        alone = sizes_of(window.starts, window.num_rows) == 1
         state = _State(window, kinds, retract, alone, ~every(len(alone)), {})
         added = every(len(alone)) if retract is None else any_of(~retract, window.starts)
         if retract is not None:
@@ -76,7 +75,7 @@ class PartialUpdate:
         if self.ignore_delete:
             keep = ~retract
             keep[state.window.starts] = True
-            return state.cut(_kept(state.window, keep), state.removed, {})
+            return state.cut(state.window.kept(keep), state.removed, {})
         if self.remove_on_delete or any(group.removes for group in self.groups):
             while (restart := self._removals(state)) is not None:
                 seen = {name: memory for group in self.groups for name, memory in _memories(state, group, restart)}
@@ -191,13 +190,6 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
         (name, seen_after(function, present(state.window, name), replace(feed, seen=state.seen.get(name)), fed))
         for name, function in names
     ]
-
-
-def _kept(window: Window, keep: Mask) -> Window:
-    """The window without some rows; every group keeps some."""
-    order = np.flatnonzero(keep) if window.order is None else window.order[keep]
-    counts = np.add.reduceat(keep, window.starts, dtype=np.int64)
-    return Window(window.rows, order, np.cumsum(counts) - counts)
 
 
 def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:

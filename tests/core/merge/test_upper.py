@@ -1,0 +1,44 @@
+"""The lookup-levels rule against a loop over keys."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paimon_core.merge.groups import Window
+from paimon_core.merge.upper import LEVEL, of_upper, upper
+
+GROUPS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=5), min_size=1, max_size=8)
+
+
+def window_of(groups: list[list[int]], mixed: np.random.Generator) -> Window:
+    """Groups of rows, given by their levels in sorted order, whose rows lie in any order."""
+    levels = [level for group in groups for level in group]
+    order = mixed.permutation(len(levels))
+    rows = pa.table({LEVEL: pa.array(np.array(levels, np.int8)[np.argsort(order)]), "at": np.argsort(order)})
+    starts = np.cumsum([0, *map(len, groups)])[:-1]
+    return Window(rows, order, starts)
+
+
+def counting(group: list[int]) -> list[int]:
+    """Positions in the group of the rows that count. Levels above 0 hold a key once: of one twice, both are of it."""
+    least = min((level for level in group if level), default=0)
+    return [i for i, level in enumerate(group) if level in (0, least)]
+
+
+@given(GROUPS, st.integers(0, 99))
+def test_rows_of_level_0_and_of_the_smallest_above_count(groups, seed):
+    window = window_of(groups, np.random.default_rng(seed))
+    left = upper(window)
+    expected = [counting(group) for group in groups]
+    first = np.cumsum([0, *map(len, groups)])[:-1]
+    assert left.num_groups == len(groups)
+    assert left.column("at").to_pylist() == [int(f) + i for f, kept in zip(first, expected, strict=True) for i in kept]
+    assert (left.ends - left.starts).tolist() == [len(kept) for kept in expected]
+    passes = [len(group) == 1 for group in groups]
+    assert left.alone.tolist() == passes, "a row that is left of several is merged"
+
+
+def test_the_fold_sees_no_more():
+    window = window_of([[0, 3, 1], [2]], np.random.default_rng(0))
+    assert of_upper(lambda w: w.take(w.ends - 1))(window).column(LEVEL).to_pylist() == [1, 2]
