@@ -1,8 +1,9 @@
-"""MurmurHash3 (x86, 32 bits, seed 42) of the bytes of many rows (format 6.2)."""
+"""MurmurHash3 (x86, 32 bits, seed 42) of the bytes of many rows (format 6.2), or of many texts."""
 
 import numpy as np
+import pyarrow as pa
 
-from paimon_core.row.columns import HALF
+from paimon_core.row.columns import HALF, byte_runs, runs
 from paimon_core.row.encode import BinaryRows
 
 _SEED = 42
@@ -22,12 +23,30 @@ def hashes(rows: BinaryRows) -> np.ndarray:
                 _step(h, block)
         else:
             h = _uneven(_mix(blocks.copy()), starts[:-1] - starts[0], np.diff(starts))
-        h ^= (4 * np.diff(starts)).astype(HALF)
-        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-            h ^= h >> HALF.type(shift)
-            h *= HALF.type(factor)
-        out[low : low + _CHUNK] = h
+        out[low : low + _CHUNK] = _scrambled(h, 4 * np.diff(starts))
     return out.view(np.int32)
+
+
+def byte_hashes(values: pa.Array) -> np.ndarray:
+    """The hash of each text or run of bytes, int32: whole words, then each byte that is left as a signed number."""
+    words, first, length = byte_runs(values)
+    if not len(length):
+        return np.zeros(0, np.int32)
+    data, whole, rest = words.view("u1"), length // 4, length % 4
+    size = whole + rest
+    starts = np.cumsum(size) - size
+    blocks = np.empty(int(size.sum()), HALF)
+    blocks[runs(starts, whole)] = data[runs(first, 4 * whole)].view(HALF)
+    blocks[runs(starts + whole, rest)] = data[runs(first + 4 * whole, rest)].view("i1").astype("<i4").view(HALF)
+    return _scrambled(_uneven(_mix(blocks), starts, size), length).view(np.int32)
+
+
+def _scrambled(h: np.ndarray, length: np.ndarray) -> np.ndarray:
+    h ^= length.astype(HALF)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        h ^= h >> HALF.type(shift)
+        h *= HALF.type(factor)
+    return h
 
 
 def _rotate(x: np.ndarray, by: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from paimon_core.options.file_index import index_column, split_index_option
 from paimon_core.options.per_field import field_option, split_field_option, split_list
 from paimon_core.schema.table_schema import TableSchema
 
@@ -17,17 +18,6 @@ LISTS = (
 """Options whose value is a comma list of columns."""
 
 _INNER = ("nested-key", "nested-sequence-field")
-
-
-def split_index_option(key: str) -> str | None:
-    """``file-index.<type>.columns`` as the type; None for any other key."""
-    kind = key.removeprefix("file-index.").removesuffix(".columns")
-    return kind if key == f"file-index.{kind}.columns" else None
-
-
-def index_column(item: str) -> str:
-    """The column of an item in a list of indexed columns: ``m[key]`` indexes one key of the map ``m``."""
-    return item.partition("[")[0] if item.endswith("]") else item
 
 
 def columns_in(key: str, text: str) -> list[str]:

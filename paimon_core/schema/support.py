@@ -12,8 +12,8 @@ from typing import Any
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.options import ALL_OPTIONS
+from paimon_core.options.file_index import split_index_option
 from paimon_core.options.per_field import split_field_option
-from paimon_core.schema.references import split_index_option
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import (
     ArrayType,

@@ -1,0 +1,116 @@
+"""Bloom filters: which values a file surely lacks (format 9.3)."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.fileindex.index import Found, Test, check_root
+from paimon_core.fileindex.values import FLOAT_ROOTS, NUMBER_ROOTS, stored
+from paimon_core.predicate.expr import Leaf
+from paimon_core.row.columns import WORD, is_bytes
+from paimon_core.row.xxhash import xxh64
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import BINARY_ROOTS, TEXT_ROOTS, AtomicType
+
+_ROOTS = NUMBER_ROOTS | FLOAT_ROOTS | TEXT_ROOTS | BINARY_ROOTS
+_ITEMS, _FALSE_POSITIVES = 1_000_000, 0.1
+_MOST_BITS = (1 << 31) - 1
+
+
+class BloomFilter:
+    """``bloom-filter``. Options: ``items``, how many values are expected, and ``fpp``, the share of false positives."""
+
+    name = "bloom-filter"
+
+    def check(self, kind: AtomicType, options: Mapping[str, str]) -> None:
+        """See `FileIndex.check`."""
+        check_root(kind, _ROOTS)
+        _shape(options)
+
+    def builder(self, kind: AtomicType, options: Mapping[str, str]) -> "BloomBuilder":
+        """See `FileIndex.builder`."""
+        return BloomBuilder(kind, *_shape(options))
+
+    def search(self, data: bytes, kind: AtomicType, test: Test, rows: int) -> Found:
+        """See `FileIndex.search`."""
+        values = _wanted(test)
+        if values is None:
+            return True
+        count = int.from_bytes(data[:4], "big")
+        if len(data) < 5 or not 0 < count < 1 << 16:
+            raise ValueError(f"a bloom filter of {len(data)} bytes with {count} hash functions")
+        bits = np.frombuffer(data, np.uint8, offset=4)
+        if any(isinstance(v, float) and v == 0 for v in values):
+            values = [*values, 0.0, -0.0]
+        places = _places(hashes(stored(pa.array(values, to_arrow(kind)), kind)), count, 8 * len(bits))
+        return bool((bits[places >> 3] >> (places & 7).astype(np.uint8) & 1).all(axis=0).any())
+
+
+class BloomBuilder:
+    """The filter of one column of one file: as large as the options say, whatever the number of rows."""
+
+    def __init__(self, kind: AtomicType, bits: int, count: int) -> None:
+        self._kind, self._count, self._bits = kind, count, np.zeros(bits, bool)
+
+    def add(self, values: pa.Array) -> None:
+        """See `Builder.add`."""
+        known = pc.unique(stored(values, self._kind).drop_null())
+        self._bits[_places(hashes(known), self._count, len(self._bits))] = True
+
+    def finish(self) -> bytes | None:
+        """See `Builder.finish`."""
+        return self._count.to_bytes(4, "big") + np.packbits(self._bits, bitorder="little").tobytes()
+
+
+def hashes(values: pa.Array) -> np.ndarray:
+    """The 64-bit hash of :func:`stored` values without nulls, uint64."""
+    if is_bytes(values.type):
+        return xxh64(values)
+    x: np.ndarray = values.to_numpy().astype(np.int64)
+    x = ~x + (x << 21)
+    x ^= x >> 24
+    x = x + (x << 3) + (x << 8)
+    x ^= x >> 14
+    x = x + (x << 2) + (x << 4)
+    x ^= x >> 28
+    mixed: np.ndarray = (x + (x << 31)).view(WORD)
+    return mixed
+
+
+def _places(found: np.ndarray, count: int, bits: int) -> np.ndarray:
+    """The bits of each value, a row for each of ``count`` hash functions."""
+    low, high = found.astype(np.uint32), (found >> WORD.type(32)).astype(np.uint32)
+    combined = (low + np.arange(1, count + 1, dtype=np.uint32)[:, None] * high).view(np.int32)
+    places: np.ndarray = np.where(combined < 0, ~combined, combined) % np.int32(bits)
+    return places
+
+
+def _shape(options: Mapping[str, str]) -> tuple[int, int]:
+    """How many bits, and hash functions, the options ask for."""
+    items = _number(options, "items", int, _ITEMS)
+    share = _number(options, "fpp", float, _FALSE_POSITIVES)
+    if items < 1 or not 0 < share < 1:
+        raise ValueError(f"'items' must be at least 1 and 'fpp' between 0 and 1, but they are {items} and {share}")
+    wanted = -items * math.log(share) / (math.log(2) * math.log(2))
+    if wanted > _MOST_BITS - 8:
+        raise ValueError(f"'items' = {items} with 'fpp' = {share} takes {wanted:.0f} bits, more than a filter has")
+    bits = int(wanted) + 8 - int(wanted) % 8
+    return bits, max(1, math.floor(bits / items * math.log(2) + 0.5))
+
+
+def _number(options: Mapping[str, str], key: str, parse: type[int] | type[float], default: float) -> float | int:
+    text = options.get(key)
+    try:
+        return parse(default if text is None else text.strip())
+    except ValueError as error:
+        raise ValueError(f"{key!r} is {text!r}, not a number") from error
+
+
+def _wanted(test: Test) -> list[object] | None:
+    """The values one of which a row must have to pass; None where that is not what the test asks."""
+    if isinstance(test, Leaf) and test.op in ("=", "<=>", "in") and None not in test.values:
+        return list(test.values)
+    return None

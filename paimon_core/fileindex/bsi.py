@@ -1,0 +1,108 @@
+"""Bit-sliced numbers: for every bit of a value the rows that have it (format 9.5)."""
+
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.fileindex.index import Found, Test, check_root, check_rows
+from paimon_core.fileindex.roaring import bitmap, decode
+from paimon_core.fileindex.values import LONG_DIGITS, NUMBER_ROOTS, matching, restored, stored
+from paimon_core.row.columns import nulls, numbers
+from paimon_core.types.datatype import AtomicType
+
+_VERSION = 1
+_LEAST = np.iinfo(np.int64).min
+_MOST_SLICES = 64
+
+
+class BitSliced:
+    """``bsi``. No options."""
+
+    name = "bsi"
+
+    def check(self, kind: AtomicType, options: Mapping[str, str]) -> None:
+        """See `FileIndex.check`."""
+        check_root(kind, NUMBER_ROOTS | {"DECIMAL"})
+        check_digits(kind)
+
+    def builder(self, kind: AtomicType, options: Mapping[str, str]) -> "BitSlicedBuilder":
+        """See `FileIndex.builder`."""
+        return BitSlicedBuilder(kind)
+
+    def search(self, data: bytes, kind: AtomicType, test: Test, rows: int) -> Found:
+        """See `FileIndex.search`."""
+        version, count = struct.unpack_from(">bi", data)
+        if version != _VERSION:
+            raise ValueError(f"a bit-sliced index of version {version}")
+        check_rows(count, rows)
+        values, known, at = np.zeros(rows, np.int64), np.zeros(rows, bool), 5
+        for sign in (1, -1):
+            at += 1
+            if data[at - 1 : at] == b"\1":
+                found, sizes, at = _read_slices(data, at, rows)
+                values[found], known[found] = sign * sizes, True
+        keys = pa.array(values.astype(_width(kind)), mask=~known)
+        return matching(test, restored(keys, kind), kind)
+
+
+def check_digits(kind: AtomicType) -> None:
+    """Raise ValueError for a decimal too long for a number of 64 bits."""
+    if kind.root == "DECIMAL" and (kind.precision or 0) > LONG_DIGITS:
+        raise ValueError(f"{kind} has more than {LONG_DIGITS} digits")
+
+
+def _width(kind: AtomicType) -> type[np.signedinteger]:
+    return {"TINYINT": np.int8, "SMALLINT": np.int16, "INT": np.int32, "DATE": np.int32, "TIME": np.int32}.get(
+        kind.root, np.int64
+    )
+
+
+class BitSlicedBuilder:
+    """The slices of one column of one file; eight bytes of memory a row."""
+
+    def __init__(self, kind: AtomicType) -> None:
+        self._kind = kind
+        self._values: list[np.ndarray] = []
+        self._known: list[np.ndarray] = []
+
+    def add(self, values: pa.Array) -> None:
+        """See `Builder.add`."""
+        found = stored(values, self._kind)
+        self._values.append(numbers(found).astype(np.int64))
+        self._known.append(~nulls(found))
+
+    def finish(self) -> bytes | None:
+        """See `Builder.finish`. None where a value has no opposite in 64 bits."""
+        values = np.concatenate(self._values) if self._values else np.zeros(0, np.int64)
+        known = np.concatenate(self._known) if self._known else np.zeros(0, bool)
+        if _LEAST in values[known]:
+            return None
+        pieces = [struct.pack(">bi", _VERSION, len(values))]
+        for chosen in (known & (values >= 0), known & (values < 0)):
+            rows = np.flatnonzero(chosen)
+            pieces.append(b"\1" + _slices(rows, np.abs(values[rows])) if len(rows) else b"\0")
+        return b"".join(pieces)
+
+
+def _slices(rows: np.ndarray, sizes: np.ndarray) -> bytes:
+    """Rows and what they hold, none negative, as bits above the least possible value: always 0, as Java has it."""
+    most = int(sizes.max())
+    pieces = [struct.pack(">bqq", _VERSION, 0, most), bitmap(rows), struct.pack(">i", most.bit_length())]
+    return b"".join([*pieces, *(bitmap(rows[sizes >> bit & 1 == 1]) for bit in range(most.bit_length()))])
+
+
+def _read_slices(data: bytes, at: int, rows: int) -> tuple[np.ndarray, np.ndarray, int]:
+    version, least, _ = struct.unpack_from(">bqq", data, at)
+    if version != _VERSION:
+        raise ValueError(f"slices of version {version}")
+    found, at = decode(data, at + 17, rows)
+    (count,) = struct.unpack_from(">i", data, at)
+    if not 0 <= count <= _MOST_SLICES:
+        raise ValueError(f"{count} slices")
+    sums, at = np.zeros(rows, np.int64), at + 4
+    for bit in range(count):
+        those, at = decode(data, at, rows)
+        sums[those] |= np.int64(1) << np.int64(bit)
+    return found, sums[found] + least, at

@@ -1,0 +1,34 @@
+"""A column gathered over the rows of a file: its distinct values, and which each row has."""
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.fileindex.values import stored
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import AtomicType
+
+
+class Collected:
+    """Rows as they come; four bytes of memory for each, and the distinct values of every batch."""
+
+    def __init__(self, kind: AtomicType) -> None:
+        self._kind = kind
+        self._chunks: list[pa.DictionaryArray] = []
+
+    def add(self, values: pa.Array) -> None:
+        """The next rows."""
+        self._chunks.append(stored(values, self._kind).dictionary_encode())
+
+    def coded(self) -> tuple[pa.Array, np.ndarray]:
+        """The distinct :func:`stored` values in the order they first came, and the place of each row's (-1: null)."""
+        chunks = self._chunks or [stored(pa.array([], to_arrow(self._kind)), self._kind).dictionary_encode()]
+        whole = pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
+        whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+        return whole.dictionary, whole.indices.fill_null(-1).to_numpy().astype(np.int64)
+
+
+def grouped(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of rows, and the rows, in the order of the codes; rows without a code left out."""
+    order = np.argsort(codes, kind="stable")
+    order = order[np.searchsorted(codes[order], 0) :]
+    return codes[order], order

@@ -1,0 +1,87 @@
+"""Which columns of a table have which indexes, by its options; and the indexes of one file being made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.fileindex import FILE_INDEXES
+from paimon_core.fileindex.container import pack
+from paimon_core.options.file_index import index_column, index_key, index_options, indexed, stray_option
+from paimon_core.types.datatype import TEXT_ROOTS, AtomicType, DataField, DataType, MapType
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedColumn:
+    """One index to keep: of a column, or of the values of one key of a map."""
+
+    item: str  # the column, or ``map[key]``
+    kind: str
+    type: AtomicType  # of the values
+    options: Mapping[str, str]
+
+    def values(self, rows: pa.Table) -> list[pa.Array]:
+        """What is indexed of the rows; null where the map, or the key in it, is missing."""
+        column, key = rows.column(index_column(self.item)), index_key(self.item)
+        if key is None:
+            return list(column.chunks)
+        return [pc.map_lookup(maps, pa.scalar(key, maps.type.key_type), "last") for maps in column.chunks]
+
+
+def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> tuple[IndexedColumn, ...]:
+    """The indexes that the table's options ask for. Raises InvalidInputError for what cannot be indexed so."""
+    by_name = {f.name: f.type for f in fields}
+    found = []
+    for kind, item in indexed(options):
+        option = f"option 'file-index.{kind}.columns'"
+        if kind not in FILE_INDEXES:
+            raise InvalidInputError(f"{option} names an unknown kind of index; there are {', '.join(FILE_INDEXES)}")
+        if index_column(item) not in by_name:
+            raise InvalidInputError(f"{option} names column {item!r}, which is not among {', '.join(by_name)}")
+        settings = index_options(options, kind, item)
+        try:
+            values = _indexed_type(by_name[index_column(item)], index_key(item))
+            FILE_INDEXES[kind].check(values, settings)
+        except ValueError as error:
+            raise InvalidInputError(f"{option}: {item!r} cannot have this index: {error}") from error
+        found.append(IndexedColumn(item, kind, values, settings))
+    stray = stray_option(options)
+    if stray is not None:
+        raise InvalidInputError(f"option {stray!r} is about an index that no option 'file-index.<kind>.columns' names")
+    return tuple(found)
+
+
+def _indexed_type(kind: DataType, key: str | None) -> AtomicType:
+    if key is not None:
+        if not isinstance(kind, MapType):
+            raise ValueError(f"only a MAP has keys, and the column is {kind}")
+        if not (isinstance(kind.key, AtomicType) and kind.key.root in TEXT_ROOTS):
+            raise ValueError(f"only keys of text can be indexed, and they are {kind.key}")
+        kind = kind.value
+    if not isinstance(kind, AtomicType):
+        raise ValueError(f"values of type {kind} have no index")
+    return kind
+
+
+class FileIndexes:
+    """All indexes of one data file, fed with its rows. Memory: see the kinds; at the most a few bytes a row each."""
+
+    def __init__(self, columns: Sequence[IndexedColumn]) -> None:
+        self._parts = [(c, FILE_INDEXES[c.kind].builder(c.type, c.options)) for c in columns]
+
+    def add(self, rows: pa.Table) -> None:
+        """The next rows of the file."""
+        for column, builder in self._parts:
+            for values in column.values(rows):
+                builder.add(values)
+
+    def finish(self) -> bytes:
+        """The container; without those whose values turned out to be too large for them."""
+        indexes: dict[str, dict[str, bytes]] = {}
+        for column, builder in self._parts:
+            body = builder.finish()
+            if body is not None:
+                indexes.setdefault(column.item, {})[column.kind] = body
+        return pack(indexes)

@@ -1,0 +1,59 @@
+"""The order in which Java's HashMap walks its entries: indexes lie in it, so equal files need it.
+
+Bins that hold eight entries or more, which Java turns into trees, are not told apart: the order of such bytes may
+differ, their meaning does not.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.row.columns import is_bytes
+from paimon_core.row.murmur import byte_hashes
+from paimon_core.types.datatype import AtomicType
+
+_LEAST = 16
+
+
+def walk(hashes: np.ndarray, grown_for: int, *, newest_first: bool) -> np.ndarray:
+    """Positions of entries, given with int32 hashes in the order they were added, in the order of the walk.
+
+    ``grown_for``: for how many entries the table has grown. ``newest_first``: a bin takes new entries at its head, as
+    ``computeIfAbsent`` does, not at its end, as ``put`` does.
+    """
+    size = _LEAST
+    while grown_for > size * 3 // 4:
+        size *= 2
+    unsigned = hashes.astype(np.int32).view(np.uint32)
+    bins = (unsigned ^ (unsigned >> np.uint32(16))) & np.uint32(size - 1)
+    age = np.arange(len(hashes))
+    return np.lexsort((-age if newest_first else age, bins))
+
+
+def walked(names: Iterable[str], *, newest_first: bool = False) -> list[str]:
+    """Names, each once, in the order of the walk."""
+    distinct = list(dict.fromkeys(names))
+    hashes = np.array([text_hash(name) for name in distinct], np.int64).astype(np.int32)
+    return [distinct[i] for i in walk(hashes, len(distinct), newest_first=newest_first)]
+
+
+def text_hash(text: str) -> int:
+    """Java's hash of a String: of its UTF-16 units, as an unsigned number of 32 bits."""
+    result = 0
+    for unit in np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2").tolist():
+        result = result * 31 + unit & 0xFFFFFFFF
+    return result
+
+
+def key_hashes(keys: pa.Array, kind: AtomicType) -> np.ndarray:
+    """The int32 hashes of keys as :func:`paimon_core.fileindex.values.stored` gives them, as objects of their type."""
+    if is_bytes(keys.type):
+        return byte_hashes(keys)
+    numbers: np.ndarray = keys.to_numpy()
+    if kind.root == "BOOLEAN":
+        return np.where(numbers != 0, 1231, 1237).astype(np.int32)
+    if numbers.dtype.itemsize == 8:
+        unsigned = numbers.view(np.uint64)
+        numbers = (unsigned ^ (unsigned >> np.uint64(32))).astype(np.uint32).view(np.int32)
+    return numbers.astype(np.int32)

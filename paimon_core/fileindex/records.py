@@ -1,0 +1,93 @@
+"""Many small records in one run of bytes, laid out and taken apart a column at a time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.fileindex.values import gathered
+from paimon_core.row.columns import byte_runs, is_bytes, runs
+
+
+def big_endian(values: np.ndarray, width: int) -> np.ndarray:
+    """Integers as big-endian bytes, a row of ``width`` each (uint8)."""
+    raw: np.ndarray = np.ascontiguousarray(values.astype(f">i{width}")).view(np.uint8).reshape(-1, width)
+    return raw
+
+
+def key_width(keys: pa.Array) -> int | None:
+    """Bytes of a key; None where each has its own length, in four bytes before it."""
+    return None if is_bytes(keys.type) else keys.type.bit_width // 8
+
+
+def key_sizes(keys: pa.Array) -> np.ndarray:
+    """Bytes each key takes (int64)."""
+    width = key_width(keys)
+    return 4 + byte_runs(keys)[2].astype(np.int64) if width is None else np.full(len(keys), width, np.int64)
+
+
+def records(keys: pa.Array, *numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each key followed by its big-endian int32 ``numbers``: all bytes (uint8), and where each record starts, and the
+    last ends.
+    """
+    sizes = key_sizes(keys) + 4 * len(numbers)
+    starts = np.append(0, np.cumsum(sizes))
+    out = np.zeros(int(starts[-1]), np.uint8)
+    width, at = key_width(keys), starts[:-1]
+    if width is None:
+        words, first, length = byte_runs(keys)
+        _place(out, at, big_endian(length, 4))
+        out[runs(at + 4, length)] = words.view(np.uint8)[runs(first, length)]
+        at = at + 4 + length
+    else:
+        _place(out, at, big_endian(keys.to_numpy(), width))
+        at = at + width
+    for column in numbers:
+        _place(out, at, big_endian(column, 4))
+        at = at + 4
+    return out, starts
+
+
+def _place(out: np.ndarray, at: np.ndarray, rows: np.ndarray) -> None:
+    for byte in range(rows.shape[1]):
+        out[at + byte] = rows[:, byte]
+
+
+def read_records(
+    data: bytes, at: int, count: int, key_type: pa.DataType, numbers: int
+) -> tuple[pa.Array, list[np.ndarray], int]:
+    """The inverse of :func:`records` for ``count`` of them: keys, columns of numbers (int64) and where they end.
+
+    Raises ValueError or struct.error where the bytes end before.
+    """
+    if not 0 <= count <= len(data):
+        raise ValueError(f"{count} keys in {len(data)} bytes")
+    if not is_bytes(key_type):
+        width = key_type.bit_width // 8
+        table = np.frombuffer(data, np.uint8, count * (width + 4 * numbers), at).reshape(count, width + 4 * numbers)
+        keys = np.ascontiguousarray(table[:, :width]).view(f">i{width}").ravel().astype(f"<i{width}")
+        rest = np.ascontiguousarray(table[:, width:]).view(">i4").astype(np.int64).reshape(count, numbers)
+        return pa.array(keys), list(rest.T), at + count * (width + 4 * numbers)
+    starts = np.empty(count, np.int64)
+    lengths = np.empty(count, np.int64)
+    for i in range(count):  # where a key starts is known only from the one before
+        length = int.from_bytes(data[at : at + 4], "big")
+        starts[i], lengths[i] = at + 4, length
+        at += 4 + length + 4 * numbers
+        if at > len(data):
+            raise ValueError("its keys run beyond the end")
+    raw = np.frombuffer(data, np.uint8)
+    ends = starts + lengths
+    columns = [raw[(ends + 4 * n)[:, None] + np.arange(4)].view(">i4").ravel().astype(np.int64) for n in range(numbers)]
+    return gathered(raw, starts, lengths), columns, at
+
+
+def filled(sizes: np.ndarray, limit: int) -> Sequence[slice]:
+    """Neighbours in groups of at most ``limit`` bytes, each as full as can be; one that is larger is alone."""
+    ends, groups, first = np.cumsum(sizes), [], 0
+    while first < len(sizes):
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + limit, "right")))
+        groups.append(slice(first, last))
+        first = last
+    return groups

@@ -1,0 +1,48 @@
+"""Bitmaps: what another library makes of the same rows, and what it reads from ours."""
+
+import random
+
+import numpy as np
+import pytest
+from pyroaring import BitMap
+
+from paimon_core.fileindex.roaring import bitmap, bitmaps, decode
+
+
+def drawn(rng):
+    start = rng.randrange(100_000)
+    return rng.choice(
+        (
+            lambda: [],
+            lambda: [start],
+            lambda: sorted(rng.sample(range(300_000), rng.randint(1, 200))),
+            lambda: list(range(start, start + rng.randint(2, 200_000))),
+            lambda: sorted(rng.sample(range(70_000), rng.choice((4095, 4096, 4097, 30_000)))),
+            lambda: sorted({rng.randrange(1000) + (k << 16) for k in range(rng.randint(1, 9)) for _ in range(3)}),
+            lambda: [row for k in range(0, start, 7) for row in range(k, k + rng.randint(1, 6))],
+        )
+    )()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_many_bitmaps_at_once_are_each_as_small_as_another_library_makes_them(seed):
+    rng = random.Random(seed)
+    groups = [drawn(rng) for _ in range(rng.randint(0, 6))]
+    owners = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
+    data, at = bitmaps(owners, np.array([r for rows in groups for r in rows], np.int64), len(groups))
+    assert len(at) == len(groups) + 1
+    assert at[-1] == len(data)
+    for number, rows in enumerate(groups):
+        expected = BitMap(rows)
+        expected.run_optimize()
+        assert data[at[number] : at[number + 1]].tobytes() == expected.serialize()
+        found, end = decode(data.tobytes(), int(at[number]), 1 << 32)
+        assert found.tolist() == rows
+        assert end == at[number + 1]
+
+
+def test_rows_of_the_file_only():
+    data = bitmap(np.array([3, 8]))
+    assert decode(data, 0, 9)[0].tolist() == [3, 8]
+    with pytest.raises(ValueError, match="row 8 of 8"):
+        decode(data, 0, 8)
