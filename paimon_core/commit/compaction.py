@@ -37,7 +37,7 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
     """The rows of a message only; what its compaction wrote is deleted. REQUIRES: it was not committed."""
     for file in made_files(message):
         with suppress(OSError):  # it costs nothing but space
-            store.io.delete(store.file_path(message.partition, message.bucket, file))
+            store.delete_file(message.partition, message.bucket, file)
     for entry in message.compact_new_indexes:
         with suppress(OSError):
             store.io.delete(store.index_path(entry))

@@ -199,7 +199,7 @@ class TableCommit:
         """Delete the files made for these messages. REQUIRES: they were not committed, and will not be."""
         for message in messages:
             for file in (*message.new_files, *message.changelog_files):
-                self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
+                self._store.delete_file(message.partition, message.bucket, file)
             for entry in message.new_indexes:
                 self._store.io.delete(self._store.index_path(entry))
         self._discard(messages)
@@ -248,7 +248,7 @@ class TableCommit:
     def _discard(self, messages: Sequence[CommitMessage]) -> None:
         for message in messages:
             for file in made_files(message):
-                self._store.io.delete(self._store.file_path(message.partition, message.bucket, file))
+                self._store.delete_file(message.partition, message.bucket, file)
             for entry in message.compact_new_indexes:
                 self._store.io.delete(self._store.index_path(entry))
 

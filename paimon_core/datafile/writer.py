@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from paimon_core.fileindex.columns import FileIndexes, IndexedColumn, indexed_columns
 from paimon_core.fileio.fileio import join
 from paimon_core.format import FORMATS
 from paimon_core.format.file_format import FormatWriter
@@ -20,6 +21,7 @@ from paimon_core.options.file import (
     FILE_COMPRESSION_PER_LEVEL,
     FILE_FORMAT,
     FILE_FORMAT_PER_LEVEL,
+    FILE_INDEX_IN_MANIFEST_THRESHOLD,
     FILE_SUFFIX_INCLUDE_COMPRESSION,
     METADATA_STATS_DENSE_STORE,
     METADATA_STATS_KEEP_FIRST_N_COLUMNS,
@@ -39,6 +41,7 @@ KEY_STATS = "truncate(128)"  # keys are kept long enough to prune well, whatever
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
 _MIN_SLICE, _MAX_SLICE = 1_000, 1 << 17
 _LARGEST_EXPANSION = 4  # one byte of an int8 column becomes four
+_INDEX_SUFFIX = ".index"
 _COMPRESSION_SUFFIX = {"zstd": "zst", "gzip": "gz", "snappy": "snappy", "lz4": "lz4"}
 
 
@@ -58,6 +61,8 @@ class FileShape:
     source: int = FileSource.APPEND
     keys_twice: bool = True
     """Whether keys stand in columns of their own as well, as Paimon has it unless the table is in thin mode."""
+    indexes: tuple[IndexedColumn, ...] = ()
+    """What is kept of the rows to skip files by, in the metadata or in a file beside."""
     tracked: bool = False
     """Whether rows have ids. New rows get theirs by the commit; compaction stores them, for rows then lie anywhere."""
 
@@ -83,6 +88,7 @@ class FileShape:
             level=level,
             source=source,
             keys_twice=keys_twice,
+            indexes=indexed_columns(options, schema.fields),
             tracked=tracked,
         )
 
@@ -180,7 +186,7 @@ class DataFileWriter:
             f"{self._store.options.value(DATA_FILE_PREFIX)}{self._store.new_name()}-0{_extension(self._store, shape)}"
         )
         path = join(self._store.bucket_path(self._partition, self._bucket), name)
-        self._paths.append(path)
+        self._paths += [path, path + _INDEX_SUFFIX] if shape.indexes else [path]
         return _OpenFile(self._store, path, name, shape)
 
     def _finish(self) -> None:
@@ -209,6 +215,7 @@ class _OpenFile:
         self._arrow = arrow_schema(shape.fields)
         self._values = StatsCollector(shape.value_fields, shape.modes)
         self._keys = StatsCollector(shape.key_fields, [parse_mode(KEY_STATS)] * len(shape.key_fields))
+        self._indexes = FileIndexes(shape.indexes) if shape.indexes else None
         self._rows = self._retracts = self._bytes = 0
         self._min_sequence = self._max_sequence = 0
         self._first: pa.Table | None = None
@@ -223,6 +230,8 @@ class _OpenFile:
         stored = pa.Table.from_arrays([rows.column(n) for n in shape.sources], schema=self._arrow)
         self._writer.write(stored)
         self._values.update(rows)
+        if self._indexes is not None:
+            self._indexes.add(rows)
         self._rows += rows.num_rows
         self._bytes += stored.nbytes
 
@@ -260,6 +269,7 @@ class _OpenFile:
         value_stats, stats_columns = _simple_stats(self._values, shape.value_fields, shape.modes, dense=shape.dense)
         if stats_columns is None and shape.stores_tracking:
             stats_columns = tuple(f.name for f in shape.value_fields)
+        embedded, beside = self._finish_indexes()
         keyed = bool(shape.key_fields)
         if not keyed and not shape.tracked:  # rows that are tracked get the number of their snapshot, or hold it
             self._min_sequence, self._max_sequence = first_sequence, first_sequence + self._rows - 1
@@ -275,13 +285,24 @@ class _OpenFile:
             max_sequence_number=self._max_sequence,
             schema_id=self._store.schema.id,
             level=shape.level,
-            extra_files=(),
+            extra_files=beside,
             creation_time=local_millis(self._store.now()),
             delete_row_count=self._retracts,
+            embedded_index=embedded,
             file_source=shape.source,
             value_stats_cols=stats_columns,
             write_cols=tuple(f.name for f in shape.fields) if shape.stores_tracking else None,
         )
+
+    def _finish_indexes(self) -> tuple[bytes | None, tuple[str, ...]]:
+        """The indexes where they are small, and the name of the file beside that has them where they are not."""
+        if self._indexes is None:
+            return None, ()
+        data = self._indexes.finish()
+        if len(data) <= self._store.options.value(FILE_INDEX_IN_MANIFEST_THRESHOLD):
+            return data, ()
+        self._store.io.write(self._path + _INDEX_SUFFIX, data)
+        return None, (self._name + _INDEX_SUFFIX,)
 
 
 def local_millis(epoch_millis: int) -> int:

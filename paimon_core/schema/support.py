@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.errors import UnsupportedError
+from paimon_core.fileindex import FILE_INDEXES
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.file_index import split_index_option
 from paimon_core.options.per_field import split_field_option
@@ -142,7 +143,9 @@ def _level_format(schema: TableSchema) -> str | None:
 
 
 def _file_index(schema: TableSchema) -> str | None:
-    return next((_shown(k, v) for k, v in schema.options.items() if split_index_option(k) is not None), None)
+    """A kind of file index that is not known."""
+    known = (None, *FILE_INDEXES)
+    return next((_shown(k, v) for k, v in schema.options.items() if split_index_option(k) not in known), None)
 
 
 def _field_default(schema: TableSchema) -> str | None:
@@ -229,7 +232,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_on("query-auth.enabled"), "a server decides which rows and columns may be seen", read=True),
     Limit(_field_default, "declare the default with the column instead", write=True),
     # indexes
-    Limit(_file_index, "new files would have no index", write=True),
+    Limit(_file_index, f"new files would have no such index; there are {', '.join(FILE_INDEXES)}", write=True),
     Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
     # files and metadata
     Limit(_is_not("file.format", *DATA_FORMATS), f"files are written as {', '.join(DATA_FORMATS)}", write=True),

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.fileindex.columns import indexed_columns
 from paimon_core.merge import merge_engine
 from paimon_core.merge.engines import sequence_groups
 from paimon_core.merge.expire import Expiry
@@ -342,6 +343,10 @@ def _check_formats(schema: TableSchema) -> None:
             raise InvalidInputError(f"column {field.name!r} is {t}, but avro files keep at most TIMESTAMP(6)")
 
 
+def _check_file_indexes(schema: TableSchema) -> None:
+    indexed_columns(schema.options, schema.fields)
+
+
 def _check_defaults(schema: TableSchema) -> None:
     for field in schema.fields:
         if field.default is None:
@@ -375,5 +380,6 @@ _RULES: tuple[Callable[[TableSchema], None], ...] = (
     _check_changelog,
     _check_features,
     _check_formats,
+    _check_file_indexes,
     _check_defaults,
 )

@@ -156,6 +156,16 @@ class FileStore:
         """The place of a data file: its external path if it has one, else its bucket's directory."""
         return meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
 
+    def file_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
+        """The places of a data file and of what lies beside it: its indexes."""
+        path = self.file_path(partition, bucket, meta)
+        return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
+
+    def delete_file(self, partition: bytes, bucket: int, meta: DataFileMeta) -> None:
+        """Delete a data file and what lies beside it."""
+        for path in self.file_paths(partition, bucket, meta):
+            self.io.delete(path)
+
     def index_path(self, entry: IndexManifestEntry) -> str:
         """The place of an index file: its external path, its bucket's directory, or the table's for indexes."""
         if entry.external_path is not None:

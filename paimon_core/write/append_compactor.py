@@ -118,5 +118,5 @@ class InlineAppend:
         """Delete what was made and not handed out."""
         partition, bucket, _ = self._place
         for file in self._made:
-            self._store.io.delete(self._store.file_path(partition, bucket, file))
+            self._store.delete_file(partition, bucket, file)
         self._made = []

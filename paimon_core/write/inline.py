@@ -96,7 +96,7 @@ class InlineCompaction:
     def _delete(self, file: DataFileMeta) -> None:
         with suppress(OSError):  # no message names it: it does not matter but for its space
             partition, bucket, _ = self._place
-            self._store.io.delete(self._store.file_path(partition, bucket, file))
+            self._store.delete_file(partition, bucket, file)
 
     def hand_over(self) -> tuple[Files, Files]:
         """Files replaced, and those in their place, since the last call; they are the caller's now."""

@@ -69,10 +69,6 @@ def switch_off(key: str, then: str = "false") -> Callable[[SharedTable], None]:
     return lambda table: table.java("alter_table", changes=[{"op": "set_option", "key": key, "value": then}])
 
 
-def indexed(kind: str, **more: str) -> dict[str, str]:
-    return {f"file-index.{kind}.columns": "k,n", "file-index.in-manifest-threshold": "1 b", **more}
-
-
 EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 VARIANT = (("k", "INT NOT NULL"), ("v", "VARIANT"))
 FEATURES = (
@@ -133,11 +129,6 @@ FEATURES = (
     ),
     Feature("orc-manifests", {"manifest.format": "orc"}, "manifest.format"),
     Feature("parquet-manifests", {"manifest.format": "parquet"}, "manifest.format"),
-    Append("bloom-filter", options=indexed("bloom-filter"), refusal="file-index", reads=True),
-    Append("bitmap", options=indexed("bitmap"), refusal="file-index", reads=True),
-    Append("bsi", options=indexed("bsi"), refusal="file-index", reads=True),
-    Append("range-bitmap", options=indexed("range-bitmap"), refusal="file-index", reads=True),
-    Feature("embedded-index", {"file-index.bloom-filter.columns": "n"}, "file-index", reads=True),
     Append(
         "external-paths",
         options={"data-file.external-paths": "file://{elsewhere}", "data-file.external-paths.strategy": "round-robin"},

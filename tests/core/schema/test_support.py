@@ -71,7 +71,7 @@ ON_ANY = [
     ({"query-auth.enabled": "true"}, True, False),
     ({"fields.v.default-value": "x"}, False, True),
     ({"fields.v.stats-mode": "none"}, False, False),
-    ({"file-index.bloom-filter.columns": "v"}, False, True),
+    ({"file-index.ngram.columns": "v"}, False, True),
     ({"file-index.read.enabled": "true"}, False, False),
     ({"global-index.enabled": "true"}, False, True),
     ({"file.format": "csv"}, False, True),

@@ -79,6 +79,7 @@ REFUSED = [
     ([], [], {"auto-create": "true"}, COLUMNS, "auto-create"),
     ([], [], {"fields.zz.stats-mode": "none"}, COLUMNS, "fields.zz.stats-mode.*'zz'"),
     ([], [], {"file-index.bitmap.columns": "k,zz"}, COLUMNS, "'zz'"),
+    ([], [], {"file-index.bitmap.columns": "k,a"}, COLUMNS, "'a' cannot have this index: .*ARRAY"),
     # buckets
     ([], [], {"bucket": "0"}, COLUMNS, "'bucket' is 0"),
     (PK, [], {"bucket": "-3"}, COLUMNS, "'bucket' is -3"),
