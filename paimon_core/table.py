@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import (
     AlreadyExistsError,
+    CommitConflictError,
     CommitUnknownError,
     InvalidInputError,
     NotFoundError,
@@ -39,10 +41,12 @@ from paimon_core.snapshot.time_travel import resolve
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
+from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import Data, TableWrite
 
 Filter = str | Predicate | None
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
+_ROUTINGS = 5  # times that rows are dealt out to dynamic buckets before others are left to win
 _VIEW, _BRANCH = "$ro", "$branch_"
 _WHEN = {"snapshot_id", "tag", "timestamp", "version", "watermark"}
 _WHEN_OPTIONS = {
@@ -186,12 +190,19 @@ class Table:
         Columns are matched by name; a missing one is filled with its default or NULL. Either all rows become visible
         or none; after an error no file is left, but for CommitUnknownError.
         """
-        writer = self.writer()
-        with writer:
-            writer.write(data, row_kinds)
-            messages = writer.prepare_commit()
-        committer = self.committer()
-        return _or_abort(committer, messages, lambda: committer.commit(messages, base_id=writer.base_id))
+        again = bucket_mode(self.schema) is BucketMode.HASH_DYNAMIC and not isinstance(data, pa.RecordBatchReader)
+        for left in reversed(range(_ROUTINGS if again else 1)):
+            writer = self.writer()
+            with writer:
+                writer.write(data, row_kinds)
+                messages = writer.prepare_commit()
+            committer, base_id = self.committer(), writer.base_id
+            try:
+                return _or_abort(committer, messages, partial(committer.commit, messages, base_id=base_id))
+            except CommitConflictError:  # others gave the same new keys another bucket: now it is known which
+                if not left:
+                    raise
+        raise AssertionError("the last round returns or raises")
 
     def overwrite(self, data: Data, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
@@ -226,13 +237,16 @@ class Table:
         overwrite: bool = False,
         sequence: tuple[int, int] = (0, 1),
         alone: bool | None = None,
+        base_id: int | None = None,
     ) -> TableWrite:
         """A writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
 
         Writers of one distributed job that may meet in a bucket take ``sequence=(own number, number of writers)``; one
-        that is ``alone`` in its buckets nevertheless compacts them.
+        that is ``alone`` in its buckets nevertheless compacts them. Where buckets are dynamic such writers, and the
+        commit, also take one ``base_id``: the snapshot that tells where keys are, 0 for an empty table.
         """
-        return TableWrite(self._writable(), overwrite=overwrite, sequence=sequence, alone=alone)
+        store = self._writable()
+        return TableWrite(store, overwrite=overwrite, sequence=sequence, alone=alone, base_id=base_id)
 
     def committer(self, commit_user: str | None = None) -> TableCommit:
         """Publishes the messages of writers, as ``commit_user`` or a fresh one."""

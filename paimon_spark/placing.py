@@ -11,14 +11,21 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.cast import store_array
 from paimon_core.types.datatype import DataField
+from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_core.write.routing.assign import BucketRule
 
 
 class Placing:
-    """Which task a row goes to: its bucket, moved on by its partition's hash, modulo the number of tasks."""
+    """Which task a row goes to: its bucket, moved on by its partition's hash, modulo the number of tasks.
+
+    Where buckets are dynamic a key's slot stands for its bucket: new keys of a slot go to buckets of its own.
+    """
 
     def __init__(self, schema: TableSchema, tasks: int) -> None:
         self.tasks = tasks
-        self._buckets = max(1, schema.options.value(BUCKET))
+        dynamic = bucket_mode(schema) is BucketMode.HASH_DYNAMIC
+        slots = BucketRule.of(schema.options, shared=True).slots if dynamic else 1
+        self._buckets = max(slots, schema.options.value(BUCKET))
         self._function = schema.options.value(BUCKET_FUNCTION_TYPE)
         self._partition = schema.partition_fields
         self._key = tuple(schema.field(name) for name in schema.bucket_keys) if self._buckets > 1 else ()
@@ -28,6 +35,8 @@ class Placing:
     def of(schema: TableSchema, tasks: int | None, path: str) -> "Placing":
         """The placing for a table; InvalidInputError when its rows belong nowhere in particular."""
         count = schema.options.value(BUCKET)
+        if bucket_mode(schema) is BucketMode.HASH_DYNAMIC:
+            count = BucketRule.of(schema.options, shared=True).slots
         if count < 1 and not schema.partition_keys:
             raise InvalidInputError(f"the table at {path} has neither buckets nor partitions: write to it as it is")
         if tasks is not None and tasks < 1:

@@ -8,6 +8,10 @@ Compaction. Where the rows were shuffled by `clustered`, a task has its buckets 
 writes. Spark does not say so: a task takes it from its first rows, and the driver, who sees which task wrote where,
 drops the compaction of every bucket that another task wrote to as well. What is then still due in the buckets written
 to is compacted after the commit; what becomes of that never makes the write fail.
+
+Dynamic buckets. A key must get the same bucket in whichever task it turns up. So the snapshot that says where keys are
+is chosen here, once, and a new key's bucket follows from its hash and that snapshot alone; the commit joins what the
+tasks add to the index of each bucket.
 """
 
 import logging
@@ -32,6 +36,7 @@ from paimon_core.options.option import Option
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.align import column_positions
+from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.options import WriteRequest
 from paimon_spark.placing import Placing
 from paimon_spark.types import named, paimon_fields
@@ -113,8 +118,10 @@ class PaimonWriter(DataSourceArrowWriter):
         self._row_kind = None if kind is None else _row_kind_name(kind, schema)
         column_positions(tuple(name for name in schema.names if name != self._row_kind), table.schema)
         self._table = table
-        fixed = table.schema.options.value(BUCKET) > 0
-        self._placing = Placing.of(table.schema, None, table.path) if fixed else None
+        mode = bucket_mode(table.schema)
+        placed = mode in (BucketMode.HASH_FIXED, BucketMode.HASH_DYNAMIC)
+        self._placing = Placing.of(table.schema, None, table.path) if placed else None
+        self._base_id = _newest(table) if mode is BucketMode.HASH_DYNAMIC else None
         self._user = request.commit_user
         self._overwrite = overwrite
         self._dynamic = request.dynamic
@@ -129,8 +136,8 @@ class PaimonWriter(DataSourceArrowWriter):
         if first is None:
             return Written((), None)
         alone = self._placing is not None and self._placing.owned_by(task, first)
-        settings: dict[str, Any] = {"overwrite": self._overwrite, "sequence": (task, STRIDE), "alone": alone}
-        with self._table.writer(self._user, **settings) as writer:
+        settings: dict[str, Any] = {"sequence": (task, STRIDE), "alone": alone, "base_id": self._base_id}
+        with self._table.writer(self._user, overwrite=self._overwrite, **settings) as writer:
             for batch in chain([first], iterator):
                 if self._row_kind is None:
                     writer.write(batch)
@@ -148,7 +155,7 @@ class PaimonWriter(DataSourceArrowWriter):
             if self._overwrite:
                 committer.overwrite(changes, DYNAMIC if self._dynamic else None)
             else:
-                committer.commit(changes, base_id=min(bases, default=None))
+                committer.commit(changes, base_id=min(bases, default=None) if self._base_id is None else self._base_id)
         except CommitConflictError:  # provably lost; any other failure leaves the outcome open
             committer.abort(changes)
             raise
@@ -184,6 +191,11 @@ class PaimonWriter(DataSourceArrowWriter):
             return
         changes = [change for message in messages if isinstance(message, Written) for change in message.messages]
         self._table.committer(self._user).abort(changes)
+
+
+def _newest(table: Table) -> int:
+    snapshot = table.snapshot()
+    return 0 if snapshot is None else snapshot.id
 
 
 def _row_kind_name(column: str, schema: StructType) -> str:

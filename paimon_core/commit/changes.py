@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
-from paimon_core.manifest.index_entry import DELETION_VECTORS, IndexManifestEntry
+from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, IndexManifestEntry
 from paimon_core.snapshot.snapshot import CommitKind
 
 
@@ -24,6 +24,8 @@ class Changes:
     """Names of index files that others take the place of."""
     emptied: frozenset[tuple[bytes, int]] = frozenset()
     """Buckets all of whose files go, and their indexes with them."""
+    written_indexes: tuple[IndexManifestEntry, ...] = ()
+    """Those of the new indexes that were written for one attempt: of no use on another base."""
 
     @property
     def is_empty(self) -> bool:
@@ -67,7 +69,7 @@ def append_changes(messages: Sequence[CommitMessage]) -> Changes:
         tuple(entries),
         changelog=tuple(e for m in messages for e in _entries(m, ADD, m.changelog_files)),
         new_indexes=indexes,
-        deleted_indexes=frozenset(e.file_name for m in messages for e in m.deleted_indexes),
+        deleted_indexes=frozenset(e.file_name for m in messages for e in m.deleted_indexes if e.index_type != HASH),
     )
 
 

@@ -6,6 +6,8 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Leaf, Predicate, conjunction, disjunction
 from paimon_core.predicate.rewrite import bind
+from paimon_core.scan.entries import PartitionFilter
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 DYNAMIC = "dynamic"
@@ -44,6 +46,22 @@ def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Co
                 f"an overwrite of partition {dict(spec)} was given rows of "
                 f"{store.partition_path(message.partition)}: leave them out, or overwrite that partition too"
             )
+
+
+def indexed_buckets(
+    store: FileStore, base: Snapshot | None, where: Predicate | None, only: Collection[bytes]
+) -> frozenset[tuple[bytes, int]]:
+    """Buckets with index files in partitions matching ``where``, and among ``only`` unless that is empty.
+
+    A bucket may have an index and no file: all its rows were deleted, and compaction has dropped them.
+    """
+    if base is None or base.index_manifest is None:
+        return frozenset()
+    found = {(e.partition, e.bucket) for e in store.manifests.read_index(base.index_manifest)}
+    inside = {partition for partition, _ in found}
+    if where is not None:
+        inside = PartitionFilter(where, store.schema.partition_arrow).matching(inside)
+    return frozenset(at for at in found if at[0] in inside and (not only or at[0] in only))
 
 
 def distinct_partitions(messages: Sequence[CommitMessage]) -> set[bytes]:

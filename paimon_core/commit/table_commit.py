@@ -17,7 +17,15 @@ from paimon_core.commit.attempt import Draft, Identity, write_attempt
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
 from paimon_core.commit.compaction import LeftOut, compacts, holding, made_files
 from paimon_core.commit.conflict import Conflict, bucket_conflict, replacement_conflict
-from paimon_core.commit.overwrite import DYNAMIC, Spec, check_inside, distinct_partitions, partition_predicate
+from paimon_core.commit.hash_indexes import delete_indexes, drop_joined, routes_by_hash, with_hash_indexes
+from paimon_core.commit.overwrite import (
+    DYNAMIC,
+    Spec,
+    check_inside,
+    distinct_partitions,
+    indexed_buckets,
+    partition_predicate,
+)
 from paimon_core.commit.publish import Lost, Published, Unknown, publish
 from paimon_core.errors import (
     CommitConflictError,
@@ -131,7 +139,9 @@ class TableCommit:
         appended, compacting = append_changes(messages), any(map(compacts, messages))
         made = None
         if not appended.is_empty or (identifier is not None and not compacting):
-            made = self._publish(identity, lambda _: appended, appended.kind, base_id)
+            made = self._publish(identity, self._following(appended, messages, base_id), appended.kind, base_id)
+            if made is not None and routes_by_hash(messages):
+                drop_joined(self._store, messages, made)
         if not compacting:
             return made
         if made is not None:
@@ -254,30 +264,40 @@ class TableCommit:
 
     # ---- the loop
 
+    def _following(self, changes: Changes, messages: Sequence[CommitMessage], seen: int | None) -> Decide:
+        """The changes themselves, but for tables with dynamic buckets: there keys must still be where they were."""
+        if not routes_by_hash(messages):
+            return lambda _: changes
+        return lambda base: with_hash_indexes(self._store, base, changes, messages, seen)
+
     def _replace(
         self, identity: Identity, where: Predicate | None, only: set[bytes], messages: Sequence[CommitMessage]
     ) -> Snapshot | None:
-        appended = append_changes(messages)
-        added = appended.entries
+        follow = self._following(append_changes(messages), messages, None)
 
         def decide(base: Snapshot | None) -> Changes:
+            appended = follow(None)
+            assert appended is not None  # there always is something to follow, if it is nothing
             live = live_entries(self._store, base, partition=where).live if base is not None else []
             gone = [
                 ManifestEntry(DELETE, e.partition, e.bucket, e.total_buckets, e.file)
                 for e in live
                 if not only or e.partition in only
             ]
-            emptied = frozenset((e.partition, e.bucket) for e in gone)
+            emptied = frozenset((e.partition, e.bucket) for e in gone) | indexed_buckets(self._store, base, where, only)
             return replace(
                 appended,
                 kind=CommitKind.OVERWRITE,
-                entries=(*gone, *added),
+                entries=(*gone, *appended.entries),
                 derived=True,
                 changelog=(),
                 emptied=emptied,
             )
 
-        return self._publish(identity, decide, CommitKind.OVERWRITE, None)
+        made = self._publish(identity, decide, CommitKind.OVERWRITE, None)
+        if made is not None and routes_by_hash(messages):
+            drop_joined(self._store, messages, made)
+        return made
 
     def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot | None:
         """The snapshot made, or found to have been made before; None where ``decide`` finds nothing left to do."""
@@ -314,16 +334,21 @@ class TableCommit:
         self, changes: Changes, base: Snapshot | None, identity: Identity, seen: int | None, rounds: "_Rounds"
     ) -> Snapshot | None:
         """One round; None when the number was lost, or when the storage did not say."""
-        conflict = self._conflict(changes, base, seen)
-        if conflict is not None:
-            raise CommitConflictError(f"commit to {self._store.root} conflicts with another one: {conflict.reason}")
-        draft = write_attempt(self._store, base, changes, identity)
+        try:
+            conflict = self._conflict(changes, base, seen)
+            if conflict is not None:
+                raise CommitConflictError(f"commit to {self._store.root} conflicts with another one: {conflict.reason}")
+            draft = write_attempt(self._store, base, changes, identity)
+        except BaseException:
+            delete_indexes(self._store, changes.written_indexes)
+            raise
         match self._try(draft):
             case Published():
                 self._store.snapshots.write_hint("LATEST", draft.snapshot.id)  # best effort: else others list
                 return draft.snapshot
             case Lost():
                 draft.discard(self._store)
+                delete_indexes(self._store, changes.written_indexes)
             case Unknown(cause):
                 rounds.doubt = cause
         return None

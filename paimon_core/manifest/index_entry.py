@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DELETION_VECTORS", "HASH", "DeletionRange", "GlobalIndex", "IndexManifestEntry"]
+__all__ = ["DELETION_VECTORS", "HASH", "HASH_PART", "DeletionRange", "GlobalIndex", "IndexManifestEntry"]
 
 HASH: Final = "HASH"
+HASH_PART: Final = "HASH_PART"
+"""Hashes to be added to those of a bucket: a kind for messages only, made a whole index by the committer."""
 DELETION_VECTORS: Final = "DELETION_VECTORS"
 
 

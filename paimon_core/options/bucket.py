@@ -15,6 +15,8 @@ from paimon_core.options.parse import (
 )
 
 BUCKET = Option("bucket", integer, -1, "buckets of a partition; -1: dynamic or none, -2: postponed")
+POSTPONED = -2
+"""The value of ``bucket`` of tables whose rows are dealt out later; also the bucket where rows wait."""
 BUCKET_KEY = Option("bucket-key", comma_list, NOTHING, "columns hashed to a bucket; the primary key by default")
 BUCKET_FUNCTION_TYPE = Option(
     "bucket-function.type", enum("default", "mod", "hive"), "default", "how the bucket key becomes a bucket"

@@ -97,6 +97,9 @@ LOOKUP_WAIT = Option(
     "lookup-wait", boolean, True, "commits wait for look-up compaction", ("changelog-producer.lookup-wait",)
 )
 FORCE_LOOKUP = Option("force-lookup", boolean, False, "look-up compaction even where it is not needed")
+LOOKUP_CACHE_MAX_MEMORY_SIZE = Option(
+    "lookup.cache-max-memory-size", memory_size, 256 << 20, "bytes of rows and of indexes of keys held in memory"
+)
 
 CLUSTERING_COLUMNS = Option(
     "clustering.columns", comma_list, NOTHING, "columns rows are clustered by", ("sink.clustering.by-columns",)

@@ -7,9 +7,10 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
+from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.manifest.manifests import ManifestFileMeta
 from paimon_core.manifest.prune import keep
-from paimon_core.options.bucket import BUCKET
+from paimon_core.options.bucket import BUCKET, POSTPONED
 from paimon_core.scan.entries import manifest_metas, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -38,6 +39,9 @@ class Restore:
         self._states: dict[tuple[bytes, int], BucketState] = {}
         self._known: set[bytes] = set()
         self._metas: list[ManifestFileMeta] | None = None
+        self._totals: dict[bytes, int] = {}
+        self._filled: dict[bytes, set[int]] = {}
+        self._indexes: dict[bytes, dict[int, IndexManifestEntry]] | None = None
         self._entries: dict[str, list[ManifestEntry]] = {}  # by manifest, each read once
 
     def load(self, partitions: Collection[bytes]) -> None:
@@ -59,18 +63,41 @@ class Restore:
         for entry in (e for e in merge_entries(found) if e.kind == ADD):
             self._check_buckets(entry)
             buckets.setdefault((entry.partition, entry.bucket), []).append(entry.file)
+            self._filled.setdefault(entry.partition, set()).add(entry.bucket)
         self._states.update((at, BucketState(tuple(files))) for at, files in buckets.items())
 
     def _read(self, meta: ManifestFileMeta) -> list[ManifestEntry]:
         return self._store.manifests.read(meta.file_name, meta.file_size, with_stats=self._with_stats)
+
+    def hash_indexes(self, partition: bytes) -> dict[int, IndexManifestEntry]:
+        """The hash index of every bucket of a partition that has one."""
+        if self._indexes is None:
+            name = None if self._snapshot is None else self._snapshot.index_manifest
+            entries = [] if name is None else self._store.manifests.read_index(name)
+            self._indexes = {}
+            for entry in entries:
+                if entry.index_type == HASH:
+                    self._indexes.setdefault(entry.partition, {})[entry.bucket] = entry
+        return dict(self._indexes.get(partition, {}))
+
+    def total_buckets(self, partition: bytes) -> int | None:
+        """How many buckets the rows of a partition were dealt out to; None where it has none. REQUIRES: loaded."""
+        return self._totals.get(partition)
+
+    def filled(self, partition: bytes) -> set[int]:
+        """The buckets of a partition that have files. REQUIRES: it was loaded."""
+        return self._filled.get(partition, set())
 
     def state(self, partition: bytes, bucket: int) -> BucketState:
         """The state of one bucket. REQUIRES: its partition was loaded."""
         return self._states.get((partition, bucket), BucketState())
 
     def _check_buckets(self, entry: ManifestEntry) -> None:
+        if entry.bucket < 0:
+            return
         buckets = self._store.options.value(BUCKET)
-        if entry.total_buckets != buckets and entry.bucket >= 0:
+        found = self._totals.setdefault(entry.partition, entry.total_buckets)
+        if entry.total_buckets != (found if buckets == POSTPONED else buckets):
             place = self._store.partition_path(entry.partition) or "the table"
             raise InvalidInputError(
                 f"cannot write {self._store.root} with {buckets} buckets: {place} "

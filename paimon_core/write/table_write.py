@@ -1,6 +1,7 @@
 """A writer of rows into a table: routes them to buckets, keeps memory bounded, hands out commit messages."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import TypeAlias
 
@@ -13,7 +14,6 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.merge import merge_engine
-from paimon_core.options.bucket import BUCKET
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_SIZE, WRITE_ONLY
 from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
@@ -25,7 +25,7 @@ from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.merge_tree_writer import MergeTreeWriter
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing import ROUTERS, BucketMode, bucket_mode
+from paimon_core.write.routing import ROUTERS, Batch, BucketMode, Indexes, bucket_mode
 from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
 from paimon_core.write.sequence import SequenceRule
@@ -42,7 +42,8 @@ class TableWrite:
 
     ``overwrite``: what the table holds is about to be replaced, so numbering starts anew. ``sequence`` is
     ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule). ``alone``: whether this
-    one meets no other all the same; by default just a stride of 1 says so.
+    one meets no other all the same; by default just a stride of 1 says so. ``base_id``: the snapshot to go on from,
+    0 for an empty table, None for the newest; on a table with dynamic buckets such writers all take the same one.
     Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
 
     A writer that meets no other in its buckets, of a table with fixed ones that is not ``write-only``, also compacts
@@ -57,27 +58,28 @@ class TableWrite:
         overwrite: bool = False,
         sequence: tuple[int, int] = (0, 1),
         alone: bool | None = None,
+        base_id: int | None = None,
     ) -> None:
         check_writable(store.schema)
         store.io.check_can_commit()
         self._store = store
         mode = bucket_mode(store.schema)
-        self._route = ROUTERS[mode](store)
+        self._rule = SequenceRule(*sequence)
+        self._router = ROUTERS[mode](store, not self._rule.sole)
         self._shape = FileShape.of(store)
         engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
         self._space = None if engine is None else SpillSpace.of(store.options, engine)
         self._keyed = None if engine is None else (merge_order(store), engine.fold, self._space)
         self._refused = {} if engine is None else engine.refuses
-        self._rule = SequenceRule(*sequence)
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
         alone = self._rule.sole if alone is None else alone
         self._compacts = in_buckets and alone and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
         self._restores = in_buckets and not overwrite
+        self._renews = self._restores and (self._compacts or (mode is BucketMode.HASH_DYNAMIC and self._rule.sole))
         self.base_id: int | None = None
-        self._restore = self._look()
+        self._restore = self._look(base_id)
         self._handed_out = False
-        self._total_buckets = store.options.value(BUCKET)
         self._limit = store.options.value(WRITE_BUFFER_SIZE)
         self._gather_bytes = min(ROUTE_BYTES, max(1, self._limit // 4))
         self._writers: dict[tuple[bytes, int], BucketWriter] = {}
@@ -127,9 +129,11 @@ class TableWrite:
             self._deal_out()
             self._keep_within_limit()
 
-    def _look(self) -> Restore:
-        """What the table holds now."""
-        base = self._store.snapshots.latest() if self._restores else None
+    def _look(self, base_id: int | None = None) -> Restore:
+        """What the table holds now, or held in that snapshot."""
+        snapshots, base = self._store.snapshots, None
+        if self._restores and base_id != 0:
+            base = snapshots.latest() if base_id is None else snapshots.get(base_id)
         self.base_id = None if base is None else base.id
         return Restore(self._store, base, with_stats=self._compacts and self._keyed is not None)
 
@@ -150,25 +154,27 @@ class TableWrite:
             kinds = pa.concat_arrays([pa.nulls(r.num_rows, pa.int8()) if k is None else k for r, k in gathered])
             kinds = pc.fill_null(kinds, 0)
         del gathered
-        partitions, found = partition_codes(rows, self._store.schema.partition_keys)
+        batch = Batch(rows, kinds, *partition_codes(rows, self._store.schema.partition_keys))
         self._look_again()
-        self._restore.load(found)
-        buckets = self._route(rows)
-        if len(found) == 1 and len(buckets) and (buckets[0] == buckets).all():
-            self._writer(found[0], int(buckets[0])).add(rows, kinds)
+        self._restore.load(batch.found)
+        batch, buckets = self._router.deal(batch, self._restore)
+        self._restore.load(batch.found)
+        least = int(buckets.min(initial=0))
+        span = int(buckets.max(initial=0)) - least + 1
+        group = batch.partitions * span + (buckets - least)
+        if len(group) and (group[0] == group).all():
+            self._writer(batch.found[batch.partitions[0]], int(buckets[0])).add(batch.rows, batch.kinds)
             return
-        span = int(buckets.max(initial=0)) + 1
-        group = partitions * span + buckets
         order = np.argsort(group, kind="stable")
         present, starts = np.unique(group[order], return_index=True)
         for which, at, end in zip(present.tolist(), starts, [*starts[1:], len(order)], strict=True):
             members = pa.array(order[at:end])
-            partition, bucket = found[which // span], which % span
-            self._writer(partition, bucket).add(rows.take(members), None if kinds is None else kinds.take(members))
+            kinds = None if batch.kinds is None else batch.kinds.take(members)
+            self._writer(batch.found[which // span], which % span + least).add(batch.rows.take(members), kinds)
 
     def _look_again(self) -> None:
-        """After a commit others may have compacted what this writer knows of; only who compacts must know."""
-        if self._handed_out and self._compacts and self._restores:
+        """After a commit others may have compacted what this writer knows of, or given keys their bucket."""
+        if self._handed_out and self._renews:
             self._restore, self._current = self._look(), set()
         self._handed_out = False
 
@@ -184,7 +190,7 @@ class TableWrite:
 
     def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
         state = self._restore.state(partition, bucket)
-        place, first = (partition, bucket, self._total_buckets), state.max_sequence_number + 1
+        place, first = (partition, bucket, self._router.total_buckets(partition)), state.max_sequence_number + 1
         if self._keyed is None:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
             return AppendWriter(self._store, place, self._shape, first, joins)
@@ -220,9 +226,18 @@ class TableWrite:
             for at in self._writers:
                 self._writer(*at)
         _each(lambda w: w.settle(full=full), list(self._writers.values()))
-        messages = [w.prepare_commit() for w in self._writers.values()]
+        indexes = self._router.write_indexes()
+        messages = [self._message(at, writer, indexes.get(at)) for at, writer in self._writers.items()]
         self._handed_out = True
         return [m for m in messages if m is not None]
+
+    def _message(self, at: tuple[bytes, int], writer: BucketWriter, indexes: Indexes | None) -> CommitMessage | None:
+        message = writer.prepare_commit()
+        if indexes is None or (message is None and not indexes.new):
+            return message
+        message = message or CommitMessage(*at, self._router.total_buckets(at[0]))
+        new, old = (*message.new_indexes, *indexes.new), (*message.deleted_indexes, *indexes.routed_by)
+        return replace(message, new_indexes=new, deleted_indexes=old)
 
     def abort(self) -> None:
         """Delete every file written and not handed out; the table is as it was."""
@@ -234,6 +249,7 @@ class TableWrite:
     def close(self) -> None:
         """Let go of all buffers. Files of messages already handed out stay."""
         self._gathered, self._writers = [], {}
+        self._router.close()
         if self._space is not None:
             self._space.close()
 

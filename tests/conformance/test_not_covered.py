@@ -105,7 +105,6 @@ FEATURES = (
         "deletion-vectors",
     ),
     # buckets
-    Feature("dynamic-buckets", {}, "'bucket' = '-1'", reads=True, bucket="-1"),
     Feature("cross-partition", {}, "bucket", reads=True, bucket="-1", partitions=("p",)),
     Feature("postpone", {}, "'bucket' = '-2'", reads=True, bucket="-2"),
     # rows with an identity, columns in files of their own

@@ -111,6 +111,28 @@ def _apart() -> MemoryIO:
     return io
 
 
+def _dynamic() -> MemoryIO:
+    """Buckets by an index of keys, of which the next commit fills one and opens another."""
+    io = MemoryIO()
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "3", "dynamic-bucket.initial-buckets": "2"}
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options=options))
+    for i in range(2):
+        _open(io).write(orders(*((k, f"v{i}", i) for k in range(i, i + 4))))
+    return io
+
+
+def _commit_of_two(io: FileIO) -> None:
+    """Two tasks that add to the same buckets, committed at once."""
+    table = _open(io)
+    newest, messages = table.snapshot(), []
+    assert newest is not None
+    for task in range(2):
+        with table.writer(sequence=(task, 2), base_id=newest.id) as writer:
+            writer.write(orders(*((k, "mine", task) for k in range(3 + task, 9, 2))))
+            messages += writer.prepare_commit()
+    table.committer(USER).commit(messages, IDENTIFIER, base_id=newest.id)
+
+
 def _truncate(io: FileIO) -> None:
     _open(io).truncate()
 
@@ -130,6 +152,9 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "append": (partial(_base, False), _commit),
     "upsert": (partial(_base, True), _commit),
     "overwrite": (partial(_base, True), _overwrite),
+    "dynamic buckets": (_dynamic, _commit),
+    "dynamic buckets, two tasks": (_dynamic, _commit_of_two),
+    "overwrite dynamic buckets": (_dynamic, _overwrite),
     "truncate": (partial(_base, True), _truncate),
     "empty": (partial(_base, False), _first_commit_of_a_stream),
     "compact": (partial(_base, True), _compact),

@@ -1,16 +1,82 @@
 """The routing seam: what a router is, and which mode a table is in."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.bucket import BUCKET
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.write.restore import Restore
 
-Router = Callable[[pa.RecordBatch], np.ndarray]
-"""The bucket (int32) of every row of a batch. Laws: same key, same bucket; cutting the batch changes nothing."""
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows in order of arrival, their kinds (int8; None: all inserts), and their partitions."""
+
+    rows: pa.RecordBatch
+    kinds: pa.Array | None
+    partitions: np.ndarray
+    """For every row the index of its partition in ``found``."""
+    found: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """What became of the index of keys of one bucket that rows were written to."""
+
+    routed_by: tuple[IndexManifestEntry, ...] = ()
+    """The index file that said which of its keys were there, if it had one."""
+    new: tuple[IndexManifestEntry, ...] = ()
+    """Files with keys that came."""
+
+
+class Router(Protocol):
+    """Deals rows out to the buckets of their partitions.
+
+    Laws: all rows of a key go to one bucket; cutting the rows into batches differently changes nothing.
+    """
+
+    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+        """The rows to be written, and the bucket (int32) of each: those given, unless the mode says otherwise.
+
+        REQUIRES: ``restore`` has loaded the partitions found.
+        """
+
+    def total_buckets(self, partition: bytes) -> int:
+        """What files of this partition are to say about its number of buckets."""
+
+    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+        """Write what was learned since the last call; the files are the caller's, also to delete. By bucket."""
+
+    def close(self) -> None:
+        """Let go of memory and local files."""
+
+
+class Stateless:
+    """A router that looks at nothing but the row."""
+
+    def __init__(self, bucket_of: Callable[[pa.RecordBatch], np.ndarray], total: int) -> None:
+        self._bucket_of, self._total = bucket_of, total
+
+    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+        """The rows as they are."""
+        return batch, self._bucket_of(batch.rows)
+
+    def total_buckets(self, partition: bytes) -> int:
+        """The same for all."""
+        return self._total
+
+    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+        """There are none."""
+        return {}
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
 
 
 class BucketMode(Enum):

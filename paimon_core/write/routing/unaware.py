@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from paimon_core.options.bucket import BUCKET
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.routing.router import Router
+from paimon_core.write.routing.router import Router, Stateless
 
 
-def unaware(store: FileStore) -> Router:
+def unaware(store: FileStore, shared: bool) -> Router:
     """All rows to bucket 0, whatever the table."""
-    return lambda rows: np.zeros(rows.num_rows, np.int32)
+    return Stateless(lambda rows: np.zeros(rows.num_rows, np.int32), store.options.value(BUCKET))

@@ -46,7 +46,7 @@ WITH_KEY = [
     ({"pk-clustering-override": "true"}, True, True),
     ({"primary-key.nullable": "true"}, True, True),
     ({"record-level.expire-time": "1 d", "record-level.time-field": "x"}, False, False),
-    ({"bucket": "-1"}, False, True),
+    ({"bucket": "-1"}, False, False),
     ({"bucket": "-2"}, False, True),
     ({"bucket": "-2", "postpone.merge-on-read": "true"}, True, True),
     ({"postpone.merge-on-read": "true"}, False, False),

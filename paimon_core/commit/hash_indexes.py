@@ -1,0 +1,164 @@
+"""Hash indexes of dynamic buckets over a commit: those of several writers joined, and no key in two buckets.
+
+A message names, as deleted, the index of its bucket that its rows were routed by, and as new what became of it: a whole
+index (HASH), or hashes to be added to whatever index the bucket has then (HASH_PART).
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from paimon_core.commit.changes import Changes
+from paimon_core.datafile.hash_index import read_hashes, write_hashes
+from paimon_core.errors import CommitConflictError, CorruptedError, OutOfRangeError
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["delete_indexes", "drop_joined", "hash_entries", "routes_by_hash", "with_hash_indexes"]
+
+_Entries = Mapping[int, IndexManifestEntry]  # of one partition, by bucket
+
+
+def routes_by_hash(messages: Sequence[CommitMessage]) -> bool:
+    """Whether the rows of any message were routed by hash indexes."""
+    return any(e.index_type in (HASH, HASH_PART) for m in messages for e in (*m.new_indexes, *m.deleted_indexes))
+
+
+def with_hash_indexes(
+    store: FileStore, base: Snapshot | None, changes: Changes, messages: Sequence[CommitMessage], seen: int | None
+) -> Changes:
+    """``changes`` with one whole hash index for each bucket that got new keys, to follow ``base``.
+
+    ``seen``: the snapshot the writers looked at, 0 for an empty table; None if that is not known. Index files written
+    here are named in ``written_indexes``. Raises CommitConflictError where rows were routed by what no longer holds:
+    another writer gave one of their keys another bucket, or the bucket was emptied.
+    """
+    joining = _Joining(store, messages)
+    now, before = hash_entries(store, base), _seen(store, base, seen)
+    try:
+        for partition in joining.partitions:
+            there = now.get(partition, {})
+            moved = before is None or before.get(partition, {}) != there
+            joining.settle(partition, there, moved=moved)
+    except BaseException:
+        delete_indexes(store, joining.written)
+        raise
+    others = tuple(e for e in changes.new_indexes if e.index_type not in (HASH, HASH_PART))
+    return replace(changes, new_indexes=(*others, *joining.entries), written_indexes=tuple(joining.written))
+
+
+def drop_joined(store: FileStore, messages: Sequence[CommitMessage], made: Snapshot) -> None:
+    """Delete the index files of messages that the snapshot made of them does not name; best effort."""
+    mine = [e for m in messages for e in m.new_indexes if e.index_type in (HASH, HASH_PART)]
+    with suppress(Exception):  # the commit itself is over
+        there = [] if made.index_manifest is None else store.manifests.read_index(made.index_manifest)
+        kept = {e.file_name for e in there}
+        delete_indexes(store, [e for e in mine if e.file_name not in kept])
+
+
+def delete_indexes(store: FileStore, entries: Sequence[IndexManifestEntry]) -> None:
+    """Delete index files. REQUIRES: no snapshot names them."""
+    for entry in entries:
+        with suppress(OSError):  # it costs nothing but space
+            store.io.delete(store.index_path(entry))
+
+
+class _Joining:
+    """What the messages say of each bucket, and what the table is to have."""
+
+    def __init__(self, store: FileStore, messages: Sequence[CommitMessage]) -> None:
+        self._store = store
+        self.entries: list[IndexManifestEntry] = []
+        self.written: list[IndexManifestEntry] = []
+        self._new: dict[bytes, dict[int, list[IndexManifestEntry]]] = {}
+        self._routed_by: dict[bytes, dict[int, dict[str, IndexManifestEntry]]] = {}
+        for message in messages:
+            new = self._new.setdefault(message.partition, {}).setdefault(message.bucket, [])
+            new += [e for e in message.new_indexes if e.index_type in (HASH, HASH_PART)]
+            routed = self._routed_by.setdefault(message.partition, {}).setdefault(message.bucket, {})
+            routed.update((e.file_name, e) for e in message.deleted_indexes if e.index_type == HASH)
+
+    @property
+    def partitions(self) -> list[bytes]:
+        return list(self._new)
+
+    def settle(self, partition: bytes, there: _Entries, *, moved: bool) -> None:
+        """Decide about one partition, whose indexes are ``there`` now; ``moved``: since the writers looked."""
+        sets: dict[int, np.ndarray] = {}
+        several = False
+        for bucket, new in self._new[partition].items():
+            current, routed = there.get(bucket), self._routed_by[partition][bucket]
+            self._check_grown(routed, current, partition)
+            if not new:
+                continue
+            whole = current is None or (new[0].index_type == HASH and current.file_name in routed)
+            if len(new) == 1 and whole:
+                self.entries.append(replace(new[0], index_type=HASH))
+                continue
+            several = several or len(new) > 1
+            parts = [*new, *([] if current is None else [current])]
+            sets[bucket] = np.unique(np.concatenate([read_hashes(self._store, e) for e in parts]))
+        if moved or several:
+            self._check_apart(partition, sets, there)
+        for bucket, hashes in sets.items():
+            entry = write_hashes(self._store, partition, bucket, hashes)
+            self.written.append(entry)
+            self.entries.append(entry)
+
+    def _check_grown(
+        self, routed: Mapping[str, IndexManifestEntry], current: IndexManifestEntry | None, partition: bytes
+    ) -> None:
+        """The bucket must still have all keys that rows found there."""
+        for name, entry in routed.items():
+            if current is not None and current.file_name == name:
+                continue
+            try:
+                lost = current is None or len(
+                    np.setdiff1d(read_hashes(self._store, entry), read_hashes(self._store, current), assume_unique=True)
+                )
+            except CorruptedError:  # it was looked at long ago, and is gone with its snapshot
+                lost = True
+            if lost:
+                raise self._conflict(partition, f"bucket {entry.bucket} was overwritten")
+
+    def _check_apart(self, partition: bytes, sets: Mapping[int, np.ndarray], there: _Entries) -> None:
+        """No key may be in two buckets."""
+        mine = {e.bucket: e for e in self.entries if e.partition == partition}
+        left = {**there, **mine}
+        all_sets = [*sets.values(), *(read_hashes(self._store, e) for b, e in left.items() if b not in sets)]
+        hashes = np.sort(np.concatenate(all_sets)) if all_sets else np.empty(0, np.int32)
+        if (hashes[1:] == hashes[:-1]).any():
+            raise self._conflict(partition, "another writer gave keys that were new to both another bucket")
+
+    def _conflict(self, partition: bytes, what: str) -> CommitConflictError:
+        place = self._store.partition_path(partition)
+        return CommitConflictError(
+            f"commit to {self._store.root} conflicts with another one: {what} {f'in {place} ' if place else ''}"
+            "since the rows were dealt out to buckets: write them again"
+        )
+
+
+def hash_entries(store: FileStore, snapshot: Snapshot | None) -> dict[bytes, dict[int, IndexManifestEntry]]:
+    """The hash indexes of a snapshot, by partition and bucket."""
+    found: dict[bytes, dict[int, IndexManifestEntry]] = {}
+    if snapshot is not None and snapshot.index_manifest is not None:
+        for entry in store.manifests.read_index(snapshot.index_manifest):
+            if entry.index_type == HASH:
+                found.setdefault(entry.partition, {})[entry.bucket] = entry
+    return found
+
+
+def _seen(
+    store: FileStore, base: Snapshot | None, seen: int | None
+) -> dict[bytes, dict[int, IndexManifestEntry]] | None:
+    """The hash indexes the writers saw; None where they cannot be known any more."""
+    if not seen:
+        return None if seen is None else {}
+    try:
+        return hash_entries(store, base if base is not None and base.id == seen else store.snapshots.get(seen))
+    except (OutOfRangeError, FileNotFoundError, CorruptedError):  # expired meanwhile
+        return None

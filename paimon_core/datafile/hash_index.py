@@ -1,0 +1,41 @@
+"""Hash index files: the hashes of all keys that live in one dynamic bucket (format 8.2).
+
+A file is nothing but big-endian 32-bit numbers in any order, one for each hash; its entry says how many.
+"""
+
+import numpy as np
+
+from paimon_core.errors import CorruptedError
+from paimon_core.fileio.fileio import join
+from paimon_core.manifest.entry import ADD
+from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["read_hashes", "write_hashes"]
+
+_STORED = np.dtype(">i4")
+
+
+def read_hashes(store: FileStore, entry: IndexManifestEntry) -> np.ndarray:
+    """The hashes (int32, sorted, each once). Raises CorruptedError, naming the file, if they are not all there."""
+    path = store.index_path(entry)
+    try:
+        data = store.io.read(path)
+    except FileNotFoundError as missing:
+        raise CorruptedError(
+            f"hash index {path} is missing: its snapshot has expired meanwhile, or the file was deleted"
+        ) from missing
+    if len(data) != entry.row_count * _STORED.itemsize:
+        raise CorruptedError(f"hash index {path} has {len(data)} bytes where {entry.row_count} hashes take 4 each")
+    return np.unique(np.frombuffer(data, _STORED).astype(np.int32))
+
+
+def write_hashes(
+    store: FileStore, partition: bytes, bucket: int, hashes: np.ndarray, kind: str = HASH
+) -> IndexManifestEntry:
+    """A new index file with these hashes (int32, each once), not yet part of any snapshot."""
+    name = f"index-{store.new_name()}-0"
+    data = hashes.astype(_STORED).tobytes()
+    entry = IndexManifestEntry(ADD, partition, bucket, kind, name, len(data), len(hashes))
+    store.io.write(join(store.index_directory(partition, bucket), name), data)
+    return entry

@@ -1,0 +1,214 @@
+"""Dynamic buckets: a key stays where it is, as the table's hash indexes tell; new ones go where there is room."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from paimon_core.datafile.hash_index import read_hashes, write_hashes
+from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError
+from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
+from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
+from paimon_core.options.option import Options
+from paimon_core.row.encode import encode
+from paimon_core.row.murmur import hashes as hash_rows
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.key_index import KeyIndex
+from paimon_core.write.restore import Restore
+from paimon_core.write.routing.assign import BucketRule
+from paimon_core.write.routing.router import Batch, Indexes, Router
+
+__all__ = ["dynamic", "index_memory"]
+
+_SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
+_MEMORY = 1 << 30  # of indexes, where the option does not say
+
+
+def dynamic(store: FileStore, shared: bool) -> Router:
+    """Rows by the hash of their key within the partition."""
+    return _Dynamic(store, shared)
+
+
+def index_memory(options: Options) -> int:
+    """Bytes that indexes of keys may take in one writer."""
+    given = options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE)
+    return given if options.has(LOOKUP_CACHE_MAX_MEMORY_SIZE) else _MEMORY
+
+
+class _Dynamic:
+    """Indexes of the partitions met; those that nothing was added to are dropped when memory runs out.
+
+    ``shared`` writers decide about a new key by its hash and the snapshot they all look at, and nothing else: whichever
+    of them meets a key finds the same bucket.
+    """
+
+    def __init__(self, store: FileStore, shared: bool) -> None:
+        self._store, self._shared = store, shared
+        self._rule = BucketRule.of(store.options, shared=shared)
+        self._limit = index_memory(store.options)
+        self._partitions: dict[bytes, _Partition] = {}  # the one used last is the last
+        self._restore: Restore | None = None
+
+    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+        hashes = np.empty(batch.rows.num_rows, np.int32)
+        keys = batch.rows.select(list(self._store.schema.trimmed_primary_keys))
+        for at in range(0, len(hashes), _SLICE):
+            hashes[at : at + _SLICE] = hash_rows(encode(keys.slice(at, _SLICE)))
+        if restore is not self._restore:
+            self._renew(restore)
+        buckets = np.empty(len(hashes), np.int32)
+        for code, members in groups(batch.partitions, len(batch.found)):
+            partition = self._partition(batch.found[code], restore)
+            buckets[members] = partition.assign(hashes[members], self._rule, self._shared)
+            self._make_room()
+        return batch, buckets
+
+    def total_buckets(self, partition: bytes) -> int:
+        return -1
+
+    def _partition(self, key: bytes, restore: Restore) -> "_Partition":
+        known = self._partitions.pop(key, None)
+        if known is None:
+            known = _Partition()
+            known.load(self._store, key, restore)
+        self._partitions[key] = known
+        return known
+
+    def _renew(self, restore: Restore) -> None:
+        """Others may have added keys since."""
+        self._restore = restore
+        restore.load(self._partitions)
+        for key, partition in self._partitions.items():
+            partition.load(self._store, key, restore)
+
+    def _make_room(self) -> None:
+        held = sum(p.index.nbytes for p in self._partitions.values())
+        idle = [key for key, p in self._partitions.items() if not p.touched][:-1] if held > self._limit else []
+        for key in idle:
+            held -= self._partitions.pop(key).index.nbytes
+            if held <= self._limit:
+                return
+        if held > self._limit:
+            keys = sum(len(p.index) for p in self._partitions.values())
+            raise OutOfRangeError(
+                f"writing to {len(self._partitions)} partitions of {self._store.root} needs an index of {keys} keys, "
+                f"which takes {held} bytes where {self._limit} are allowed: raise the option "
+                f"{LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or write to fewer partitions at a time"
+            )
+
+    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+        done: dict[tuple[bytes, int], Indexes] = {}
+        try:
+            for key, partition in self._partitions.items():
+                partition.write(self._store, key, self._shared, done)
+        except BaseException:
+            for indexes in done.values():
+                for entry in indexes.new:
+                    self._store.io.delete(self._store.index_path(entry))
+            raise
+        return done
+
+    def close(self) -> None:
+        self._partitions = {}
+
+
+class _Partition:
+    """The index of one partition: what the table says, and what this writer adds."""
+
+    def __init__(self) -> None:
+        self.index = KeyIndex()
+        self.touched: set[int] = set()
+        """Buckets that got rows since the indexes were written last."""
+        self._added = KeyIndex()
+        self._entries: dict[int, IndexManifestEntry] = {}
+        self._sizes: dict[int, int] = {}  # when it was loaded
+
+    def load(self, store: FileStore, key: bytes, restore: Restore) -> None:
+        """Take over what the table holds; keys this writer added stay where it put them, unless the table knows."""
+        entries = restore.hash_indexes(key)
+        bare = sorted(restore.filled(key) - set(entries))
+        if bare:
+            raise InvalidInputError(
+                f"bucket {bare[0]} of {store.partition_path(key) or store.root} has files and no hash index, so "
+                "nobody knows which keys it holds: it was written by an engine that makes none. Overwrite the partition"
+            )
+        if self._entries == entries and len(self.index):
+            return
+        own = self._added.by_bucket()
+        self.index, self._entries = KeyIndex(), entries
+        found = [(bucket, read_hashes(store, entry)) for bucket, entry in entries.items()]
+        self.index.add(*_sorted(found, store, key))
+        self.index.sizes.update((bucket, 0) for bucket in entries if bucket not in self.index.sizes)
+        self._sizes = dict(self.index.sizes)
+        for bucket, hashes in own.items():
+            new = hashes[self.index.find(hashes) < 0]
+            self.index.add(new, np.full(len(new), bucket))
+
+    def assign(self, hashes: np.ndarray, rule: BucketRule, shared: bool) -> np.ndarray:
+        """The bucket of each key, new ones included, which are known from then on."""
+        order = np.argsort(hashes)
+        ordered = hashes[order]
+        first = np.append(True, ordered[1:] != ordered[:-1])
+        distinct = ordered[first]
+        buckets = self.index.find(distinct)
+        missing = buckets < 0
+        if missing.any():
+            new = distinct[missing]
+            if shared:
+                found = rule.fixed(new, self._sizes)
+            else:
+                arrival = np.argsort(np.minimum.reduceat(order, np.flatnonzero(first))[missing])
+                found = np.empty(len(new), np.int32)
+                found[arrival] = rule.fill(new[arrival], self.index.sizes)
+            self.index.add(new, found)
+            self._added.add(new, found)
+            buckets[missing] = found
+        self.touched |= set(np.unique(buckets).tolist())
+        result = np.empty(len(hashes), np.int32)
+        result[order] = buckets[np.cumsum(first) - 1]
+        return result
+
+    def write(self, store: FileStore, key: bytes, shared: bool, done: dict[tuple[bytes, int], Indexes]) -> None:
+        """Note in ``done`` what became of every bucket touched; whole indexes, of shared writers what they add."""
+        added = self._added.by_bucket()
+        whole = {} if shared or not added else self.index.by_bucket()
+        for bucket in sorted(self.touched):
+            old = self._entries.get(bucket)
+            new = None
+            if bucket in added:
+                hashes = added[bucket] if shared else whole[bucket]
+                new = write_hashes(store, key, bucket, hashes, HASH_PART if shared else HASH)
+            done[key, bucket] = Indexes(() if old is None else (old,), () if new is None else (new,))
+            if new is not None and not shared:
+                self._entries[bucket] = new
+        self.touched = set()
+        if not shared:
+            self._added = KeyIndex()
+
+
+def groups(codes: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray | slice]]:
+    """Every code there is, and the positions that have it, in order."""
+    if count == 1:
+        yield 0, slice(None)
+        return
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=count))
+    for code, end in enumerate(ends.tolist()):
+        members = order[ends[code - 1] if code else 0 : end]
+        if len(members):
+            yield code, members
+
+
+def _sorted(found: Sequence[tuple[int, np.ndarray]], store: FileStore, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """All hashes of a partition, and their buckets. Raises CorruptedError where one is in two."""
+    hashes = np.concatenate([h for _, h in found] or [np.empty(0, np.int32)])
+    buckets = np.repeat([b for b, _ in found] or [0], [len(h) for _, h in found] or [0])
+    order = np.argsort(hashes, kind="stable")
+    hashes, buckets = hashes[order], buckets[order]
+    twice = np.flatnonzero(hashes[1:] == hashes[:-1])
+    if len(twice):
+        one, other = buckets[twice[0]], buckets[twice[0] + 1]
+        raise CorruptedError(
+            f"the hash indexes of buckets {one} and {other} of {store.partition_path(key) or store.root} both have a "
+            f"key of hash {hashes[twice[0]]}: two writers put it into both. Overwrite the partition with its rows"
+        )
+    return hashes, buckets

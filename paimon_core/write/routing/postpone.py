@@ -1,0 +1,54 @@
+"""Postponed buckets: batches go to real buckets all the same, or wait in bucket -2 for a compaction (behaviour 6.5)."""
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.options.bucket import POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPONE_DEFAULT_BUCKET_NUM, POSTPONED
+from paimon_core.row.bucket import buckets
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.restore import Restore
+from paimon_core.write.routing.router import Batch, Indexes, Router, Stateless
+
+__all__ = ["default_buckets", "postpone"]
+
+
+def postpone(store: FileStore, shared: bool) -> Router:
+    """Real buckets or none, by the option ``postpone.batch-write-fixed-bucket``."""
+    if store.options.value(POSTPONE_BATCH_WRITE_FIXED_BUCKET):
+        return _Real(store)
+    return Stateless(lambda rows: np.full(rows.num_rows, POSTPONED, np.int32), POSTPONED)
+
+
+def default_buckets(store: FileStore) -> int:
+    """Real buckets of a partition that has none yet."""
+    return store.options.value(POSTPONE_DEFAULT_BUCKET_NUM) or 1
+
+
+class _Real:
+    """Rows by the hash of their key, to as many buckets as their partition has."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store, self._totals = store, dict[bytes, int]()
+        self._keys = list(store.schema.bucket_keys)
+
+    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+        for partition in batch.found:
+            if partition not in self._totals:
+                self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store)
+        totals = np.array([self._totals[partition] for partition in batch.found])[batch.partitions]
+        found = np.zeros(batch.rows.num_rows, np.int32)
+        keys = batch.rows.select(self._keys)
+        for total in np.unique(totals[totals > 1]).tolist():
+            members = np.flatnonzero(totals == total)
+            some = keys if len(members) == len(totals) else keys.take(pa.array(members))
+            found[members] = buckets(some, total, self._store.bucket_function)
+        return batch, found
+
+    def total_buckets(self, partition: bytes) -> int:
+        return self._totals[partition]
+
+    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+        return {}
+
+    def close(self) -> None:
+        self._totals = {}

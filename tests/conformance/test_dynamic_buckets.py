@@ -1,0 +1,167 @@
+"""Dynamic buckets: both engines take turns on a table, and every key stays where either of them put it."""
+
+import random
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from paimon_core.datafile.hash_index import read_hashes
+from paimon_core.manifest.index_entry import HASH
+from tests.conformance.compare import same
+from tests.conformance.shared_table import SharedTable
+
+pytestmark = pytest.mark.java
+FIELDS = [["p", "STRING NOT NULL"], ["k", "STRING NOT NULL"], ["n", "INT NOT NULL"], ["v", "INT"]]
+LAYOUTS = {
+    "plain": (["k", "n"], [], {}),
+    "partitioned": (["p", "k", "n"], ["p"], {}),
+    "bounded": (["k", "n"], [], {"dynamic-bucket.max-buckets": "3"}),
+    "beside": (["k", "n"], [], {"index-file-in-data-file-dir": "true", "num-sorted-run.compaction-trigger": "3"}),
+}
+
+
+def indexed(table: SharedTable) -> list[list[Any]]:
+    """Every hash index of the newest snapshot: partition, bucket, what its entry says, and the hashes."""
+    ours = table.ours()
+    snapshot, store = ours.snapshot(), ours.store
+    entries = store.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
+    return [
+        [e.partition.hex(), e.bucket, e.row_count, e.file_size, read_hashes(store, e).tolist()]
+        for e in entries
+        if e.index_type == HASH
+    ]
+
+
+class Game:
+    """One table, and what it should hold."""
+
+    def __init__(self, judge: Any, name: str, layout: str, rng: random.Random) -> None:
+        self.keys, partitions, options = LAYOUTS[layout]
+        self.table, self.rng, self.rows = SharedTable(judge, name), rng, {}
+        self.exact = "dynamic-bucket.max-buckets" not in options  # beyond it Java draws a bucket by chance
+        options = {"bucket": "-1", "dynamic-bucket.target-row-num": "5", **options}
+        self.table.java(
+            "create_table", fields=FIELDS, primary_keys=self.keys, partition_keys=partitions, options=options
+        )
+
+    def changes(self, odd: bool | None = None) -> list[list[Any]]:
+        """Changes, which the model takes in; ``odd``: of keys with such numbers only."""
+        drawn = []
+        for _ in range(self.rng.choice((1, 6, 15))):
+            row = {
+                "p": self.rng.choice("ab"),
+                "k": self.rng.choice(("x", "yy", "a longer text")),
+                "n": self.rng.randrange(9),
+            }
+            if odd is not None and row["n"] % 2 != odd:
+                continue
+            drawn.append([self.rng.choice(("+I", "+I", "+U", "-D")), {**row, "v": self.rng.randrange(100)}])
+        for kind, row in drawn:
+            key = tuple(row[k] for k in self.keys)
+            self.rows.pop(key, None)
+            if kind != "-D":
+                self.rows[key] = row
+        return drawn
+
+    def we_write(self) -> None:
+        self.table.we_write(self.changes())
+
+    def java_writes(self) -> None:
+        self.table.java("write", rows=self.changes())
+
+    def both_write(self) -> None:
+        """The same rows, dealt out by either engine: to the same buckets."""
+        changes = self.changes()
+        twin = SharedTable(self.table.judge, f"{self.table.name}_twin")
+        shutil.copytree(self.table.path, twin.path)
+        self.table.we_write(changes)
+        twin.java("write", rows=changes)
+        if self.exact:
+            same(indexed(self.table), indexed(twin), f"{self.table.name}: buckets")
+        twin.java("drop_table")
+
+    def we_write_in_tasks(self) -> None:
+        ours = self.table.ours()
+        snapshot = ours.snapshot()
+        base, messages = 0 if snapshot is None else snapshot.id, []
+        for task in range(2):
+            changes = self.changes(odd=bool(task))  # whose row of one key is newer is left open between tasks
+            with ours.writer(sequence=(task, 4), base_id=base) as writer:
+                if changes:
+                    writer.write(self.table.arrow([row for _, row in changes]), [kind for kind, _ in changes])
+                messages += writer.prepare_commit()
+        ours.committer().commit(messages, base_id=base)
+
+    def we_compact(self) -> None:
+        self.table.ours().compact(full=self.rng.random() < 0.5)
+
+    def java_compacts(self) -> None:
+        self.table.java("compact", kind="full")
+
+    def we_overwrite(self) -> None:
+        self.rows.clear()
+        changes = [["+I", row] for kind, row in self.changes() if kind != "-D"]
+        self.rows = {tuple(row[k] for k in self.keys): row for _, row in changes}
+        self.table.ours().overwrite(self.table.arrow([row for _, row in changes]))
+
+    def java_overwrites(self) -> None:
+        self.rows.clear()
+        changes = [["+I", row] for kind, row in self.changes() if kind != "-D"]
+        self.rows = {tuple(row[k] for k in self.keys): row for _, row in changes}
+        self.table.java("write", rows=changes, overwrite={})
+
+    MOVES: tuple[tuple[Callable[["Game"], None], int], ...] = (
+        (both_write, 6), (we_write, 3), (java_writes, 3), (we_write_in_tasks, 2), (we_compact, 1), (java_compacts, 1),
+        (we_overwrite, 1), (java_overwrites, 1),
+    )  # fmt: skip
+
+    def turn(self) -> None:
+        ((move, _),) = self.rng.choices(self.MOVES, [weight for _, weight in self.MOVES])
+        print(move.__name__)
+        move(self)
+        if self.table.ours().snapshot() is None:
+            return
+        names = [f[0] for f in FIELDS]
+        same(self.table.agree(), [[row[n] for n in names] for row in self.rows.values()], f"{move.__name__}: the model")
+        self.every_key_is_in_one_bucket()
+
+    def every_key_is_in_one_bucket(self) -> None:
+        places = {}
+        for partition, bucket, *_, found in indexed(self.table):
+            for hash_ in found:
+                assert places.setdefault((partition, hash_), bucket) == bucket
+
+
+def play(judge, name, layout, turns, seed):
+    print(f"CONFORMANCE_SEED={seed}")
+    game = Game(judge, name, layout, random.Random(seed))
+    for _ in range(turns):
+        game.turn()
+    game.table.agree_everywhere()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_both_engines_keep_keys_in_their_buckets(judge, name, layout, seed):
+    play(judge, name, layout, 14, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_for_long(judge, name, layout, seed):
+    play(judge, name, layout, 500, seed)
+
+
+def test_a_partition_that_java_filled_goes_on_here(judge, name, rng):
+    """Thousands of keys of one job, told apart by hash alone, and updated by us without a new bucket."""
+    table = SharedTable(judge, name)
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "700"}
+    table.java("create_table", fields=FIELDS, primary_keys=["k", "n"], options=options)
+    rows = [{"p": "a", "k": rng.choice("abc"), "n": n, "v": 0} for n in range(3000)]
+    table.java("write", rows=[["+I", row] for row in rows])
+    before = indexed(table)
+    table.we_write([["+U", {**row, "v": 1}] for row in rows])
+    same(indexed(table), before, "indexes after an update of all keys")
+    assert {row[3] for row in table.agree()} == {1}
+    assert len(table.agree()) == len(rows)

@@ -1,0 +1,271 @@
+"""Dynamic buckets: where keys go, that they stay there, and that the index of every bucket says so."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.datafile.hash_index import read_hashes, write_hashes
+from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError
+from paimon_core.manifest.entry import ADD
+from paimon_core.manifest.index_entry import HASH
+from paimon_core.row.encode import encode
+from paimon_core.row.murmur import hashes as hash_rows
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_core.write.key_index import KeyIndex
+from paimon_core.write.routing.assign import BucketRule, slots_of
+from tests.support.tables import keyed_table, orders, rows_of
+
+int32s = st.integers(-(2**31), 2**31 - 1)
+
+
+def dynamic_table(path, **options):
+    return keyed_table(path, bucket="-1", **options)
+
+
+def indexes(table: Table) -> dict[tuple[bytes, int], np.ndarray]:
+    snapshot = table.snapshot()
+    if snapshot is None or snapshot.index_manifest is None:
+        return {}
+    entries = table.store.manifests.read_index(snapshot.index_manifest)
+    return {(e.partition, e.bucket): read_hashes(table.store, e) for e in entries if e.index_type == HASH}
+
+
+def check(table: Table) -> dict[int, int]:
+    """Every stored key is in the index of its bucket, and in that of no other; returns how many each bucket has."""
+    store, found = table.store, indexes(table)
+    by_partition: dict[bytes, list[int]] = {}
+    for (partition, _), hashes in found.items():
+        by_partition.setdefault(partition, []).extend(hashes.tolist())
+    for hashes in by_partition.values():
+        assert len(hashes) == len(set(hashes))
+    for entry in live_entries(store, table.snapshot()).live:
+        split = next(
+            s for s in table.scan().plan().splits if s.bucket == entry.bucket and s.partition == entry.partition
+        )
+        keys = pa.Table.from_batches(list(table.reader(list(store.schema.trimmed_primary_keys)).to_batches(split)))
+        stored = hash_rows(encode(keys.combine_chunks().to_batches()[0]))
+        assert set(stored.tolist()) <= set(found[entry.partition, entry.bucket].tolist())
+    directory = Path(table.path) / "index"
+    written = {p.name for p in directory.iterdir()} if directory.exists() else set()
+    named = {
+        e.file_name for s in table.snapshots() if s.index_manifest for e in store.manifests.read_index(s.index_manifest)
+    }
+    assert written == named
+    return {bucket: len(hashes) for (_, bucket), hashes in sorted(found.items())}
+
+
+# ---- the rule
+
+
+def test_a_bucket_is_filled_before_the_next_is_opened():
+    rule = BucketRule(1, 2, None)
+    assert rule.fill(np.array([11, 12, 13, 14, 15], np.int32), {}).tolist() == [0, 0, 1, 1, 2]
+    assert rule.fill(np.array([1, 2, 3], np.int32), {0: 2, 3: 1}).tolist() == [3, 1, 1]
+    assert BucketRule(1, 2, 1).fill(np.array([1, 2, 3, 4], np.int32), {}).tolist() == [0] * 4
+
+
+def test_a_slot_owns_every_so_many_buckets():
+    rule = BucketRule(2, 2, None)
+    assert rule.fill(np.array([1, -1, 3, 2], np.int32), {}).tolist() == [1, 1, 3, 0]
+    assert slots_of(np.array([-(2**31), -3, 5], np.int32), 4).tolist() == [0, 3, 1]
+
+
+@given(st.lists(int32s, unique=True, max_size=60), st.integers(1, 5), st.integers(1, 9), st.integers(1, 7), st.data())
+def test_filling_does_not_depend_on_how_keys_are_cut(keys, slots, target, most, data):
+    rule = BucketRule(min(slots, most), target, most)
+    whole = rule.fill(np.array(keys, np.int32), {})
+    sizes: dict[int, int] = {}
+    cut = data.draw(st.integers(0, len(keys)))
+    pieces = []
+    for piece in (keys[:cut], keys[cut:]):
+        pieces.append(rule.fill(np.array(piece, np.int32), sizes))
+        for bucket in pieces[-1].tolist():
+            sizes[bucket] = sizes.get(bucket, 0) + 1
+    assert np.concatenate(pieces).tolist() == whole.tolist()
+    assert all(
+        b < most and b % rule.slots == slots_of(np.array([k]), rule.slots)[0] for k, b in zip(keys, whole, strict=True)
+    )
+
+
+@given(st.lists(int32s, unique=True, max_size=40), st.dictionaries(st.integers(0, 9), st.integers(0, 4)), st.booleans())
+def test_keys_that_are_dealt_out_alone_go_where_they_go_together(keys, sizes, bounded):
+    rule = BucketRule(3, 3, 7 if bounded else None)
+    together = rule.fixed(np.array(keys, np.int32), sizes)
+    alone = [int(rule.fixed(np.array([key], np.int32), sizes)[0]) for key in keys]
+    assert together.tolist() == alone
+
+
+def test_more_buckets_than_there_are_numbers_for():
+    rule = BucketRule(1, 1, None)
+    with pytest.raises(OutOfRangeError, match=r"32767 buckets of 1 keys.*dynamic-bucket.target-row-num"):
+        rule.fill(np.arange(40_000, dtype=np.int32), {})
+
+
+# ---- the index
+
+
+@given(st.lists(st.lists(int32s, max_size=20), max_size=6))
+def test_an_index_is_a_dictionary(batches):
+    index, model = KeyIndex(), {}
+    for number, batch in enumerate(batches):
+        new = np.array(sorted(set(batch) - set(model)), np.int32)
+        index.add(new, np.full(len(new), number))
+        model.update((k, number) for k in new.tolist())
+        wanted = np.array(sorted({*batch, 7}), np.int32)
+        assert index.find(wanted).tolist() == [model.get(k, -1) for k in wanted.tolist()]
+    assert len(index) == len(model)
+    assert {k: b for b, ks in index.by_bucket().items() for k in ks.tolist()} == model
+
+
+def test_a_damaged_index_file_is_named(tmp_path):
+    table = dynamic_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    (file,) = (tmp_path / "t" / "index").iterdir()
+    file.write_bytes(b"abc")
+    with pytest.raises(CorruptedError, match=file.name):
+        table.write(orders((2, "b", 1)))
+    file.unlink()
+    with pytest.raises(CorruptedError, match=file.name):
+        table.write(orders((2, "b", 1)))
+
+
+# ---- tables
+
+
+def test_keys_stay_in_their_bucket(tmp_path):
+    table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "3"})
+    table.write(orders(*((i, "a", i) for i in range(7))))
+    assert check(table) == {0: 3, 1: 3, 2: 1}
+    table.write(orders(*((i, "b", i) for i in range(3, 12))))
+    assert check(table) == {0: 3, 1: 3, 2: 3, 3: 3}
+    table.write(orders((0, "gone", 0)), ["-D"])
+    table.compact(full=True)
+    assert check(table)[0] == 3
+    expected = [{"id": i, "v": "a" if i < 3 else "b", "n": i} for i in range(1, 12)]
+    assert rows_of(table.to_arrow()) == expected
+    assert rows_of(table.to_arrow(filter="id = 5")) == [expected[4]]
+
+
+def test_one_writer_over_several_commits(tmp_path):
+    table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "2", "write-only": "true"})
+    with table.writer() as writer:
+        for identifier in range(3):
+            writer.write(orders(*((i, str(identifier), i) for i in range(2 + identifier))))
+            table.committer("me").commit(writer.prepare_commit(identifier), identifier, base_id=writer.base_id)
+        table.write(orders((9, "other", 9)))
+        writer.write(orders((9, "mine", 9), (10, "mine", 10)))
+        table.committer("me").commit(writer.prepare_commit(3), 3, base_id=writer.base_id)
+    assert check(table) == {0: 2, 1: 2, 2: 2}
+    assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [
+        (0, "2"), (1, "2"), (2, "2"), (3, "2"), (9, "mine"), (10, "mine")
+    ]  # fmt: skip
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_writers_of_one_job_find_the_same_bucket(data):
+    with tempfile.TemporaryDirectory() as place:
+        table = dynamic_table(f"{place}/t", **{"dynamic-bucket.target-row-num": "4"})
+        model: dict[int, str] = {}
+        for job in range(data.draw(st.integers(1, 3))):
+            if data.draw(st.booleans()):
+                ids = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=12))
+                table.write(orders(*((i, f"alone{job}", i) for i in ids)))
+                model.update((i, f"alone{job}") for i in ids)
+            base = table.snapshot()
+            base_id = 0 if base is None else base.id
+            messages = []
+            for task in range(3):
+                ids = data.draw(st.lists(st.integers(0, 40), max_size=12))
+                with table.writer(sequence=(task, 8), base_id=base_id) as writer:
+                    writer.write(orders(*((i, f"task{job}", i) for i in ids)))
+                    messages += writer.prepare_commit()
+                model.update((i, f"task{job}") for i in ids)
+            table.committer().commit(messages, base_id=base_id)
+        if table.snapshot() is not None:
+            check(table)
+        assert {r["id"]: r["v"] for r in table.to_arrow().to_pylist()} == model
+
+
+def test_an_overwrite_forgets_where_keys_were(tmp_path):
+    schema = pa.schema([pa.field("p", pa.string(), False), pa.field("id", pa.int64(), False), ("v", pa.string())])
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "2"}
+    table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "id"], ["p"], options))
+
+    def data(p, *ids):
+        return pa.table([[p] * len(ids), list(ids), [p] * len(ids)], schema=schema)
+
+    table.write(pa.concat_tables([data("a", 1, 2, 3), data("b", 1, 2, 3)]))
+    table.overwrite(data("a", 3), {"p": "a"})
+    assert sorted(len(h) for h in indexes(table).values()) == [1, 1, 2]
+    check(table)
+    table.write(data("a", 1, 2, 3))
+    check(table)
+    table.drop_partitions([{"p": "b"}])
+    assert len({p for p, _ in indexes(table)}) == 1
+    table.truncate()
+    assert indexes(table) == {}
+    table.write(data("a", 1))
+    assert check(table) == {0: 1}
+
+
+def test_an_overwrite_forgets_buckets_that_have_lost_all_rows(tmp_path):
+    table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "1"})
+    table.write(orders((1, "a", 1), (2, "a", 1)))
+    table.write(orders((2, "a", 1)), ["-D"])
+    table.compact(full=True)
+    table.overwrite(orders((2, "b", 1)))
+    assert check(table) == {0: 1}
+
+
+def test_a_bucket_with_files_and_no_index_is_not_written_to(tmp_path):
+    dynamic_table(tmp_path / "t").write(orders((1, "a", 1)))
+    snapshot = tmp_path / "t" / "snapshot" / "snapshot-1"
+    document = json.loads(snapshot.read_text())
+    del document["indexManifest"]
+    snapshot.write_text(json.dumps(document))
+    with pytest.raises(InvalidInputError, match=r"bucket 0 of .*no hash index.*Overwrite"):
+        Table.open(str(tmp_path / "t")).write(orders((2, "b", 1)))
+
+
+def test_index_memory_is_bounded(tmp_path):
+    table = dynamic_table(tmp_path / "t")
+    table.write(orders(*((i, "a", i) for i in range(2000))))
+    small = table.with_options({"lookup.cache-max-memory-size": "10 kb"})
+    with pytest.raises(OutOfRangeError, match=r"index of 2000 keys.*12000 bytes where 10240.*lookup.cache-max-mem"):
+        small.write(orders((1, "b", 1)))
+    assert check(table) == {0: 2000}
+
+
+def test_keys_that_went_elsewhere_meanwhile_are_a_conflict(tmp_path):
+    table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "2"})
+    table.write(orders((1, "a", 1)))
+    with table.writer() as writer:
+        writer.write(orders((2, "w", 1), (3, "w", 1)))
+        messages = writer.prepare_commit()
+    table.write(orders((3, "x", 1), (2, "x", 1)))
+    with pytest.raises(CommitConflictError, match="another bucket"):
+        table.committer().commit(messages, base_id=writer.base_id)
+    table.committer().abort(messages)
+    assert check(table) == {0: 2, 1: 1}
+    with table.writer() as writer:
+        writer.write(orders((2, "w", 1)))
+        messages = writer.prepare_commit()
+    table.overwrite(orders((7, "x", 1)))
+    with pytest.raises(CommitConflictError, match="overwritten"):
+        table.committer().commit(messages, base_id=writer.base_id)
+
+
+def test_entries_of_hash_indexes_are_as_java_has_them(tmp_path):
+    table = dynamic_table(tmp_path / "t")
+    entry = write_hashes(table.store, b"", 0, np.array([1, -2], np.int32))
+    assert (entry.kind, entry.file_size, entry.row_count, entry.deletion_ranges) == (ADD, 8, 2, None)
+    assert table.store.io.read(table.store.index_path(entry)) == b"\0\0\0\1\xff\xff\xff\xfe"
