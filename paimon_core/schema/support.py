@@ -209,7 +209,6 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "a key could come to live in two partitions", write=True),
     # columns and rows beside the files
-    Limit(_on("row-tracking.enabled"), "row ids would be lost", write=True),
     Limit(_on("data-evolution.enabled"), "the columns of a row may lie in several files", read=True, write=True),
     Limit(
         _set("blob-field", "blob-descriptor-field", "blob-view-field", "vector-field"),

@@ -108,12 +108,12 @@ FEATURES = (
     Feature("cross-partition", {}, "bucket", reads=True, bucket="-1", partitions=("p",)),
     Feature("postpone", {}, "'bucket' = '-2'", reads=True, bucket="-2"),
     # rows with an identity, columns in files of their own
-    Append("row-tracking", options={"row-tracking.enabled": "true"}, refusal="row-tracking", reads=True),
-    Append("data-evolution", options=EVOLVING, refusal="data-evolution|row-tracking"),
+    Append("row-tracking", options={"row-tracking.enabled": "true"}, reads=True, writes=True),
+    Append("data-evolution", options=EVOLVING, refusal="data-evolution"),
     Append(
         "blob",
         options={**EVOLVING, "blob-field": "b"},
-        refusal="BLOB|row-tracking",
+        refusal="BLOB",
         columns=(("k", "INT"), ("b", "BLOB")),
     ),
     Append("variant", refusal="VARIANT", columns=VARIANT),

@@ -61,7 +61,7 @@ WITH_KEY = [
     ({"pk-vector.index.columns": "v"}, False, True),
 ]
 ON_ANY = [
-    ({"row-tracking.enabled": "true"}, False, True),
+    ({"row-tracking.enabled": "true"}, False, False),
     ({"data-evolution.enabled": "true"}, True, True),
     ({"blob-field": "v"}, True, True),
     ({"vector-field": "v"}, True, True),
