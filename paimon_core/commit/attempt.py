@@ -1,15 +1,16 @@
 """One attempt: a base snapshot and changes become metadata files and a snapshot ready to be published."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.index_changes import apply_indexes
 from paimon_core.commit.row_tracking import with_row_ids
+from paimon_core.datafile.deletions import one_index_a_bucket, read_entries, write_vectors
 from paimon_core.errors import CommitConflictError
 from paimon_core.manifest.compact import merge_manifests
+from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifests import ManifestFileMeta, Manifests
-from paimon_core.options.bucket import BUCKET
 from paimon_core.scan.entries import manifest_metas
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -32,10 +33,12 @@ class Draft:
     snapshot: Snapshot
     base_files: tuple[str, ...]  # of no use on another base
     delta_files: tuple[str, ...]
+    indexes: tuple[IndexManifestEntry, ...] = ()  # what others left of index files, written anew
 
     def discard(self, store: FileStore) -> None:
         """Delete what this attempt wrote. REQUIRES: its snapshot is provably not there."""
         store.manifests.delete([*self.base_files, *self.delta_files])
+        _delete_indexes(store, self.indexes)
 
 
 def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, identity: Identity) -> Draft:
@@ -47,6 +50,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     manifests = store.manifests
     base_files: list[str] = []
     delta_files: list[str] = []
+    indexes: list[IndexManifestEntry] = []
     snapshot_id = 1 if base is None else base.id + 1
     changes, next_row_id = with_row_ids(store.options, changes, snapshot_id, base.next_row_id if base else 0)
     try:
@@ -61,11 +65,12 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         changelog = manifests.write(changes.changelog) if changes.changelog else []
         delta_files += [m.file_name for m in changelog]
         changelog_list, changelog_size = _write_list(manifests, changelog, delta_files) if changelog else (None, None)
-        index = _index(store, base, changes)
+        index = _index(store, base, changes, indexes)
         if index is not None and (base is None or index != base.index_manifest):
             base_files.append(index)
     except BaseException:
         manifests.delete([*base_files, *delta_files])
+        _delete_indexes(store, indexes)
         raise
     total = (base.total_record_count or 0) if base is not None else 0
     snapshot = Snapshot(
@@ -91,7 +96,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         properties=dict(identity.properties) or None,
         next_row_id=next_row_id,
     )
-    return Draft(snapshot, tuple(base_files), tuple(delta_files))
+    return Draft(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes))
 
 
 def _schema_id(store: FileStore) -> int:
@@ -112,8 +117,12 @@ def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written
     return name, size
 
 
-def _index(store: FileStore, base: Snapshot | None, changes: Changes) -> str | None:
-    """The index manifest of the new snapshot: that of the base where nothing changes."""
+def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: list[IndexManifestEntry]) -> str | None:
+    """The index manifest of the new snapshot: that of the base where nothing changes.
+
+    What is left of a file of deletion vectors is ``written`` anew: others read these files from end to end, whatever
+    their entries name.
+    """
     name = None if base is None else base.index_manifest
     if not changes.changes_indexes or (name is None and not changes.new_indexes):
         return name
@@ -124,11 +133,25 @@ def _index(store: FileStore, base: Snapshot | None, changes: Changes) -> str | N
         deleted=changes.deleted_indexes,
         emptied=changes.emptied,
         gone=changes.gone,
-        one_a_bucket=bool(store.schema.primary_keys) or store.options.value(BUCKET) > 0,
+        one_a_bucket=one_index_a_bucket(store),
     )
     if entries == there:
         return name
-    return store.manifests.write_index(entries) if entries else None
+    whole = {e.file_name: e for e in (*there, *changes.new_indexes)}
+    left: list[IndexManifestEntry] = []
+    for entry in entries:
+        if entry == whole[entry.file_name]:
+            left.append(entry)
+            continue
+        fresh = write_vectors(store, entry.partition, entry.bucket, read_entries(store, [entry]))
+        written += fresh
+        left += fresh
+    return store.manifests.write_index(left) if left else None
+
+
+def _delete_indexes(store: FileStore, entries: Iterable[IndexManifestEntry]) -> None:
+    for entry in entries:
+        store.io.delete(store.index_path(entry))
 
 
 def _later(one: int | None, other: int | None) -> int | None:

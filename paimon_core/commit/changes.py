@@ -20,8 +20,8 @@ class Changes:
     changelog: tuple[ManifestEntry, ...] = ()
     """Changelog files of this snapshot."""
     new_indexes: tuple[IndexManifestEntry, ...] = ()
-    deleted_indexes: frozenset[str] = frozenset()
-    """Names of index files that others take the place of."""
+    deleted_indexes: tuple[IndexManifestEntry, ...] = ()
+    """Index files that others take the place of; of files of deletion vectors, the ranges that go."""
     emptied: frozenset[tuple[bytes, int]] = frozenset()
     """Buckets all of whose files go, and their indexes with them."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
@@ -40,18 +40,17 @@ class Changes:
     @property
     def gone(self) -> frozenset[str]:
         """Data files that are not live any more."""
-        added = {e.file.file_name for e in self.entries if e.kind == ADD}
-        return frozenset(e.file.file_name for e in self.entries if e.kind == DELETE) - added
+        return frozenset(e.file.file_name for e in self.entries if e.kind == DELETE) - self.added
+
+    @property
+    def added(self) -> frozenset[str]:
+        """Data files that come in, if only to another level."""
+        return frozenset(e.file.file_name for e in self.entries if e.kind == ADD)
 
     @property
     def checked(self) -> bool:
         """Whether they only hold on a base that still has what they delete: compactions, anything that deletes."""
         return self.kind != CommitKind.APPEND and not self.derived
-
-    @property
-    def partitions(self) -> set[bytes]:
-        """The partitions touched."""
-        return {e.partition for e in self.entries}
 
     @property
     def record_delta(self) -> int:
@@ -69,7 +68,7 @@ def append_changes(messages: Sequence[CommitMessage]) -> Changes:
         tuple(entries),
         changelog=tuple(e for m in messages for e in _entries(m, ADD, m.changelog_files)),
         new_indexes=indexes,
-        deleted_indexes=frozenset(e.file_name for m in messages for e in m.deleted_indexes if e.index_type != HASH),
+        deleted_indexes=tuple(e for m in messages for e in m.deleted_indexes if e.index_type != HASH),
     )
 
 
@@ -83,7 +82,7 @@ def compact_changes(messages: Sequence[CommitMessage]) -> Changes:
         tuple(entries),
         changelog=tuple(e for m in messages for e in _entries(m, ADD, m.compact_changelog)),
         new_indexes=tuple(e for m in messages for e in m.compact_new_indexes),
-        deleted_indexes=frozenset(e.file_name for m in messages for e in m.compact_deleted_indexes),
+        deleted_indexes=tuple(e for m in messages for e in m.compact_deleted_indexes),
     )
 
 

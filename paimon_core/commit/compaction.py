@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from paimon_core.commit.changes import compact_changes
 from paimon_core.commit.conflict import Conflict, replacement_conflict
+from paimon_core.commit.index_changes import apply_indexes, vector_conflict
+from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -54,18 +56,23 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
 def holding(
     store: FileStore, base: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> tuple[list[CommitMessage], list[LeftOut]]:
-    """The compactions whose files are all live in ``base`` and whose results overlap nothing, and the others.
+    """The compactions whose files are all live in ``base``, with the rows deleted that they know of, and whose results
+    overlap nothing, and the others.
 
     They are taken one after the other: each is looked at as if those before it were done.
     """
     live = _live(store, base, {(m.partition, m.bucket) for m in messages})
     key_schema = store.schema.key_arrow if store.schema.primary_keys else None
+    vectors = vector_entries(store, base)
     held: list[CommitMessage] = []
     left_out: list[LeftOut] = []
     for message in messages:
         at = (message.partition, message.bucket)
         changes = compact_changes([message])
-        conflict = replacement_conflict(changes, live[at], key_schema)
+        names = {e.file.file_name for e in live[at]}
+        conflict = replacement_conflict(changes, live[at], key_schema) or vector_conflict(
+            changes, vectors, names, one_a_bucket=one_index_a_bucket(store)
+        )
         if conflict is not None:
             left_out.append(LeftOut(message, conflict))
             continue
@@ -73,6 +80,13 @@ def holding(
         gone = {e.identity for e in changes.entries if e.kind == DELETE}
         added = [e for e in changes.entries if e.kind == ADD]
         live[at] = [*(e for e in live[at] if e.identity not in gone), *added]
+        vectors = apply_indexes(
+            vectors,
+            added=changes.new_indexes,
+            deleted=changes.deleted_indexes,
+            gone=changes.gone,
+            one_a_bucket=one_index_a_bucket(store),
+        )
     return held, left_out
 
 

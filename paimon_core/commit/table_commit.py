@@ -18,6 +18,7 @@ from paimon_core.commit.changes import Changes, append_changes, compact_changes
 from paimon_core.commit.compaction import LeftOut, compacts, holding, made_files
 from paimon_core.commit.conflict import Conflict, bucket_conflict, replacement_conflict
 from paimon_core.commit.hash_indexes import delete_indexes, drop_joined, routes_by_hash, with_hash_indexes
+from paimon_core.commit.index_changes import vector_conflict
 from paimon_core.commit.overwrite import (
     DYNAMIC,
     Spec,
@@ -27,6 +28,7 @@ from paimon_core.commit.overwrite import (
     partition_predicate,
 )
 from paimon_core.commit.publish import Lost, Published, Unknown, publish
+from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
 from paimon_core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -409,10 +411,16 @@ class TableCommit:
         if not changes.checked:
             return None
         touched = {(e.partition, e.bucket) for e in changes.entries}
-        where = partitions_predicate(self._store, changes.partitions)
+        touched |= {(e.partition, e.bucket) for e in changes.new_indexes}
+        where = partitions_predicate(self._store, {partition for partition, _ in touched})
         live = live_entries(self._store, base, partition=where, buckets=touched, with_stats=False).live
         return replacement_conflict(
             changes, live, self._store.schema.key_arrow if self._store.schema.primary_keys else None
+        ) or vector_conflict(
+            changes,
+            vector_entries(self._store, base),
+            {e.file.file_name for e in live},
+            one_a_bucket=one_index_a_bucket(self._store),
         )
 
     def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:

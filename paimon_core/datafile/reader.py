@@ -1,11 +1,14 @@
 """One data file as batches of the columns asked for, in the reader's schema."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format import format_of
 from paimon_core.manifest.data_file import DataFileMeta
@@ -16,11 +19,12 @@ from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_field, arrow_schema
 from paimon_core.types.datatype import DataField
-from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
 _LEAST_BYTES = 1 << 18  # below this the cost of a batch outweighs that of its rows
+_NOWHERE = np.zeros(0, np.int64)
 
 
 def batch_limits(store: FileStore, together: int = 1) -> tuple[int, int]:
@@ -33,44 +37,65 @@ def batch_limits(store: FileStore, together: int = 1) -> tuple[int, int]:
     return max(1, rows), max(_LEAST_BYTES, BATCH_BYTES // together)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read: what may be left out of it, and what must."""
+
+    predicate: Predicate | None = None
+    """Bound to the table's schema. Parts of the file that cannot match may be skipped; other rows still come out."""
+    deletions: DeletionVector | None = None
+    """Rows to be left out, by position."""
+    together: int = 1
+    """The number of files read side by side, for the size of the batches."""
+
+
+_WHOLE = Reading()
+
+
 def read_file(
     store: FileStore,
     partition: bytes,
     bucket: int,
     meta: DataFileMeta,
     fields: Sequence[DataField],
-    *,
-    predicate: Predicate | None = None,
-    together: int = 1,
+    how: Reading = _WHOLE,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one data file with exactly ``fields``: by field id, cast, filled, partition values from metadata.
 
     ``fields`` may hold the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, or, of a table without a primary
-    key, those that track rows. ``predicate`` (bound to the table's
-    schema) may skip parts of the file that cannot match; rows that do not match still come out.
-    ``together`` is the number of files read side by side, for the size of the batches.
+    key, those that track rows, and ``ROW_POSITION``.
     Raises CorruptedError when the file is missing, unreadable or does not hold the rows its metadata promise.
     """
+    predicate, deletions = how.predicate, how.deletions
     if meta.write_cols is not None and len(meta.write_cols) == 0:
         raise UnsupportedError(f"data file {meta.file_name} names no written columns (data evolution is not supported)")
     path = store.file_path(partition, bucket, meta)
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, partition, fields)
-    stored = [f for f in fields if f.name not in constants]
+    stored = [f for f in fields if f.name not in constants and f.id != ROW_POSITION.id]
     tracked = not store.schema.primary_keys
     system = (ROW_ID, ROW_SEQUENCE) if tracked else (SEQUENCE_NUMBER, VALUE_KIND)
     plan = evolve((*file_schema.fields, *system), tuple(stored))
-    pushed = None
-    if predicate is not None and not (tracked and asks_row_ids(fields)):  # ids go by position
-        pushed = to_file(predicate, store.schema.fields, file_schema.fields)
+    pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
+    skips = pushed is not None and meta.file_name.endswith(".parquet")
+    by_position = len(stored) + len(constants) < len(fields) or deletions is not None or asks_row_ids(stored)
+    if deletions is not None and deletions.cardinality and deletions.positions()[-1] >= meta.row_count:
+        raise CorruptedError(
+            f"the deletion vector of {path} deletes row {deletions.positions()[-1]} of {meta.row_count}, counted from 0"
+        )
     seen = 0
-    for batch in _decode(store, path, meta, plan.file_columns, pushed, together):
+    columns = (*plan.file_columns, ROW_POSITION) if skips and by_position else plan.file_columns
+    for whole in _decode(store, path, meta, columns, pushed, how.together):
+        batch, positions = _positioned(whole, seen, columns) if by_position else (whole, _NOWHERE)
+        seen += batch.num_rows
+        if deletions is not None:
+            batch, positions = _without(batch, positions, deletions.among(positions))
+            if not batch.num_rows:
+                continue
         evolved = plan.apply(batch)
         if tracked:
-            evolved = with_tracking(evolved, meta, np.arange(seen, seen + batch.num_rows))
-        seen += batch.num_rows
-        yield _with_constants(evolved, fields, constants) if constants else evolved
-    skips = pushed is not None and meta.file_name.endswith(".parquet")
+            evolved = with_tracking(evolved, meta, positions)
+        yield evolved if len(stored) == len(fields) else _completed(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
 
@@ -84,8 +109,7 @@ def _decode(
     together: int,
 ) -> Iterator[pa.RecordBatch]:
     if not columns:  # only constants are asked for: their number is all that matters
-        rows = pa.nulls(meta.row_count)
-        yield pa.RecordBatch.from_arrays([rows], names=["_"]).select([])
+        yield _nothing(meta.row_count)
         return
     try:
         source = store.io.open(path, meta.file_size)
@@ -109,9 +133,44 @@ def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[Da
     return {k: pa.array([v], arrow_field(wanted[k]).type)[0] for k, v in values if k in wanted}
 
 
-def _with_constants(
-    batch: pa.RecordBatch, fields: Sequence[DataField], constants: dict[str, pa.Scalar]
+def _positioned(
+    batch: pa.RecordBatch, seen: int, columns: Sequence[DataField]
+) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
+    """The batch, and the positions of its rows in the file: its last column where parts of the file are skipped."""
+    if columns and columns[-1] is ROW_POSITION:
+        last = batch.num_columns - 1
+        return batch.remove_column(last), batch.column(last).to_numpy()
+    return batch, np.arange(seen, seen + batch.num_rows)
+
+
+def _without(
+    batch: pa.RecordBatch, positions: npt.NDArray[np.int64], deleted: npt.NDArray[np.bool_]
+) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
+    if not deleted.any():
+        return batch, positions
+    kept = ~deleted
+    if not batch.num_columns:
+        return _nothing(int(kept.sum())), positions[kept]
+    return batch.filter(pa.array(kept)), positions[kept]
+
+
+def _nothing(rows: int) -> pa.RecordBatch:
+    """So many rows of no column."""
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["_"]).select([])
+
+
+def _completed(
+    batch: pa.RecordBatch,
+    fields: Sequence[DataField],
+    constants: dict[str, pa.Scalar],
+    positions: npt.NDArray[np.int64],
 ) -> pa.RecordBatch:
-    rows = batch.num_rows
-    columns = [pa.repeat(constants[f.name], rows) if f.name in constants else batch.column(f.name) for f in fields]
+    """With what the file does not store: values of its partition, and positions."""
+    rows, stored = batch.num_rows, iter(batch.columns)
+    columns = []
+    for field in fields:
+        if field.id == ROW_POSITION.id:
+            columns.append(pa.array(positions))
+        else:
+            columns.append(pa.repeat(constants[field.name], rows) if field.name in constants else next(stored))
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(fields))

@@ -10,10 +10,23 @@ from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import DELETION_VECTORS, DeletionRange, IndexManifestEntry
 
-__all__ = ["VectorWriter", "read_vectors"]
+__all__ = ["StoredVector", "VectorWriter", "load_vectors", "read_vectors"]
 
 _VERSION: Final = b"\1"
 _FRAME: Final = 8  # bytes of size and checksum, which the 32-bit form does not count in its length
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """Where the deletion vector of a data file lies: a value that travels in its stead."""
+
+    path: str
+    range: DeletionRange
+
+    @property
+    def data_file(self) -> str:
+        """The name of the data file."""
+        return self.range.data_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,14 @@ class VectorWriter:
                 ranges, data = [], bytearray(_VERSION)
         if ranges:
             yield ranges, bytes(data)
+
+
+def load_vectors(io: FileIO, stored: Iterable[StoredVector]) -> dict[str, DeletionVector]:
+    """The vectors, by data file; each index file is read once. Raises what :func:`read_vectors` does."""
+    files: dict[str, list[DeletionRange]] = {}
+    for vector in stored:
+        files.setdefault(vector.path, []).append(vector.range)
+    return {name: v for path, ranges in files.items() for name, v in read_vectors(io, path, ranges).items()}
 
 
 def read_vectors(io: FileIO, path: str, ranges: Iterable[DeletionRange]) -> dict[str, DeletionVector]:

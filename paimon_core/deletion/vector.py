@@ -63,6 +63,17 @@ class DeletionVector:
         deleted[self._positions[begin:end] - first] = True
         return deleted
 
+    def among(self, positions: Positions) -> npt.NDArray[np.bool_]:
+        """Which of the rows at these ascending positions are deleted."""
+        count = len(positions)
+        if not count or not self.cardinality:
+            return np.zeros(count, np.bool_)
+        first = int(positions[0])
+        if int(positions[-1]) - first == count - 1:
+            return self.mask(first, count)
+        at = np.minimum(np.searchsorted(self._positions, positions), self.cardinality - 1)
+        return np.equal(self._positions[at], positions)
+
     def to_bytes(self, bitmap64: bool) -> bytes:
         """Size, magic, bitmap and checksum, in the form asked for.
 

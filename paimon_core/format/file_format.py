@@ -46,7 +46,8 @@ class FileFormat(Protocol):
         ``batch_bytes``: about how many bytes a batch takes at most, decoded, whatever it takes on storage.
         ``source`` is a seekable file as `FileIO.open` gives it; it stays open. Columns are found by name; one the file
         lacks is all null. ``predicate``, bound to ``fields`` of the file, may skip parts of the file in which no row
-        matches, and nothing else. ``path`` is for messages. Raises CorruptedError when the file is damaged or a
+        matches, and nothing else; a format that does so gives ``ROW_POSITION``, where that is one of ``fields``, the
+        numbers of the rows that are left. ``path`` is for messages. Raises CorruptedError when the file is damaged or a
         column cannot be read as its field, UnsupportedError for a value the Arrow type cannot hold.
         """
 

@@ -8,6 +8,7 @@ through small buffers instead).
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,7 +21,9 @@ from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
+from paimon_core.types.arrow import arrow_field
 from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import ROW_POSITION
 
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # a seek costs nothing: no need to coalesce reads
 _BIG_ROW_GROUP = 4 << 20
@@ -46,24 +49,9 @@ class ParquetFormat:
         with reading(path):
             metadata = pq.read_metadata(source)
             groups = row_groups_to_read(metadata, fields, predicate)
-        columns = _columns(metadata, fields)
-        if not columns:
-            rows = sum(metadata.row_group(g).num_rows for g in groups)
-            yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_size))
-            return
-        with reading(path):
-            if has_int96(metadata):
-                metadata = with_bytes_for_int96(source)
-            file = _open(source, metadata, groups)
-            if batch_bytes is not None and metadata.num_rows:
-                row_bytes = parquet_row_bytes(file, groups, columns, batch_bytes)
-                batch_size = rows_within(batch_size, batch_bytes, row_bytes)
-        # Reading ahead from a distant store holds whole row groups: one at a time then.
-        runs = [groups] if isinstance(source, _LOCAL) else [[g] for g in groups]
-        batches = (batch for run in runs for batch in file.iter_batches(batch_size, row_groups=run, columns=columns))
-        for batch in decoded(batches, path):
-            if batch.num_rows:
-                yield conform_batch(batch, fields, path)
+        stored = [f for f in fields if f.id != ROW_POSITION.id]
+        batches = _batches(source, metadata, groups, stored, (batch_size, batch_bytes), path)
+        yield from batches if len(stored) == len(fields) else _numbered(batches, metadata, groups, fields)
 
     def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
         """See `FileFormat.open_writer`. Options: ``file.compression.zstd-level``, ``file.block-size`` (bytes of a row
@@ -75,6 +63,50 @@ class ParquetFormat:
         """See `FileFormat.row_count`."""
         with reading(path):
             return int(pq.read_metadata(source).num_rows)
+
+
+def _batches(
+    source: Any,
+    metadata: Any,
+    groups: Sequence[int],
+    fields: Sequence[DataField],
+    limits: tuple[int, int | None],
+    path: str,
+) -> Iterator[pa.RecordBatch]:
+    columns = _columns(metadata, fields)
+    batch_size, batch_bytes = limits
+    if not columns:
+        rows = sum(metadata.row_group(g).num_rows for g in groups)
+        yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_size))
+        return
+    with reading(path):
+        if has_int96(metadata):
+            metadata = with_bytes_for_int96(source)
+        file = _open(source, metadata, groups)
+        if batch_bytes is not None and metadata.num_rows:
+            row_bytes = parquet_row_bytes(file, groups, columns, batch_bytes)
+            batch_size = rows_within(batch_size, batch_bytes, row_bytes)
+    # Reading ahead from a distant store holds whole row groups: one at a time then.
+    runs = [groups] if isinstance(source, _LOCAL) else [[g] for g in groups]
+    batches = (batch for run in runs for batch in file.iter_batches(batch_size, row_groups=run, columns=columns))
+    for batch in decoded(batches, path):
+        if batch.num_rows:
+            yield conform_batch(batch, fields, path)
+
+
+def _numbered(
+    batches: Iterator[pa.RecordBatch], metadata: Any, groups: Sequence[int], fields: Sequence[DataField]
+) -> Iterator[pa.RecordBatch]:
+    """The batches of these row groups with the numbers their rows have in the file."""
+    at = next(i for i, f in enumerate(fields) if f.id == ROW_POSITION.id)
+    counts = np.array([metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)], np.int64)
+    ends = np.cumsum(counts)[list(groups)]
+    read = np.cumsum(counts[list(groups)])  # rows that have come by the end of each row group
+    done = 0
+    for batch in batches:
+        rows = np.arange(done, done := done + batch.num_rows)
+        group = np.searchsorted(read, rows, "right")
+        yield batch.add_column(at, arrow_field(ROW_POSITION), pa.array(rows + (ends - read)[group]))
 
 
 def _open(source: Any, metadata: Any, groups: Sequence[int]) -> pq.ParquetFile:

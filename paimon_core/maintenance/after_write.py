@@ -3,7 +3,6 @@ have done, in a snapshot that follows the rows."""
 
 from collections.abc import Collection
 
-from paimon_core.lsm.append_picks import Group
 from paimon_core.maintenance.carry_out import Buckets, carry_out
 from paimon_core.maintenance.task import BucketFiles
 from paimon_core.manifest.commit_message import CommitMessage
@@ -12,7 +11,7 @@ from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.append_compactor import InlineAppend
+from paimon_core.write.append_compactor import InlineAppend, Joined
 from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.routing import BucketMode, bucket_mode
 
@@ -47,11 +46,18 @@ def _found(store: FileStore, buckets: Buckets) -> list[BucketFiles]:
 
 
 def _shaped(store: FileStore, task: BucketFiles) -> CommitMessage:
-    before, after = (_keyed if store.schema.primary_keys else _appended)(store, task)
-    return CommitMessage(task.partition, task.bucket, task.total_buckets, compact_before=before, compact_after=after)
+    done = (_keyed if store.schema.primary_keys else _appended)(store, task)
+    return CommitMessage(
+        task.partition,
+        task.bucket,
+        task.total_buckets,
+        compact_before=done.before,
+        compact_after=done.after,
+        compact_deleted_indexes=done.vectors,
+    )
 
 
-def _keyed(store: FileStore, task: BucketFiles) -> tuple[Group, Group]:
+def _keyed(store: FileStore, task: BucketFiles) -> Joined:
     inline = InlineCompaction(store, (task.partition, task.bucket, task.total_buckets), ())
     inline.add(task.files)
     try:
@@ -62,18 +68,18 @@ def _keyed(store: FileStore, task: BucketFiles) -> tuple[Group, Group]:
     except BaseException:
         inline.abort()
         raise
-    return inline.hand_over()
+    return Joined(*inline.hand_over())
 
 
-def _appended(store: FileStore, task: BucketFiles) -> tuple[Group, Group]:
+def _appended(store: FileStore, task: BucketFiles) -> Joined:
     inline = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
     try:
-        before, after = inline.run((), full=_full(store))
+        joined = inline.run((), full=_full(store))
     except BaseException:
         inline.abort()
         raise
     inline.hand_over()
-    return before, after
+    return joined
 
 
 def _full(store: FileStore) -> bool:

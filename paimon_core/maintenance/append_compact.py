@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paimon_core.datafile.deletions import deleted_rows, vector_entries, vectors_of
 from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
 from paimon_core.maintenance.task import BucketFiles, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
@@ -35,7 +36,8 @@ def plan_append(
     ``buckets`` narrow it further.
 
     With fixed buckets, whose rows are ordered, only neighbours are put together. Without ``full``, fewer than
-    ``compaction.min.file-num`` small files are left to grow in number. REQUIRES: a table without a primary key.
+    ``compaction.min.file-num`` small files are left to grow in number, and files of which few rows are deleted stay.
+    REQUIRES: a table without a primary key.
     """
     check_writable(store.schema)
     chosen = partition_choice(store, partitions, filter)
@@ -47,14 +49,24 @@ def plan_append(
         found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
     picks = append_picks(store)
     pick = picks.unordered if bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE else picks.ordered
-    return [AppendCompactTask(*at, group) for at, files in found.items() for group in pick(files, full=full)]
+    entries = vector_entries(store, snapshot)
+    return [
+        AppendCompactTask(*at, group, vectors_of(entries, {f.file_name for f in group}))
+        for at, files in found.items()
+        for group in pick(files, full=full, deleted=deleted_rows(entries, files))
+    ]
 
 
 def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
     """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
-    after = concatenate(store, task.partition, task.bucket, task.files)
+    after = concatenate(store, task.partition, task.bucket, task.files, task.vectors)
     return CommitMessage(
-        task.partition, task.bucket, task.total_buckets, compact_before=task.files, compact_after=after
+        task.partition,
+        task.bucket,
+        task.total_buckets,
+        compact_before=task.files,
+        compact_after=after,
+        compact_deleted_indexes=task.vectors,
     )
 
 

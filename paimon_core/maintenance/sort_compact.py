@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from paimon_core.datafile.reader import read_file
+from paimon_core.datafile.deletions import read_entries, rows_left, vector_entries, vectors_of
+from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.datafile.writer import target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.lsm.append_picks import Group
@@ -21,6 +22,7 @@ from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import live_entries
@@ -45,6 +47,7 @@ class SortCompactTask:
     key: ClusterKey
     bounds: pa.Table | None = None
     part: int = 0
+    vectors: tuple[IndexManifestEntry, ...] = ()
 
     @property
     def parts(self) -> int:
@@ -109,7 +112,11 @@ def plan_sort(
     found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
         found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    tasks = [SortCompactTask(*at, tuple(files), key) for at, files in found.items()]
+    entries = vector_entries(store, snapshot)
+    tasks = [
+        SortCompactTask(*at, tuple(files), key, vectors=vectors_of(entries, {f.file_name for f in files}))
+        for at, files in found.items()
+    ]
     return [part for task in tasks if task.rows for part in _parted(store, task, min(parts, task.size // part_size))]
 
 
@@ -123,10 +130,17 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     key = task.key if task.key.is_ready else task.key.learned(_sample(store, task))
     rows = _rows(store, task, stored_fields(store))
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
-    expected = task.rows if task.parts == 1 else None
+    expected = rows_left(task.files, task.vectors) if task.parts == 1 else None
     after = write_compacted(store, task.partition, task.bucket, ordered, expected)
-    before = task.files if task.part == 0 else ()
-    return CommitMessage(task.partition, task.bucket, task.total_buckets, compact_before=before, compact_after=after)
+    leads = task.part == 0
+    return CommitMessage(
+        task.partition,
+        task.bucket,
+        task.total_buckets,
+        compact_before=task.files if leads else (),
+        compact_after=after,
+        compact_deleted_indexes=task.vectors if leads else (),
+    )
 
 
 def sort_table(
@@ -175,12 +189,13 @@ def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
                 there,
                 compact_before=(*there.compact_before, *message.compact_before),
                 compact_after=(*there.compact_after, *message.compact_after),
+                compact_deleted_indexes=(*there.compact_deleted_indexes, *message.compact_deleted_indexes),
             )
         )
     for message in whole.values():
-        before = sum(f.row_count for f in message.compact_before)
+        before = rows_left(message.compact_before, message.compact_deleted_indexes)
         after = sum(f.row_count for f in message.compact_after)
-        if before != after:
+        if before not in (after, None):
             raise CorruptedError(
                 f"sorting would replace {before} rows by {after}: commit the messages of all tasks of one plan, each "
                 "once; the table was not changed"
@@ -215,8 +230,10 @@ def _sample(store: FileStore, task: SortCompactTask) -> pa.Table:
 
 def _rows(store: FileStore, task: SortCompactTask, fields: Sequence[DataField]) -> Iterator[pa.Table]:
     """The rows of the task; ``fields`` hold the columns of its key."""
+    deleted = read_entries(store, task.vectors)
     for file in task.files:
-        for batch in read_file(store, task.partition, task.bucket, file, fields):
+        how = Reading(deletions=deleted.get(file.file_name))
+        for batch in read_file(store, task.partition, task.bucket, file, fields, how):
             rows = pa.Table.from_batches([batch])
             if task.bounds is not None:
                 rows = rows.filter(pa.array(placed(task.bounds, task.key.of(rows)).through == task.part))

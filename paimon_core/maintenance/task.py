@@ -7,6 +7,7 @@ from typing import Protocol
 from paimon_core.commit.overwrite import partition_predicate
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.predicate.expr import Predicate, conjunction
 from paimon_core.predicate.rewrite import columns
 from paimon_core.store.file_store import FileStore
@@ -36,12 +37,13 @@ class CompactionTask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BucketFiles:
-    """Files of one bucket, as the whole of a task."""
+    """Files of one bucket, as the whole of a task, and the index files that say which of their rows are deleted."""
 
     partition: bytes
     bucket: int
     total_buckets: int
     files: tuple[DataFileMeta, ...]
+    vectors: tuple[IndexManifestEntry, ...] = ()
 
     @property
     def size(self) -> int:

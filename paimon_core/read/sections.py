@@ -1,17 +1,20 @@
 """A section of sorted runs as merged rows: the one way rows of a primary-key bucket are put together."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 
-from paimon_core.datafile.reader import read_file
+from paimon_core.datafile.reader import Reading, read_file
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine
 from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.merge.upper import LEVEL
 from paimon_core.options.lsm import SORT_SPILL_THRESHOLD
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
 from paimon_core.options.option import Options
@@ -35,12 +38,30 @@ def merge_order(store: FileStore) -> MergeOrder:
 
 
 def file_reader(
-    store: FileStore, partition: bytes, bucket: int, fields: Sequence[DataField], predicate: Predicate | None = None
+    store: FileStore,
+    partition: bytes,
+    bucket: int,
+    fields: Sequence[DataField],
+    predicate: Predicate | None = None,
+    vectors: Mapping[str, DeletionVector] = MappingProxyType({}),
 ) -> ReadFile:
-    """How the files of one bucket are opened, with the same columns for all; so many of them together."""
+    """How the files of one bucket are opened, with the same columns for all; so many of them together.
+
+    ``vectors``: deletion vectors, by data file, whose rows are left out.
+    """
     return lambda meta, together: read_file(
-        store, partition, bucket, meta, fields, predicate=predicate, together=together
+        store, partition, bucket, meta, fields, Reading(predicate, vectors.get(meta.file_name), together)
     )
+
+
+def with_levels(read: ReadFile) -> ReadFile:
+    """Tells by a column ``_LEVEL`` (int8) which level each row comes from."""
+
+    def marked(file: DataFileMeta, together: int) -> Iterator[pa.RecordBatch]:
+        for batch in read(file, together):
+            yield batch.append_column(LEVEL, pa.repeat(pa.scalar(file.level, pa.int8()), batch.num_rows))
+
+    return marked
 
 
 def by_age(runs: Sequence[SortedRun]) -> list[SortedRun] | None:

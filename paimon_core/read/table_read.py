@@ -1,19 +1,22 @@
 """The way to answer one split: merge where runs overlap, drop retractions, filter, project."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from paimon_core.datafile.reader import read_file
+from paimon_core.deletion.files import load_vectors
 from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.universal import looks_up
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
+from paimon_core.merge.upper import of_upper
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
-from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section
+from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section, with_levels
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
 from paimon_core.store.file_store import FileStore
@@ -54,12 +57,13 @@ class TableRead:
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
 
     def _raw(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
-        fields = self._needed()
-        for file in split.files:
-            yield from read_file(self.store, split.partition, split.bucket, file, fields, predicate=self.predicate)
+        vectors = load_vectors(self.store.io, split.vectors)
+        read = file_reader(self.store, split.partition, split.bucket, self._needed(), self.predicate, vectors)
+        return (batch for file in split.files for batch in read(file, 1))
 
     def _merged(self, split: DataSplit) -> Iterator[pa.Table]:
         store, schema = self.store, self.store.schema
+        vectors = load_vectors(store.io, split.vectors)
         needed = self._needed()
         order = merge_order(store)
         names = {f.name for f in needed}
@@ -68,23 +72,33 @@ class TableRead:
         hidden = [f for f in schema.fields if f.name in merging - names]
         by_run = (*needed, *hidden, VALUE_KIND)
         by_number = (*by_run, SEQUENCE_NUMBER)
+        upper_only = looks_up(store.options) and not engine.skips_level_0
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
         for runs in sections(split.files, schema.key_arrow):
             if len(runs) > 1:
                 aged = by_age(runs)
-                several = file_reader(store, split.partition, split.bucket, by_run if aged else by_number, on_keys)
+                compared = by_run if aged else by_number
+                several = file_reader(store, split.partition, split.bucket, compared, on_keys, vectors)
+                made = engine
+                if upper_only and _stacked(runs):
+                    several, made = with_levels(several), replace(engine, fold=of_upper(engine.fold))
                 merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
-                    aged or runs, several, replace(order, by_run=aged is not None), engine, store.options
+                    aged or runs, several, replace(order, by_run=aged is not None), made, store.options
                 )
                 deletes = True
             else:
                 deletes = any(_may_delete(f) for f in runs[0].files)
                 fields = (*needed, VALUE_KIND) if deletes else needed
-                alone = file_reader(store, split.partition, split.bucket, fields, self.predicate)
+                alone = file_reader(store, split.partition, split.bucket, fields, self.predicate, vectors)
                 merged = (batch for file in runs[0].files for batch in alone(file, 1))
             for rows in merged:
                 table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
                 yield drop_retracts(table) if deletes else table
+
+
+def _stacked(runs: Sequence[SortedRun]) -> bool:
+    """Whether files of more than one level above 0 are among them."""
+    return len({file.level for run in runs for file in run.files if file.level}) > 1
 
 
 def _may_delete(file: DataFileMeta) -> bool:

@@ -26,7 +26,8 @@ def explain(scan: TableScan, plan: Plan) -> str:
 def _split(store: FileStore, split: DataSplit) -> str:
     place = f"{store.partition_path(split.partition) or '(no partition)'} bucket {split.bucket}"
     if split.raw_convertible:
-        return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}"
+        marked = f", {len(split.vectors)} with deleted rows" if split.vectors else ""
+        return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}{marked}"
     described = [
         "+".join(f"L{run.level}x{len(run.files)}" for run in runs)
         for runs in sections(split.files, store.schema.key_arrow)

@@ -19,6 +19,7 @@ from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import columns, pinned_values, restrict, to_file
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.row.bucket import buckets as bucket_of
+from paimon_core.scan.split_plan import may_delete
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_field
 from paimon_core.types.datatype import DataField
@@ -26,8 +27,13 @@ from paimon_core.types.datatype import DataField
 MAX_KEY_COMBINATIONS = 1_000
 
 
-def prune_files(store: FileStore, entries: list[ManifestEntry], predicate: Predicate) -> list[ManifestEntry]:
-    """The entries that can hold rows matching ``predicate`` (bound to the table's schema)."""
+def prune_files(
+    store: FileStore, entries: list[ManifestEntry], predicate: Predicate, *, disjoint: bool = False
+) -> list[ManifestEntry]:
+    """The entries that can hold rows matching ``predicate`` (bound to the table's schema).
+
+    ``disjoint``: deletion vectors leave each key once above level 0.
+    """
     entries = _by_bucket(store, entries, predicate)
     schema = store.schema
     if not schema.primary_keys:
@@ -39,10 +45,12 @@ def prune_files(store: FileStore, entries: list[ManifestEntry], predicate: Predi
     if not others or not entries:
         return entries
     keeps_rows = merge_engine(store.options, schema.fields, schema.primary_keys).keeps_rows
-    return _whole_buckets(entries, _value_mask(store, entries, predicate), keeps_rows)
+    return _whole_buckets(entries, _value_mask(store, entries, predicate), keeps_rows, disjoint)
 
 
-def _whole_buckets(entries: list[ManifestEntry], matching: np.ndarray, keeps_rows: bool) -> list[ManifestEntry]:
+def _whole_buckets(
+    entries: list[ManifestEntry], matching: np.ndarray, keeps_rows: bool, disjoint: bool
+) -> list[ManifestEntry]:
     """Value statistics on a merged table: file by file where nothing overlaps, else the bucket as a whole.
 
     Where a merged row need not be one of the rows it is made of, it may match though no file does: all stays.
@@ -54,6 +62,8 @@ def _whole_buckets(entries: list[ManifestEntry], matching: np.ndarray, keeps_row
     for members in groups.values():
         levels = {entries[i].file.level for i in members}
         alone = len(members) == 1 or (len(levels) == 1 and 0 not in levels)
+        if disjoint and 0 not in levels:
+            alone = alone or not any(may_delete(entries[i].file) for i in members)
         kept[members] = matching[members] if alone else (not keeps_rows or matching[members].any())
     return _select(entries, kept)
 

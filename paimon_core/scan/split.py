@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import dataclass
 
+from paimon_core.deletion.files import StoredVector
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.data_file import DataFileMeta
 
@@ -14,7 +15,8 @@ class DataSplit:
     """Files of one (partition, bucket) at one snapshot.
 
     ``raw_convertible``: the files may be read one after another, with no merge and no row to drop. Otherwise they are
-    whole sections, in key order, to be merged.
+    whole sections, in key order, to be merged. ``vectors``: where the deletion vectors of the files lie, of those that
+    have one; their rows are left out before anything else.
     """
 
     snapshot_id: int
@@ -23,11 +25,20 @@ class DataSplit:
     total_buckets: int
     files: tuple[DataFileMeta, ...]
     raw_convertible: bool
+    vectors: tuple[StoredVector, ...] = ()
 
     @property
     def row_count(self) -> int:
-        """Rows stored in the files; after a merge there may be fewer."""
+        """Rows stored in the files; some may be deleted, and after a merge there may be fewer."""
         return sum(f.row_count for f in self.files)
+
+    @property
+    def certain_row_count(self) -> int | None:
+        """How many rows a read without a filter gives; None where that is only known by reading."""
+        deleted = [vector.range.cardinality for vector in self.vectors]
+        if not self.raw_convertible or None in deleted:
+            return None
+        return self.row_count - sum(d for d in deleted if d is not None)
 
     @property
     def size(self) -> int:

@@ -1,11 +1,12 @@
 """Live files to splits: bin packing, and which splits need a merge. Pure functions on metadata (behaviour 8.3, 8.4)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import pyarrow as pa
 
+from paimon_core.deletion.files import StoredVector
 from paimon_core.lsm.intervals import sections
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
@@ -39,18 +40,30 @@ def pack(items: Sequence[T], weight: Callable[[T], int], packing: Packing) -> li
 
 
 def plan_splits(
-    snapshot_id: int, entries: Iterable[ManifestEntry], packing: Packing, key_schema: pa.Schema | None
+    snapshot_id: int,
+    entries: Iterable[ManifestEntry],
+    packing: Packing,
+    key_schema: pa.Schema | None,
+    vectors: Mapping[str, StoredVector] | None = None,
+    disjoint: bool = False,
 ) -> list[DataSplit]:
-    """Splits of live entries, bucket by bucket in their order; ``key_schema`` is None for append tables."""
+    """Splits of live entries, bucket by bucket in their order; ``key_schema`` is None for append tables.
+
+    ``vectors``: where deletion vectors lie, by data file; ``disjoint``: they leave each key once above level 0.
+    """
+    marked = vectors or {}
     buckets: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
     for entry in entries:
         buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
     splits = []
     for (partition, bucket, total), files in buckets.items():
-        planned = append_bins(files, packing) if key_schema is None else keyed_bins(files, packing, key_schema)
-        splits += [
-            DataSplit(snapshot_id, partition, bucket, total, tuple(map(_slim, group)), raw) for group, raw in planned
-        ]
+        if key_schema is None:
+            planned = append_bins(files, packing)
+        else:
+            planned = keyed_bins(files, packing, key_schema, disjoint=disjoint)
+        for group, raw in planned:
+            stored = tuple(marked[f.file_name] for f in group if f.file_name in marked)
+            splits.append(DataSplit(snapshot_id, partition, bucket, total, tuple(map(_slim, group)), raw, stored))
     return splits
 
 
@@ -61,22 +74,25 @@ def append_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[l
 
 
 def keyed_bins(
-    files: Sequence[DataFileMeta], packing: Packing, key_schema: pa.Schema
+    files: Sequence[DataFileMeta], packing: Packing, key_schema: pa.Schema, *, disjoint: bool = False
 ) -> list[tuple[list[DataFileMeta], bool]]:
     """Files of a primary-key bucket as (files, raw?) groups.
 
-    Files that cannot overlap and hold no deletes are packed one by one; otherwise whole sections are, and only a
+    Files in which no key lies twice (of one level above 0; of any when ``disjoint``) and that hold no deletes are
+    packed one by one; otherwise whole sections are, and only a
     group of one file without deletes is raw. A file that does not say how many deletes it holds is taken to hold some.
     """
-    if len({f.level for f in files}) == 1 and files[0].level > 0 and not any(map(_may_delete, files)):
+    levels = {f.level for f in files}
+    if 0 not in levels and (disjoint or len(levels) == 1) and not any(map(may_delete, files)):
         return [(group, True) for group in pack(files, _file_size, packing)]
     whole = [[f for run in section for f in run.files] for section in sections(files, key_schema)]
     groups = pack(whole, lambda section: sum(f.file_size for f in section), packing)
     flat = [[f for section in group for f in section] for group in groups]
-    return [(group, len(group) == 1 and not _may_delete(group[0])) for group in flat]
+    return [(group, len(group) == 1 and not may_delete(group[0])) for group in flat]
 
 
-def _may_delete(file: DataFileMeta) -> bool:
+def may_delete(file: DataFileMeta) -> bool:
+    """Whether rows of the file may stand for deletes of their keys."""
     return file.delete_row_count is None or file.delete_row_count > 0
 
 

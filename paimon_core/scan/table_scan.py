@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from paimon_core.datafile.deletions import stored_vectors, vector_entries
 from paimon_core.lsm.universal import num_levels
 from paimon_core.merge import merge_engine
+from paimon_core.options.merge import DELETION_VECTORS_ENABLED, DELETION_VECTORS_MERGE_ON_READ
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
@@ -57,12 +59,23 @@ class TableScan:
         if self.read_optimized and schema.primary_keys:
             top = num_levels(schema.options) - 1
             live = [e for e in live if e.file.level == top]
-        if schema.primary_keys and merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0:
-            live = [e for e in live if e.file.level > 0]
-        files = live if self.predicate is None else prune_files(self.store, live, self.predicate)
         options = self.store.options
+        marked = bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED)
+        if schema.primary_keys and (
+            (marked and not options.value(DELETION_VECTORS_MERGE_ON_READ))
+            or merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0
+        ):
+            live = [e for e in live if e.file.level > 0]
+        files = live if self.predicate is None else prune_files(self.store, live, self.predicate, disjoint=marked)
         packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
-        splits = plan_splits(self.snapshot.id, files, packing, schema.key_arrow if schema.primary_keys else None)
+        splits = plan_splits(
+            self.snapshot.id,
+            files,
+            packing,
+            schema.key_arrow if schema.primary_keys else None,
+            stored_vectors(self.store, vector_entries(self.store, self.snapshot)),
+            disjoint=marked,
+        )
         if self.limit is not None and self.predicate is None:
             splits = _enough(splits, self.limit)
         return Plan(self.snapshot, splits, found.manifests, found.manifests_read, len(live), len(files))
@@ -74,6 +87,5 @@ def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:
         if certain >= limit:
             break
         chosen.append(split)
-        if split.raw_convertible:
-            certain += split.row_count
+        certain += split.certain_row_count or 0
     return chosen

@@ -181,7 +181,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     # merging
-    Limit(_on("deletion-vectors.enabled"), "rows deleted by position would come back", read=True, write=True),
+    Limit(_on("deletion-vectors.enabled"), "rows deleted by position would come back", write=True),
     Limit(
         _is("changelog-producer", "lookup"),
         "its files must be merged by level, which plain merging does not do",

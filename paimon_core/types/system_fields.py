@@ -17,6 +17,9 @@ LEVEL = DataField(2147483644, "_LEVEL", AtomicType("INT", nullable=False))
 ROW_KIND = DataField(2147483643, "rowkind", STRING)
 ROW_ID = DataField(2147483642, "_ROW_ID", BIGINT)
 
+ROW_POSITION = DataField(2147483600, "_ROW_POSITION", AtomicType("BIGINT", nullable=False))
+"""The number of a row in its data file, from 0: known while the file is read, stored nowhere."""
+
 ROW_SEQUENCE = DataField(SEQUENCE_NUMBER.id, SEQUENCE_NUMBER.name, BIGINT)
 """The snapshot that changed a row last, where rows are tracked; a file may leave it to its metadata."""
 TRACKING_FIELDS = (ROW_ID, ROW_SEQUENCE)

@@ -1,19 +1,31 @@
 """Files of one append bucket rewritten as larger ones, in bounded memory; by upkeep, or by the writer of the bucket."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_core.datafile.reader import read_file
+from paimon_core.datafile.deletions import deleted_rows, read_entries, rows_left, vector_entries, vectors_of
+from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.datafile.writer import TARGET_SIZE_APPEND, DataFileWriter, FileShape
 from paimon_core.errors import CommitConflictError, CorruptedError
 from paimon_core.lsm.append_picks import AppendPicks, Group
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.options.merge import DELETION_VECTORS_ENABLED
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-__all__ = ["InlineAppend", "append_picks", "check_no_newer", "concatenate", "stored_fields", "write_compacted"]
+__all__ = [
+    "InlineAppend",
+    "Joined",
+    "append_picks",
+    "check_no_newer",
+    "concatenate",
+    "stored_fields",
+    "write_compacted",
+]
 
 
 def append_picks(store: FileStore) -> AppendPicks:
@@ -36,18 +48,23 @@ def stored_fields(store: FileStore) -> tuple[DataField, ...]:
     return (*store.schema.fields, *tracking_fields(store.schema))
 
 
-def concatenate(store: FileStore, partition: bytes, bucket: int, files: Group) -> tuple[DataFileMeta, ...]:
-    """The rows of the files, one after another, in new files of about the target size.
+def concatenate(
+    store: FileStore, partition: bytes, bucket: int, files: Group, vectors: Sequence[IndexManifestEntry] = ()
+) -> tuple[DataFileMeta, ...]:
+    """The rows of the files, one after another, in new files of about the target size; no file where none is left.
 
+    ``vectors``: the index files of the deletion vectors of these files, whose rows are left out for good.
     Written in the table's schema and format of now; numbered on from the first file, whose place they take. On an
     error nothing is left behind.
     """
-    fields = stored_fields(store)
+    fields, deleted = stored_fields(store), read_entries(store, vectors)
     rows = (
-        pa.Table.from_batches([batch]) for file in files for batch in read_file(store, partition, bucket, file, fields)
+        pa.Table.from_batches([batch])
+        for file in files
+        for batch in read_file(store, partition, bucket, file, fields, Reading(deletions=deleted.get(file.file_name)))
     )
     check_no_newer(store, files)
-    expected = sum(f.row_count for f in files)
+    expected = rows_left(files, vectors)
     return write_compacted(store, partition, bucket, rows, expected, first_sequence=files[0].min_sequence_number)
 
 
@@ -81,6 +98,15 @@ def write_compacted(
     return tuple(written)
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Files replaced, those in their place, and the index files of the deletion vectors that went into these."""
+
+    before: Group = ()
+    after: Group = ()
+    vectors: tuple[IndexManifestEntry, ...] = ()
+
+
 class InlineAppend:
     """The files of one bucket with ordered rows between two commits of the writer that compacts them."""
 
@@ -94,21 +120,30 @@ class InlineAppend:
         """Go on from these files."""
         self._files = list(files)
 
-    def run(self, written: Sequence[DataFileMeta], *, full: bool) -> tuple[Group, Group]:
-        """Add what was written and compact what is due; the files replaced, and those in their place.
+    def run(self, written: Sequence[DataFileMeta], *, full: bool) -> Joined:
+        """Add what was written and compact what is due, without the rows that are deleted by now.
 
         Files of a newer schema are left to writers that know it.
         """
         self._files += written
         before: list[DataFileMeta] = []
+        used: list[IndexManifestEntry] = []
         partition, bucket, _ = self._place
-        for group in self._picks.ordered(self._files, full=full):
+        entries = [e for e in self._vectors() if (e.partition, e.bucket) == (partition, bucket)]
+        for group in self._picks.ordered(self._files, full=full, deleted=deleted_rows(entries, self._files)):
             if all(f.schema_id <= self._store.schema.id for f in group):
-                self._made += concatenate(self._store, partition, bucket, group)
+                vectors = vectors_of(entries, {f.file_name for f in group})
+                self._made += concatenate(self._store, partition, bucket, group, vectors)
                 before += group
+                used += vectors
         gone, after = {f.file_name for f in before}, tuple(self._made)
         self._files = [*(f for f in self._files if f.file_name not in gone), *after]
-        return tuple(before), after
+        return Joined(tuple(before), after, tuple(used))
+
+    def _vectors(self) -> list[IndexManifestEntry]:
+        """Only where rows can be deleted the newest snapshot is looked at."""
+        marks = self._store.options.value(DELETION_VECTORS_ENABLED)
+        return vector_entries(self._store, self._store.snapshots.latest()) if marks else []
 
     def hand_over(self) -> None:
         """What was made is the caller's now."""

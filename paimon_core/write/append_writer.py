@@ -3,11 +3,10 @@
 import pyarrow as pa
 
 from paimon_core.datafile.writer import DataFileWriter, FileShape
-from paimon_core.lsm.append_picks import Group
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.append_compactor import InlineAppend
+from paimon_core.write.append_compactor import InlineAppend, Joined
 from paimon_core.write.restore import BucketState
 
 
@@ -30,8 +29,7 @@ class AppendWriter:
         self._pieces: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, self._partition, self._bucket, shape, first_sequence)
         self._written: list[DataFileMeta] = []
-        self._before: Group = ()
-        self._after: Group = ()
+        self._joined = Joined()
         self.buffered = 0
 
     @property
@@ -61,12 +59,12 @@ class AppendWriter:
         self.flush()
         self._written = self._files.close()
         if self._inline is not None and (self._written or full):
-            self._before, self._after = self._inline.run(self._written, full=full)
+            self._joined = self._inline.run(self._written, full=full)
 
     def prepare_commit(self) -> CommitMessage | None:
         """Hand out what was written and compacted since the last call; None when nothing was."""
-        files, before, after = self._written, self._before, self._after
-        self._written, self._before, self._after = [], (), ()
+        files, joined = self._written, self._joined
+        self._written, self._joined = [], Joined()
         self._files.hand_over()
         if self._inline is not None:
             self._inline.hand_over()
@@ -75,8 +73,9 @@ class AppendWriter:
             self._bucket,
             self._total_buckets,
             new_files=tuple(files),
-            compact_before=before,
-            compact_after=after,
+            compact_before=joined.before,
+            compact_after=joined.after,
+            compact_deleted_indexes=joined.vectors,
         )
         return None if message.is_empty else message
 

@@ -2,9 +2,14 @@
 
 from dataclasses import replace
 
-from paimon_core.commit.index_changes import apply_indexes, index_conflict
-from paimon_core.manifest.entry import ADD
+import pytest
+
+from paimon_core.commit.changes import Changes
+from paimon_core.commit.index_changes import apply_indexes, vector_conflict
+from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
+from paimon_core.snapshot.snapshot import CommitKind
+from tests.support.manifests import data_file
 
 
 def index(name: str, *data_files: str, kind: str = DELETION_VECTORS, bucket: int = 0) -> IndexManifestEntry:
@@ -22,7 +27,14 @@ def test_without_buckets_vectors_are_replaced_by_name_only():
     base = [index("v0", "a"), index("v1", "b")]
     added = [index("v2", "a", "c")]
     assert apply_indexes(base, added=added, one_a_bucket=False) == [*base, *added]
-    assert apply_indexes(base, added=added, deleted={"v0"}, one_a_bucket=False) == [base[1], *added]
+    assert apply_indexes(base, added=added, deleted=base[:1], one_a_bucket=False) == [base[1], *added]
+
+
+def test_of_a_replaced_file_the_named_vectors_go():
+    base = [index("v0", "a", "b", "c")]
+    left = replace(base[0], deletion_ranges=base[0].deletion_ranges[1:], row_count=2)
+    assert apply_indexes(base, deleted=[index("v0", "a")], one_a_bucket=False) == [left]
+    assert apply_indexes(base, deleted=[index("v9", "a")], one_a_bucket=False) == base
 
 
 def test_vectors_go_with_their_files_and_unknown_kinds_stay():
@@ -33,10 +45,53 @@ def test_vectors_go_with_their_files_and_unknown_kinds_stay():
     assert apply_indexes(base, gone={"z"}) == base
 
 
-def test_two_commits_must_not_both_delete_rows_of_a_file():
-    base = [index("v0", "a"), index("v1", "b")]
-    assert index_conflict(base, [index("v2", "a", "c")], {"v0"}) is None
-    for added, deleted, named in ([index("v2", "a")], {"v9"}, "v9"), ([index("v2", "b")], {"v0"}, "file b"):
-        conflict = index_conflict(base, added, deleted)
-        assert conflict is not None
-        assert named in conflict.reason
+BASE = [index("v0", "a", "b"), index("v1", "c")]
+LIVE = {"a", "b", "c", "d"}
+
+
+def changes(*, new=(), old=(), gone=()):
+    entries = tuple(ManifestEntry(DELETE, b"", 0, -1, data_file(name)) for name in gone)
+    return Changes(CommitKind.OVERWRITE, entries, new_indexes=tuple(new), deleted_indexes=tuple(old))
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        changes(new=[index("v2", "d")]),
+        changes(new=[index("v2", "a", "b", "d")], old=BASE[:1]),
+        changes(new=[index("v2", "a")], old=[index("v0", "a")]),
+        changes(gone=["d"]),
+        changes(gone=["a"], old=[index("v0", "a")]),
+        changes(gone=["a", "c"], old=BASE),
+    ],
+)
+def test_what_knows_the_vectors_there_are_may_replace_them(held):
+    assert vector_conflict(held, BASE, LIVE, one_a_bucket=False) is None
+
+
+@pytest.mark.parametrize(
+    ("late", "named"),
+    [
+        (changes(new=[index("v2", "a")]), "file a were deleted"),
+        (changes(gone=["c"]), "file c were deleted"),
+        (changes(gone=["c"], old=[index("v0", "a")]), "file c were deleted"),
+        (changes(new=[index("v2", "a")], old=[index("v9", "a")]), "file a are deleted has changed"),
+        (changes(new=[index("v2", "c")], old=[index("v0", "c")]), "file c are deleted has changed"),
+        (changes(new=[index("v2", "e")]), "file e are to be deleted"),
+        (changes(new=[index("v2", "d")], gone=["d"]), "file d are to be deleted"),
+        (changes(new=[index("v2", "d"), index("v3", "d")]), "two deletion vectors"),
+    ],
+)
+def test_what_does_not_is_a_conflict(late, named):
+    conflict = vector_conflict(late, BASE, LIVE, one_a_bucket=False)
+    assert conflict is not None
+    assert named in conflict.reason
+
+
+def test_where_a_bucket_has_one_file_of_vectors_its_writer_must_know_all_of_it():
+    base = [index("v0", "a")]
+    for old, fits in ((base, True), ([], False)):
+        conflict = vector_conflict(changes(new=[index("v2", "d")], old=old), base, LIVE, one_a_bucket=True)
+        assert (conflict is None) == fits
+    elsewhere = [index("v0", "a", bucket=1)]
+    assert vector_conflict(changes(new=[index("v2", "d")]), elsewhere, LIVE, one_a_bucket=True) is None

@@ -53,6 +53,8 @@ def test_union_and_mask_are_those_of_sets(one, other, first, count):
     deleted = set(one) | set(other)
     assert both.cardinality == len(deleted)
     assert both.mask(first, count).tolist() == [p in deleted for p in range(first, first + count)]
+    scattered = np.unique(np.array([*other, *range(first, first + count, 3)], np.int64))
+    assert both.among(scattered).tolist() == [p in deleted for p in scattered.tolist()]
 
 
 def test_a_position_below_zero_is_refused():

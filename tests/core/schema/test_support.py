@@ -33,7 +33,7 @@ WITH_KEY = [
     ({"merge-engine": "first-row"}, False, False),
     ({"merge-engine": "FIRST_ROW"}, False, False),
     ({"merge-engine": "deduplicate"}, False, False),
-    ({"deletion-vectors.enabled": "true"}, True, True),
+    ({"deletion-vectors.enabled": "true"}, False, True),
     ({"deletion-vectors.enabled": "false"}, False, False),
     ({"changelog-producer": "none"}, False, False),
     ({"changelog-producer": "input"}, False, True),
