@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -15,6 +15,10 @@ from paimon_core.format.stats import StatsCollector, StatsMode, parse_mode
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats, stats_schema
 from paimon_core.options.file import (
+    CHANGELOG_FILE_COMPRESSION,
+    CHANGELOG_FILE_FORMAT,
+    CHANGELOG_FILE_PREFIX,
+    CHANGELOG_FILE_STATS_MODE,
     DATA_FILE_PREFIX,
     DATA_FILE_THIN_MODE,
     FILE_COMPRESSION,
@@ -65,6 +69,7 @@ class FileShape:
     """What is kept of the rows to skip files by, in the metadata or in a file beside."""
     tracked: bool = False
     """Whether rows have ids. New rows get theirs by the commit; compaction stores them, for rows then lie anywhere."""
+    prefix: str = DATA_FILE_PREFIX.default
 
     @staticmethod
     def of(store: FileStore, level: int = 0, source: int = FileSource.APPEND) -> "FileShape":
@@ -90,6 +95,20 @@ class FileShape:
             keys_twice=keys_twice,
             indexes=indexed_columns(options, schema.fields),
             tracked=tracked,
+            prefix=options.value(DATA_FILE_PREFIX),
+        )
+
+    @staticmethod
+    def changelog(store: FileStore, level: int = 0) -> "FileShape":
+        """The shape of files that tell what has changed by writing to this level: sorted by key, a key often twice."""
+        options, data = store.options, FileShape.of(store, level)
+        stats = options.value(CHANGELOG_FILE_STATS_MODE)
+        return replace(
+            data,
+            modes=data.modes if stats is None else _stats_modes(store, level, stats),
+            format=(options.value(CHANGELOG_FILE_FORMAT) or data.format).lower(),
+            compression=(options.value(CHANGELOG_FILE_COMPRESSION) or data.compression).lower(),
+            prefix=options.value(CHANGELOG_FILE_PREFIX),
         )
 
     @property
@@ -112,9 +131,10 @@ def target_size(store: FileStore) -> int:
     return int(store.options.value(TARGET_FILE_SIZE) or default)
 
 
-def _stats_modes(store: FileStore, level: int) -> tuple[StatsMode, ...]:
+def _stats_modes(store: FileStore, level: int, instead: str | None = None) -> tuple[StatsMode, ...]:
+    """Of the columns of a file of this level; ``instead`` of the mode the table has for all columns."""
     options = store.options
-    default = options.value(METADATA_STATS_MODE_PER_LEVEL).get(level, options.value(METADATA_STATS_MODE))
+    default = instead or options.value(METADATA_STATS_MODE_PER_LEVEL).get(level, options.value(METADATA_STATS_MODE))
     first_n = options.value(METADATA_STATS_KEEP_FIRST_N_COLUMNS)
     only_there = store.schema.trimmed_primary_keys if options.value(DATA_FILE_THIN_MODE) else ()
     modes = []
@@ -142,6 +162,11 @@ class DataFileWriter:
         self._open: _OpenFile | None = None
         self._done: list[DataFileMeta] = []
         self._paths: list[str] = []
+
+    @property
+    def format(self) -> str:
+        """The format of the files, by which their names end."""
+        return self._shape.format
 
     def write(self, rows: pa.Table) -> None:
         """Append rows; rolls to a new file whenever the current one has reached the target size."""
@@ -182,9 +207,7 @@ class DataFileWriter:
 
     def _start(self) -> "_OpenFile":
         shape = self._shape
-        name = (
-            f"{self._store.options.value(DATA_FILE_PREFIX)}{self._store.new_name()}-0{_extension(self._store, shape)}"
-        )
+        name = f"{shape.prefix}{self._store.new_name()}-0{_extension(self._store, shape)}"
         path = join(self._store.bucket_path(self._partition, self._bucket), name)
         self._paths += [path, path + _INDEX_SUFFIX] if shape.indexes else [path]
         return _OpenFile(self._store, path, name, shape)

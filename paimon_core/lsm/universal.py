@@ -1,6 +1,6 @@
 """Which runs of a bucket are compacted next, and to which level (behaviour 3.3): arithmetic on sizes, nothing else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -148,15 +148,15 @@ class UniversalCompaction:
             unit = self._extended(runs, levels.max_level, newest, clock, triggered=True) if newest else None
         return None if unit is None or unit.changes_nothing else unit
 
-    def full(self, levels: Levels, stale: Callable[[DataFileMeta], bool] | None = None) -> CompactUnit | None:
+    def full(self, levels: Levels, stale: Collection[str] = ()) -> CompactUnit | None:
         """Everything to the highest level; None where everything is there, as files that hold no deletes.
 
-        ``stale`` tells files that are to be written anew even so.
+        ``stale`` names files that are to be written anew even so.
         """
         runs, top = levels.runs, levels.max_level
         if [run.level for run in runs] == [top]:
             anew = tuple(
-                f for f in runs[0].files if self.force_rewrite or f.delete_row_count != 0 or (stale and stale(f))
+                f for f in runs[0].files if self.force_rewrite or f.delete_row_count != 0 or f.file_name in stale
             )
             return CompactUnit(top, anew, rewrite=True) if anew else None
         unit = CompactUnit(top, levels.all_files)

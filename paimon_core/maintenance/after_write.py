@@ -3,6 +3,7 @@ have done, in a snapshot that follows the rows."""
 
 from collections.abc import Collection
 
+from paimon_core.datafile.deletions import by_bucket, vector_entries
 from paimon_core.maintenance.carry_out import Buckets, carry_out
 from paimon_core.maintenance.task import BucketFiles
 from paimon_core.manifest.commit_message import CommitMessage
@@ -11,8 +12,9 @@ from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.append_compactor import InlineAppend, Joined
+from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.inline import InlineCompaction
+from paimon_core.write.restore import BucketState
 from paimon_core.write.routing import BucketMode, bucket_mode
 
 __all__ = ["compact_touched"]
@@ -42,36 +44,32 @@ def _found(store: FileStore, buckets: Buckets) -> list[BucketFiles]:
     found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=keyed).live:
         found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    return [BucketFiles(*at, tuple(files)) for at, files in found.items()]
+    vectors = by_bucket(vector_entries(store, snapshot)) if keyed else {}
+    return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in found.items()]
 
 
 def _shaped(store: FileStore, task: BucketFiles) -> CommitMessage:
-    done = (_keyed if store.schema.primary_keys else _appended)(store, task)
-    return CommitMessage(
-        task.partition,
-        task.bucket,
-        task.total_buckets,
-        compact_before=done.before,
-        compact_after=done.after,
-        compact_deleted_indexes=done.vectors,
+    return (_keyed if store.schema.primary_keys else _appended)(store, task)
+
+
+def _keyed(store: FileStore, task: BucketFiles) -> CommitMessage:
+    inline = InlineCompaction(
+        store, (task.partition, task.bucket, task.total_buckets), BucketState(vectors=task.vectors)
     )
-
-
-def _keyed(store: FileStore, task: BucketFiles) -> Joined:
-    inline = InlineCompaction(store, (task.partition, task.bucket, task.total_buckets), ())
     inline.add(task.files)
     try:
         if _full(store):
             inline.full()
         else:
             inline.keep_in_shape()
+        inline.seal()
     except BaseException:
         inline.abort()
         raise
-    return Joined(*inline.hand_over())
+    return inline.hand_over()
 
 
-def _appended(store: FileStore, task: BucketFiles) -> Joined:
+def _appended(store: FileStore, task: BucketFiles) -> CommitMessage:
     inline = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
     try:
         joined = inline.run((), full=_full(store))
@@ -79,7 +77,14 @@ def _appended(store: FileStore, task: BucketFiles) -> Joined:
         inline.abort()
         raise
     inline.hand_over()
-    return joined
+    return CommitMessage(
+        task.partition,
+        task.bucket,
+        task.total_buckets,
+        compact_before=joined.before,
+        compact_after=joined.after,
+        compact_deleted_indexes=joined.vectors,
+    )
 
 
 def _full(store: FileStore) -> bool:

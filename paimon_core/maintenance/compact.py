@@ -1,7 +1,10 @@
 """Compaction of primary-key tables: one task for each bucket that has something to do, run anywhere, committed once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.deletions import by_bucket, read_entries, stored_vectors, vector_entries, write_vectors
 from paimon_core.datafile.writer import local_millis
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction, num_levels
@@ -37,10 +40,25 @@ def plan_compaction(
 
 def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
     """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
-    done = compact(store, task)
-    return CommitMessage(
-        task.partition, task.bucket, task.total_buckets, compact_before=done.before, compact_after=done.after
+    there = read_entries(store, task.vectors)
+    done = compact(store, task, there)
+    message = CommitMessage(
+        task.partition,
+        task.bucket,
+        task.total_buckets,
+        compact_before=done.before,
+        compact_after=done.after,
+        compact_changelog=done.changelog,
     )
+    left = done.vectors(there)
+    if left == there:
+        return message
+    try:
+        new = write_vectors(store, task.partition, task.bucket, left)
+    except BaseException:
+        TableCommit(store).abort([message])
+        raise
+    return replace(message, compact_new_indexes=new, compact_deleted_indexes=task.vectors)
 
 
 def compact_table(
@@ -70,7 +88,8 @@ def _plan(store: FileStore, full: bool, choice: Predicate | None, buckets: Bucke
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    policy, clock, stale = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
+    policy, clock, old = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
+    vectors = by_bucket(vector_entries(store, snapshot))
     found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, partition=choice, buckets=buckets).live:
         if entry.bucket >= 0:
@@ -78,7 +97,10 @@ def _plan(store: FileStore, full: bool, choice: Predicate | None, buckets: Bucke
     tasks = []
     for place, files in found.items():
         levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
-        unit = policy.full(levels, stale) if full else policy.pick(levels, clock)
+        entries = vectors.get(place[:2], ())
+        marked = stored_vectors(store, entries)
+        past = {f.file_name for f in files if full and (f.file_name in marked or old(f))}
+        unit = policy.full(levels, past) if full else policy.pick(levels, clock)
         if unit is not None:
-            tasks.append(CompactTask.of(store, place, levels, unit))
+            tasks.append(CompactTask.of(store, place, levels, unit, entries))
     return tasks

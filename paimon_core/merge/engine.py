@@ -21,6 +21,7 @@ class MergeEngine:
     input rows resembles, and no statistics of values may drop what it is made of.
     ``refuses``: kinds of rows (1 for -U, 3 for -D) that can never be merged, with the reason and the way out.
     ``skips_level_0``: batch reads show only what has been compacted.
+    ``newest_wins``: the result is the row that was written last, whatever was there before.
     """
 
     fold: Fold
@@ -28,3 +29,4 @@ class MergeEngine:
     keeps_rows: bool = True
     refuses: Mapping[int, str] = field(default_factory=dict)
     skips_level_0: bool = False
+    newest_wins: bool = False

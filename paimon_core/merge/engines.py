@@ -32,7 +32,9 @@ Key = Collection[str]
 
 def make_deduplicate(options: Options, _fields: Fields, _key: Key) -> MergeEngine:
     """The newest row of a key."""
-    return MergeEngine(deduplicate(ignore_delete=options.value(IGNORE_DELETE)))
+    ignore = options.value(IGNORE_DELETE)
+    newest_wins = not ignore and not options.value(SEQUENCE_FIELD)
+    return MergeEngine(deduplicate(ignore_delete=ignore), newest_wins=newest_wins)
 
 
 def make_first_row(options: Options, _fields: Fields, _key: Key) -> MergeEngine:

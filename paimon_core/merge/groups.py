@@ -42,7 +42,7 @@ class Window:
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
         """Which groups are one row that passes as it is."""
-        single = self.ends - self.starts == 1
+        single: npt.NDArray[np.bool_] = self.ends - self.starts == 1
         return single if self.merged is None else single & ~self.merged
 
     @property
@@ -55,6 +55,14 @@ class Window:
         order = np.flatnonzero(keep) if self.order is None else self.order[keep]
         counts = np.add.reduceat(keep, self.starts, dtype=np.int64)
         return Window(self.rows, order, np.cumsum(counts) - counts, merged)
+
+    def only(self, groups: npt.NDArray[np.bool_]) -> "Window":
+        """The window without the other groups."""
+        sizes = self.ends - self.starts
+        rows = np.flatnonzero(np.repeat(groups, sizes))
+        counts = sizes[groups]
+        merged = None if self.merged is None else self.merged[groups]
+        return Window(self.rows, self.at(rows), np.cumsum(counts) - counts, merged)
 
     def take(self, positions: Positions) -> pa.Table:
         """The rows at these positions of the sorted order."""

@@ -1,37 +1,52 @@
-"""One compaction of one primary-key bucket carried out (behaviour 3.4).
+"""One compaction of one primary-key bucket carried out (behaviour 3.4, 5).
 
 Files whose keys no other file of the unit shares are moved to their new level as they are, unless they are small;
-the rest is merged, run by run, and written anew. Reading and merging go ahead of encoding by one piece: what is held is
-a batch or two of each run that overlaps, and two pieces of what comes out.
+the rest is merged, run by run, and written anew. Where the table asks for it, what changes is told in changelog files,
+and rows below that are superseded are told by their places. Reading and merging go ahead of encoding by one piece: what
+is held is a batch or two of each run that overlaps, and two pieces of what comes out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from paimon_core.datafile.deletions import read_entries
 from paimon_core.datafile.writer import DataFileWriter, FileShape, target_size
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError
 from paimon_core.fileio.parallel import ahead
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
-from paimon_core.lsm.universal import CompactUnit
+from paimon_core.lsm.universal import CompactUnit, looks_up
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.stats import stats_schema
 from paimon_core.merge import merge_engine
+from paimon_core.merge.diff import Difference
 from paimon_core.merge.expire import Expiry
 from paimon_core.merge.kinds import drop_retracts
+from paimon_core.merge.upper import LEVEL, of_upper
 from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
-from paimon_core.read.sections import file_reader, merge_order, merge_section
+from paimon_core.options.merge import (
+    CHANGELOG_PRODUCER,
+    CHANGELOG_PRODUCER_ROW_DEDUPLICATE,
+    CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS,
+    DELETION_VECTORS_ENABLED,
+)
+from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section, with_levels
 from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from paimon_core.write.deeper import Deeper
+from paimon_core.write.below import Below, beside
+from paimon_core.write.lift import FullChanges, Lift
 
 __all__ = ["CompactTask", "Compacted", "compact", "expiring"]
 
 _PIECE_BYTES = 16 << 20  # what the writer encodes at a time, while the next piece is merged
+Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
+"""Rows to be written, and changes to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +62,28 @@ class CompactTask:
     drop_deletes: bool
     """No file lies below the output: a delete has nothing left to hide."""
     deeper: tuple[DataFileMeta, ...] = ()
-    """Files below the output whose keys it must not repeat; only for engines whose readers do not merge levels."""
+    """Files below the output, where keys that leave level 0 are looked up."""
+    vectors: tuple[IndexManifestEntry, ...] = ()
+    """Index files of the bucket that say which rows are deleted."""
+    tells: bool = True
+    """What changes is told, where the table has a changelog producer for it."""
 
     @staticmethod
-    def of(store: FileStore, place: tuple[bytes, int, int], levels: Levels, unit: CompactUnit) -> "CompactTask":
+    def of(
+        store: FileStore,
+        place: tuple[bytes, int, int],
+        levels: Levels,
+        unit: CompactUnit,
+        vectors: tuple[IndexManifestEntry, ...] = (),
+        *,
+        tells: bool = True,
+    ) -> "CompactTask":
         """The task to carry out ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
-        level, schema = unit.output_level, store.schema
-        apart = merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0
-        deeper = tuple(f for f in levels.all_files if f.level > level) if apart else ()
-        return CompactTask(*place, unit, level == levels.max_level, levels.drops_deletes(level), deeper)
+        level, options = unit.output_level, store.options
+        found = looks_up(options) and options.value(CHANGELOG_PRODUCER) != "full-compaction"
+        deeper = tuple(f for f in levels.all_files if f.level > level) if found and level else ()
+        drops = levels.drops_deletes(level) or (level > 0 and bool(options.value(DELETION_VECTORS_ENABLED)))
+        return CompactTask(*place, unit, level == levels.max_level, drops, deeper, vectors, tells)
 
     @property
     def size(self) -> int:
@@ -74,11 +102,22 @@ class Compacted:
 
     before: tuple[DataFileMeta, ...] = ()
     after: tuple[DataFileMeta, ...] = ()
+    changelog: tuple[DataFileMeta, ...] = ()
+    superseded: Mapping[str, DeletionVector] = field(default_factory=dict)
+    """Rows of files below that must no longer show, by file."""
+
+    def vectors(self, there: Mapping[str, DeletionVector]) -> dict[str, DeletionVector]:
+        """The deletion vectors of the bucket's files after this, where these were ``there`` before."""
+        left = {f.file_name for f in self.before} - {f.file_name for f in self.after}
+        kept = {name: vector for name, vector in there.items() if name not in left}
+        new = ((name, kept[name].union(v) if name in kept else v) for name, v in self.superseded.items())
+        return {**kept, **dict(new)}
 
 
-def compact(store: FileStore, task: CompactTask) -> Compacted:
+def compact(store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector] | None = None) -> Compacted:
     """Write the new files; on an error none is left behind.
 
+    ``vectors``: the deletion vectors of the bucket's files where they are known; else those of the task are read.
     Raises CommitConflictError where a file was written under a newer schema than ``store`` has: its columns would be
     lost.
     """
@@ -88,7 +127,7 @@ def compact(store: FileStore, task: CompactTask) -> Compacted:
             f"file {newer[0].file_name} of {store.root} was written under schema {newer[0].schema_id}: compacted under "
             f"schema {store.schema.id} it would lose what changed since; open the table again"
         )
-    return _Compaction(store, task).run()
+    return _Compaction(store, task, read_entries(store, task.vectors) if vectors is None else vectors).run()
 
 
 def expiring(store: FileStore, expiry: Expiry | None = None) -> Callable[[DataFileMeta], bool]:
@@ -112,36 +151,39 @@ def expiring(store: FileStore, expiry: Expiry | None = None) -> Callable[[DataFi
 
 
 class _Compaction:
-    def __init__(self, store: FileStore, task: CompactTask) -> None:
-        self._store, self._task = store, task
+    def __init__(self, store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector]) -> None:
+        self._store, self._task, self._vectors = store, task, vectors
         self._small = target_size(store) // 10 * 7
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
-        schema = store.schema
-        expiry = Expiry.of(store.options, schema.fields, store.now())
+        schema, options, level = store.schema, store.options, task.unit.output_level
+        expiry = Expiry.of(options, schema.fields, store.now())
         self._may_expire = expiring(store, expiry)
-        read = file_reader(store, task.partition, task.bucket, (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND))
+        fields = (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
+        read = file_reader(store, task.partition, task.bucket, fields, vectors=vectors)
         self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
-        self._deeper = Deeper(store, task.partition, task.bucket, task.deeper) if task.deeper else None
-        if self._deeper is not None:
-            self._read = self._deeper.beside(self._read)
         self._order = merge_order(store)
-        self._engine = merge_engine(store.options, schema.fields, schema.primary_keys)
-        shape = FileShape.of(store, task.unit.output_level, FileSource.COMPACT)
-        self._writer = DataFileWriter(store, task.partition, task.bucket, shape)
+        self._engine = merge_engine(options, schema.fields, schema.primary_keys)
+        self._looks_up = looks_up(options)
+        producer = options.value(CHANGELOG_PRODUCER)
+        self._full = producer == "full-compaction"
+        tells = task.tells and (producer == "lookup" or (self._full and task.to_top))
+        self._difference = _difference(store) if tells else None
+        self._marks = bool(options.value(DELETION_VECTORS_ENABLED))
+        self._superseded: dict[str, DeletionVector] = {}
+        place = task.partition, task.bucket
+        self._writer = DataFileWriter(store, *place, FileShape.of(store, level, FileSource.COMPACT))
+        self._changelog = DataFileWriter(store, *place, FileShape.changelog(store, level))
         self._before: list[DataFileMeta] = []
         self._after: list[DataFileMeta] = []
 
     def run(self) -> Compacted:
         try:
             waiting: list[list[SortedRun]] = []  # sections to be rewritten together, in key order
-            files = (*self._task.unit.files, *self._task.deeper)
-            for section in sections(files, self._store.schema.key_arrow):
-                if self._deeper is not None and self._deeper.only(section):
-                    continue
+            for section in sections(self._task.unit.files, self._store.schema.key_arrow):
                 if len(section) > 1:
                     waiting.append(section)
                     continue
-                for file in filter(self._ours, section[0].files):
+                for file in section[0].files:
                     if file.file_size < self._small:
                         waiting.append([_alone(file)])
                     else:
@@ -149,13 +191,12 @@ class _Compaction:
                         waiting = []
                         self._move(file)
             self._settle(waiting)
+            changelog = self._changelog.close()
         except BaseException:
             self._writer.abort()
+            self._changelog.abort()
             raise
-        return Compacted(tuple(self._before), tuple(self._after))
-
-    def _ours(self, file: DataFileMeta) -> bool:
-        return self._deeper is None or not self._deeper.holds(file)
+        return Compacted(tuple(self._before), tuple(self._after), tuple(changelog), self._superseded)
 
     def _settle(self, waiting: Sequence[list[SortedRun]]) -> None:
         """Rewrite the sections; a single file among no others needs none."""
@@ -167,40 +208,116 @@ class _Compaction:
 
     def _move(self, file: DataFileMeta) -> None:
         """Give the file its new level, or write it anew where it may hold what must not get there."""
+        alone = [[_alone(file)]]
         if self._always or (self._task.to_top and file.delete_row_count != 0) or self._may_expire(file):
-            self._rewrite([[_alone(file)]])
+            self._rewrite(alone)
         elif file.level != self._task.unit.output_level:
+            if self._changes_on_its_way(file):
+                self._rewrite(alone)
+                return
+            if self._difference is not None or (self._marks and self._task.deeper):
+                for _, changes in self._merged(alone):
+                    self._tell(changes)
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
 
+    def _changes_on_its_way(self, file: DataFileMeta) -> bool:
+        """Whether rows of a file that leaves level 0 alone become others by what is below them."""
+        if not self._looks_up or self._full or file.level or not self._task.unit.output_level:
+            return False
+        if not file.file_name.endswith(f".{self._writer.format}") or (self._marks and file.delete_row_count != 0):
+            return True
+        return not (self._task.to_top or self._engine.newest_wins)
+
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
-        for piece in ahead(_pieces(self._merged(parts))):
-            self._writer.write(piece)
-        self._before += [file for section in parts for run in section for file in filter(self._ours, run.files)]
+        for rows, changes in ahead(_pieces(self._merged(parts))):
+            if rows is not None:
+                self._writer.write(rows)
+            self._tell(changes)
+        self._before += [file for section in parts for run in section for file in run.files]
         self._after += self._writer.close()
 
-    def _merged(self, parts: Sequence[list[SortedRun]]) -> Iterator[pa.Table]:
+    def _tell(self, changes: Sequence[pa.Table]) -> None:
+        for rows in changes:
+            self._changelog.write(rows)
+
+    def _merged(self, parts: Sequence[list[SortedRun]]) -> Merged:
+        files = [file for section in parts for run in section for file in run.files]
+        if self._looks_up and not self._full and self._task.unit.output_level and any(not f.level for f in files):
+            merged = self._lifted(files)
+        elif self._full and self._difference is not None:
+            merged = self._fully(parts, self._difference)
+        else:
+            merged = self._plainly(parts)
+        for rows, changes in merged:
+            yield drop_retracts(rows) if self._task.drop_deletes and rows is not None else rows, changes
+
+    def _plainly(self, parts: Sequence[list[SortedRun]]) -> Merged:
+        engine, read = self._engine, self._read
+        if self._looks_up and not engine.skips_level_0:
+            engine, read = replace(engine, fold=of_upper(engine.fold)), with_levels(read)
         for section in parts:
-            merged = merge_section(section, self._read, self._order, self._engine, self._store.options)
-            for rows in merged:
-                kept = rows if self._deeper is None else self._deeper.taken_out(rows)
-                yield drop_retracts(kept) if self._task.drop_deletes else kept
+            for rows in merge_section(section, read, self._order, engine, self._store.options):
+                yield rows.drop_columns([LEVEL]) if read is not self._read else rows, ()
+
+    def _fully(self, parts: Sequence[list[SortedRun]], difference: Difference) -> Merged:
+        fold = FullChanges(self._engine, difference, self._task.unit.output_level, upper_only=self._looks_up)
+        engine, read = replace(self._engine, fold=fold, keeps_rows=False), with_levels(self._read)
+        for section in parts:
+            for rows in merge_section(section, read, self._order, engine, self._store.options):
+                yield rows, fold.taken()
+        yield None, fold.taken()
+
+    def _lifted(self, files: Sequence[DataFileMeta]) -> Merged:
+        store, task = self._store, self._task
+        below = Below(store, (task.partition, task.bucket), task.deeper, files, self._vectors)
+        for section in beside(files, task.deeper, store.schema.key_arrow):
+            deep = any(run.level > task.unit.output_level for run in section)
+            aged = by_age(section)
+            read = below.reader(self._read, numbered=aged is None) if deep else with_levels(self._read)
+            fold = Lift(self._engine, self._difference, task.unit.output_level, below if deep else None)
+            engine = replace(self._engine, fold=fold, keeps_rows=False)
+            order = replace(self._order, by_run=aged is not None)
+            for rows in merge_section(aged or section, read, order, engine, store.options):
+                yield rows, fold.taken()
+            yield None, fold.taken()
+            if self._marks:
+                self._supersede(below.by_file(fold.superseded))
+
+    def _supersede(self, rows: Mapping[str, DeletionVector]) -> None:
+        for name, vector in rows.items():
+            there = self._superseded.get(name)
+            self._superseded[name] = vector if there is None else there.union(vector)
+
+
+def _difference(store: FileStore) -> Difference:
+    options = store.options
+    if not options.value(CHANGELOG_PRODUCER_ROW_DEDUPLICATE):
+        return Difference()
+    ignored = options.value(CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS)
+    return Difference(tuple(name for name in store.schema.names if name not in ignored))
 
 
 def _alone(file: DataFileMeta) -> SortedRun:
     return SortedRun(file.level, (file,))
 
 
-def _pieces(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables large enough to be encoded at once."""
+def _pieces(merged: Merged) -> Merged:
+    """The same in pieces large enough to be encoded at once."""
     held: list[pa.Table] = []
+    told: list[pa.Table] = []
     size = 0
-    for table in tables:
-        if table.num_rows:
-            held.append(table)
-            size += table.nbytes
+    for rows, changes in merged:
+        if rows is not None and rows.num_rows:
+            held.append(rows)
+        told += changes
+        size += sum(table.nbytes for table in (*changes, *([] if rows is None else [rows])))
         if size >= _PIECE_BYTES:
-            yield pa.concat_tables(held)
-            held, size = [], 0
-    if held:
-        yield pa.concat_tables(held)
+            yield _joined(held), told
+            held, told, size = [], [], 0
+    if held or told:
+        yield _joined(held), told
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table | None:
+    return pa.concat_tables(tables) if tables else None

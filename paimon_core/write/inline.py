@@ -3,28 +3,39 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from paimon_core.datafile.deletions import read_entries, write_vectors
 from paimon_core.datafile.writer import local_millis
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import CompactUnit, UniversalCompaction, num_levels, stop_trigger
+from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.compactor import Compacted, CompactTask, compact
-
-Files = tuple[DataFileMeta, ...]
+from paimon_core.write.restore import BucketState
 
 
 class InlineCompaction:
     """The levels of one bucket between two commits of its writer.
 
     What was compacted is told as one step from the files the table has (or gets by the same commit) to those it is to
-    have: files made and replaced in between are deleted at once, for no message names them.
+    have: files made and replaced in between are deleted at once, for no message names them. ``tells``: changes are told
+    where the table has a changelog producer for it.
     """
 
-    def __init__(self, store: FileStore, place: tuple[bytes, int, int], files: Sequence[DataFileMeta]) -> None:
-        self._store, self._place = store, place
+    def __init__(
+        self, store: FileStore, place: tuple[bytes, int, int], state: BucketState, *, tells: bool = True
+    ) -> None:
+        self._store, self._place, self._tells = store, place, tells
         self._policy = UniversalCompaction.of(store.options)
         self._stop = stop_trigger(store.options)
-        self._levels = self._restored(files)
+        self._levels = self._restored(state.files)
+        self._entries = state.vectors
+        self._vectors: dict[str, DeletionVector] | None = None  # read when first needed
+        self._sealed: tuple[IndexManifestEntry, ...] = ()
+        self._remarked = False  # other rows are deleted than the index files say
+        self._changelog: list[DataFileMeta] = []
         self._before: dict[str, DataFileMeta] = {}
         self._after: dict[str, DataFileMeta] = {}
         self._last_full: int | None = None
@@ -39,9 +50,10 @@ class InlineCompaction:
         """Bytes of all files of the bucket."""
         return sum(run.size for run in self._levels.runs)
 
-    def renew(self, files: Sequence[DataFileMeta]) -> None:
-        """Go on from these files. REQUIRES: what was done before was handed over."""
-        self._levels = self._restored(files)
+    def renew(self, state: BucketState) -> None:
+        """Go on from this state. REQUIRES: what was done before was handed over."""
+        self._levels = self._restored(state.files)
+        self._entries, self._vectors = state.vectors, None
 
     def add(self, files: Sequence[DataFileMeta]) -> None:
         """New files of level 0."""
@@ -60,7 +72,8 @@ class InlineCompaction:
 
     def full(self) -> None:
         """Bring all files to the highest level, if any was added since that was done last."""
-        if self._grown and (unit := self._policy.full(self._levels)):
+        marked = {r.data_file for entry in self._entries for r in entry.deletion_ranges or ()}
+        if self._grown and (unit := self._policy.full(self._levels, marked)):
             self._carry_out(unit)
         self._grown = False
 
@@ -78,12 +91,19 @@ class InlineCompaction:
         """Whether anything changed. Files of a newer schema are left to writers that know it."""
         if any(f.schema_id > self._store.schema.id for f in unit.files):
             return False
-        done = compact(self._store, CompactTask.of(self._store, self._place, self._levels, unit))
+        if self._vectors is None:
+            self._vectors = read_entries(self._store, self._entries)
+        task = CompactTask.of(self._store, self._place, self._levels, unit, tells=self._tells)
+        done = compact(self._store, task, self._vectors)
+        left = done.vectors(self._vectors)
+        self._remarked = self._remarked or left != self._vectors
+        self._vectors = left
         self._levels = self._levels.apply(done.before, done.after, self._store.schema.key_arrow)
         self._note(done)
         return bool(done.before)
 
     def _note(self, done: Compacted) -> None:
+        self._changelog += done.changelog
         still_there = {f.file_name for f in done.after}
         for file in done.before:
             made_here = self._after.pop(file.file_name, None) is not None
@@ -98,15 +118,46 @@ class InlineCompaction:
             partition, bucket, _ = self._place
             self._store.delete_file(partition, bucket, file)
 
-    def hand_over(self) -> tuple[Files, Files]:
-        """Files replaced, and those in their place, since the last call; they are the caller's now."""
-        before, after = tuple(self._before.values()), tuple(self._after.values())
-        self._before, self._after = {}, {}
-        return before, after
+    def seal(self) -> None:
+        """Write an index file where other rows are deleted than before, as `hand_over` is to tell."""
+        if self._vectors is None or not self._remarked:
+            return
+        self._unseal()
+        self._sealed = write_vectors(self._store, *self._place[:2], self._vectors)
+
+    def hand_over(self) -> CommitMessage:
+        """What was compacted since the last call, as a message that tells of nothing else; its files are the caller's
+        now. REQUIRES: sealed."""
+        marked = self._remarked
+        message = CommitMessage(
+            *self._place,
+            compact_before=tuple(self._before.values()),
+            compact_after=tuple(self._after.values()),
+            compact_changelog=tuple(self._changelog),
+            compact_new_indexes=self._sealed if marked else (),
+            compact_deleted_indexes=self._entries if marked else (),
+        )
+        if marked:
+            self._entries = self._sealed
+        self._forget()
+        return message
 
     def abort(self) -> None:
         """Delete what was made and not handed over; files that only changed their level are not ours to delete."""
         for name, file in self._after.items():
             if name not in self._before:
                 self._delete(file)
-        self._before, self._after = {}, {}
+        for file in self._changelog:
+            self._delete(file)
+        self._unseal()
+        self._forget()
+
+    def _unseal(self) -> None:
+        for entry in self._sealed:
+            with suppress(OSError):
+                self._store.io.delete(self._store.index_path(entry))
+        self._sealed = ()
+
+    def _forget(self) -> None:
+        self._before, self._after, self._changelog = {}, {}, []
+        self._sealed, self._remarked = (), False

@@ -10,6 +10,7 @@ from paimon_core.datafile.writer import DataFileWriter, FileShape
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.fold import Fold
+from paimon_core.merge.groups import Window
 from paimon_core.merge.kway import MergeOrder, sort_rows
 from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
 from paimon_core.read.passes import Run, StoredRun, merge_in_passes
@@ -20,6 +21,7 @@ from paimon_core.write.restore import BucketState
 from paimon_core.write.sequence import SequenceRule
 from paimon_core.write.spill import SpillSpace
 
+_TOLD_ROWS = 1 << 17  # of a changelog, put in order at a time
 _NEWEST_ROWS = 1 << 14  # a batch of rows that never left memory
 
 HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little more than sorting a buffer
@@ -30,7 +32,8 @@ class MergeTreeWriter:
 
     Every flush sorts what is buffered, keeps one row per key and makes level-0 files of its own, or leaves it on local
     disk, where all that has gathered becomes one run of files before a commit. With ``inline`` the bucket is compacted
-    as well: when the runs have become too many, and before a commit where its shape asks for it.
+    as well: when the runs have become too many, and before a commit where its shape asks for it. With
+    ``changelog_shape`` all rows go into changelog files, too, a key as often as it was written.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class MergeTreeWriter:
         merge: tuple[MergeOrder, Fold, SpillSpace | None],
         numbering: tuple[SequenceRule, int],
         inline: InlineCompaction | None,
+        changelog_shape: FileShape | None = None,
     ) -> None:
         self._partition, self._bucket, self._total_buckets = place
         self._order, self._fold, self._space = merge
@@ -50,7 +54,11 @@ class MergeTreeWriter:
         self._rows = 0
         self._pieces: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, self._partition, self._bucket, shape)
+        self._changelog = None
+        if changelog_shape is not None:
+            self._changelog = DataFileWriter(store, self._partition, self._bucket, changelog_shape)
         self._written: list[DataFileMeta] = []
+        self._told: list[DataFileMeta] = []
         self.buffered = 0
 
     @property
@@ -96,7 +104,16 @@ class MergeTreeWriter:
         self._pieces, self.buffered = [], 0
         window = sort_rows(table.combine_chunks(), self._order)
         del table
+        self._tell(window)
         return self._fold(window)
+
+    def _tell(self, window: Window) -> None:
+        """Into the changelog goes every row as it was written."""
+        if self._changelog is None:
+            return
+        for at in range(0, window.num_rows, _TOLD_ROWS):
+            self._changelog.write(window.take(np.arange(at, min(at + _TOLD_ROWS, window.num_rows))))
+        self._told += self._changelog.close()
 
     def _spill(self) -> bool:
         """Put what is buffered onto local disk; False where it must become files."""
@@ -126,7 +143,7 @@ class MergeTreeWriter:
         self._first = max(self._rule.after(self._first, self._rows), state.max_sequence_number + 1)
         self._rows = 0
         if self._inline is not None:
-            self._inline.renew(state.files)
+            self._inline.renew(state)
 
     def settle(self, *, full: bool = False) -> None:
         """Flush and compact as is due. ``full``: everything to the highest level, if rows came since that was done."""
@@ -137,26 +154,26 @@ class MergeTreeWriter:
             self._inline.full()
         elif self._written:
             self._inline.keep_in_shape()
+        self._inline.seal()
 
     def prepare_commit(self) -> CommitMessage | None:
         """Hand out what was written and compacted since the last call; None when nothing was."""
-        files, self._written = self._written, []
-        before, after = ((), ()) if self._inline is None else self._inline.hand_over()
+        new, self._written = tuple(self._written), []
+        told, self._told = tuple(self._told), []
+        place = self._partition, self._bucket, self._total_buckets
+        compacted = CommitMessage(*place) if self._inline is None else self._inline.hand_over()
         self._files.hand_over()
-        message = CommitMessage(
-            self._partition,
-            self._bucket,
-            self._total_buckets,
-            new_files=tuple(files),
-            compact_before=before,
-            compact_after=after,
-        )
+        if self._changelog is not None:
+            self._changelog.hand_over()
+        message = replace(compacted, new_files=new, changelog_files=told)
         return None if message.is_empty else message
 
     def abort(self) -> None:
         """Drop what is buffered and delete every file not handed out yet."""
-        self._pieces, self.buffered, self._written = [], 0, []
+        self._pieces, self.buffered, self._written, self._told = [], 0, [], []
         self._forget_spilled()
         if self._inline is not None:
             self._inline.abort()
         self._files.abort()
+        if self._changelog is not None:
+            self._changelog.abort()

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from paimon_core.datafile.deletions import by_bucket, vector_entries
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import DataFileMeta
@@ -21,6 +22,8 @@ class BucketState:
     """What a bucket holds before this writer adds to it."""
 
     files: tuple[DataFileMeta, ...] = ()
+    vectors: tuple[IndexManifestEntry, ...] = ()
+    """Index files that say which of their rows are deleted."""
 
     @property
     def max_sequence_number(self) -> int:
@@ -37,6 +40,7 @@ class Restore:
     def __init__(self, store: FileStore, snapshot: Snapshot | None, *, with_stats: bool = False) -> None:
         self._store, self._snapshot, self._with_stats = store, snapshot, with_stats
         self._states: dict[tuple[bytes, int], BucketState] = {}
+        self._marks: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
         self._known: set[bytes] = set()
         self._metas: list[ManifestFileMeta] | None = None
         self._totals: dict[bytes, int] = {}
@@ -64,10 +68,16 @@ class Restore:
             self._check_buckets(entry)
             buckets.setdefault((entry.partition, entry.bucket), []).append(entry.file)
             self._filled.setdefault(entry.partition, set()).add(entry.bucket)
-        self._states.update((at, BucketState(tuple(files))) for at, files in buckets.items())
+        vectors = self._vectors()
+        self._states.update((at, BucketState(tuple(files), vectors.get(at, ()))) for at, files in buckets.items())
 
     def _read(self, meta: ManifestFileMeta) -> list[ManifestEntry]:
         return self._store.manifests.read(meta.file_name, meta.file_size, with_stats=self._with_stats)
+
+    def _vectors(self) -> dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]]:
+        if self._marks is None:
+            self._marks = by_bucket(vector_entries(self._store, self._snapshot))
+        return self._marks
 
     def hash_indexes(self, partition: bytes) -> dict[int, IndexManifestEntry]:
         """The hash index of every bucket of a partition that has one."""

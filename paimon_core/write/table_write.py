@@ -15,6 +15,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.merge import merge_engine
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_SIZE, WRITE_ONLY
+from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
 from paimon_core.store.file_store import FileStore
@@ -76,6 +77,8 @@ class TableWrite:
         self._compacts = in_buckets and alone and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
         self._restores = in_buckets and not overwrite
+        self._tells = not overwrite  # what is replaced shows in no changelog
+        self._input = store.options.value(CHANGELOG_PRODUCER) == "input"
         self._renews = self._restores and (self._compacts or (mode is BucketMode.HASH_DYNAMIC and self._rule.sole))
         self.base_id: int | None = None
         self._restore = self._look(base_id)
@@ -194,8 +197,9 @@ class TableWrite:
         if self._keyed is None:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
             return AppendWriter(self._store, place, self._shape, first, joins)
-        inline = InlineCompaction(self._store, place, state.files) if self._compacts else None
-        return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline)
+        inline = InlineCompaction(self._store, place, state, tells=self._tells) if self._compacts else None
+        told = FileShape.changelog(self._store) if self._tells and self._input else None
+        return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)
 
     def _keep_within_limit(self) -> None:
         """Flush the fattest buckets until what is buffered takes no more than half the limit."""
