@@ -23,7 +23,9 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.append_compact import compact_append
 from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.compact import compact_table
+from paimon_core.maintenance.postponed import deal_out_postponed
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
+from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
@@ -246,7 +248,9 @@ class Table:
         commit, also take one ``base_id``: the snapshot that tells where keys are, 0 for an empty table.
         """
         store = self._writable()
-        return TableWrite(store, overwrite=overwrite, sequence=sequence, alone=alone, base_id=base_id)
+        return TableWrite(
+            store, overwrite=overwrite, sequence=sequence, alone=alone, base_id=base_id, commit_user=commit_user
+        )
 
     def committer(self, commit_user: str | None = None) -> TableCommit:
         """Publishes the messages of writers, as ``commit_user`` or a fresh one."""
@@ -267,6 +271,7 @@ class Table:
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; None when there is nothing to do.
 
+        Rows that wait to be dealt out to buckets are, and so become visible.
         Small files are put together, as far as the table's options call for it, or with ``full`` as far as they go.
         With ``order_by`` a table without keys and buckets is sorted, so that filters on these columns touch few files:
         by ``order_strategy`` order (the first column counts most), zorder or hilbert (all count alike); "auto" chooses.
@@ -281,8 +286,12 @@ class Table:
         if order_by is not None or order_strategy not in (None, "none"):
             key = cluster_key(store, order_by, order_strategy)
             return sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
+        dealt_out = None
+        if bucket_mode(store.schema) is BucketMode.POSTPONE:
+            dealt_out = deal_out_postponed(store, partition_choice(store, partitions, predicate))
         compact = compact_table if store.schema.primary_keys else compact_append
-        return compact(store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress)
+        made = compact(store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress)
+        return made or dealt_out
 
     # ---- changing
 

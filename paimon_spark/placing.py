@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.options.bucket import BUCKET, BUCKET_FUNCTION_TYPE
+from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE, POSTPONE_BATCH_WRITE_FIXED_BUCKET
 from paimon_core.row.bucket import buckets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema
@@ -13,6 +13,7 @@ from paimon_core.types.cast import store_array
 from paimon_core.types.datatype import DataField
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.routing.assign import BucketRule
+from paimon_core.write.routing.postpone import default_buckets
 
 
 class Placing:
@@ -23,9 +24,7 @@ class Placing:
 
     def __init__(self, schema: TableSchema, tasks: int) -> None:
         self.tasks = tasks
-        dynamic = bucket_mode(schema) is BucketMode.HASH_DYNAMIC
-        slots = BucketRule.of(schema.options, shared=True).slots if dynamic else 1
-        self._buckets = max(slots, schema.options.value(BUCKET))
+        self._buckets = max(1, places_of(schema))
         self._function = schema.options.value(BUCKET_FUNCTION_TYPE)
         self._partition = schema.partition_fields
         self._key = tuple(schema.field(name) for name in schema.bucket_keys) if self._buckets > 1 else ()
@@ -34,9 +33,7 @@ class Placing:
     @staticmethod
     def of(schema: TableSchema, tasks: int | None, path: str) -> "Placing":
         """The placing for a table; InvalidInputError when its rows belong nowhere in particular."""
-        count = schema.options.value(BUCKET)
-        if bucket_mode(schema) is BucketMode.HASH_DYNAMIC:
-            count = BucketRule.of(schema.options, shared=True).slots
+        count = places_of(schema)
         if count < 1 and not schema.partition_keys:
             raise InvalidInputError(f"the table at {path} has neither buckets nor partitions: write to it as it is")
         if tasks is not None and tasks < 1:
@@ -66,6 +63,18 @@ class Placing:
         if self._key:
             task += buckets(_rows(stored, self._key), self._buckets, self._function)
         return pa.array(np.mod(task, self.tasks).astype(np.int32))
+
+
+def places_of(schema: TableSchema) -> int:
+    """Buckets of a partition, or what stands for them; 0 where a row belongs to none in particular."""
+    match bucket_mode(schema):
+        case BucketMode.HASH_FIXED:
+            return schema.bucket
+        case BucketMode.HASH_DYNAMIC:
+            return BucketRule.of(schema.options, shared=True).slots
+        case BucketMode.POSTPONE if schema.options.value(POSTPONE_BATCH_WRITE_FIXED_BUCKET):
+            return default_buckets(schema.options)
+    return 0
 
 
 def _rows(columns: dict[str, pa.Array], fields: tuple[DataField, ...]) -> pa.RecordBatch:

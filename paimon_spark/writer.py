@@ -9,9 +9,9 @@ writes. Spark does not say so: a task takes it from its first rows, and the driv
 drops the compaction of every bucket that another task wrote to as well. What is then still due in the buckets written
 to is compacted after the commit; what becomes of that never makes the write fail.
 
-Dynamic buckets. A key must get the same bucket in whichever task it turns up. So the snapshot that says where keys are
-is chosen here, once, and a new key's bucket follows from its hash and that snapshot alone; the commit joins what the
-tasks add to the index of each bucket.
+Dynamic and postponed buckets. A key must get the same bucket in whichever task it turns up. So the snapshot that says
+where keys are, and how many buckets partitions have, is chosen here, once, and a new key's bucket follows from its hash
+and that snapshot alone; the commit joins what the tasks add to the index of each bucket.
 """
 
 import logging
@@ -38,7 +38,7 @@ from paimon_core.table import Table
 from paimon_core.write.align import column_positions
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.options import WriteRequest
-from paimon_spark.placing import Placing
+from paimon_spark.placing import Placing, places_of
 from paimon_spark.types import named, paimon_fields
 
 _log = logging.getLogger(__name__)
@@ -118,10 +118,9 @@ class PaimonWriter(DataSourceArrowWriter):
         self._row_kind = None if kind is None else _row_kind_name(kind, schema)
         column_positions(tuple(name for name in schema.names if name != self._row_kind), table.schema)
         self._table = table
-        mode = bucket_mode(table.schema)
-        placed = mode in (BucketMode.HASH_FIXED, BucketMode.HASH_DYNAMIC)
-        self._placing = Placing.of(table.schema, None, table.path) if placed else None
-        self._base_id = _newest(table) if mode is BucketMode.HASH_DYNAMIC else None
+        self._placing = Placing.of(table.schema, None, table.path) if places_of(table.schema) else None
+        decided = bucket_mode(table.schema) not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
+        self._base_id = _newest(table) if decided else None
         self._user = request.commit_user
         self._overwrite = overwrite
         self._dynamic = request.dynamic

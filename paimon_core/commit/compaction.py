@@ -11,6 +11,7 @@ from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.options.bucket import POSTPONED
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -87,7 +88,27 @@ def holding(
             gone=changes.gone,
             one_a_bucket=one_index_a_bucket(store),
         )
-    return held, left_out
+    return _untorn(store, base, held, left_out)
+
+
+def _untorn(
+    store: FileStore, base: Snapshot | None, held: list[CommitMessage], left_out: list[LeftOut]
+) -> tuple[list[CommitMessage], list[LeftOut]]:
+    """Rows that a compaction dealt out of a partition's postpone bucket go to all their buckets, or to none.
+
+    They go to none either where the partition has another number of buckets by now.
+    """
+    totals = {m.partition: 0 for m in (*held, *(late.message for late in left_out)) if m.bucket == POSTPONED}
+    if not totals or base is None:
+        return held, left_out
+    totals.update((m.partition, m.total_buckets) for m in held if m.bucket >= 0 and m.partition in totals)
+    torn = {late.message.partition: late.conflict for late in left_out if late.message.partition in totals}
+    for entry in live_entries(store, base, partition=partitions_predicate(store, set(totals)), with_stats=False).live:
+        total = totals.get(entry.partition, 0)
+        if entry.bucket >= 0 and total not in (0, entry.total_buckets):
+            torn[entry.partition] = Conflict(f"the partition has {entry.total_buckets} buckets now, not {total}")
+    late = [LeftOut(m, torn[m.partition]) for m in held if m.partition in torn]
+    return [m for m in held if m.partition not in torn], [*left_out, *late]
 
 
 def _live(

@@ -39,6 +39,7 @@ from paimon_core.errors import (
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import DELETE, ManifestEntry
+from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.snapshot import (
     COMMIT_MAX_RETRIES,
     COMMIT_MAX_RETRY_WAIT,
@@ -424,11 +425,12 @@ class TableCommit:
         )
 
     def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:
-        """Entries that overwrites have added after snapshot ``seen``."""
+        """Entries added after snapshot ``seen`` by commits that may give a partition another number of buckets."""
         store = self._store
+        by_partition = store.schema.bucket == POSTPONED  # the first who writes to a partition decides
         entries = []
         for snapshot in parallel_map(self._snapshot, range(seen + 1, base.id + 1)):
-            if snapshot is not None and snapshot.commit_kind == CommitKind.OVERWRITE:
+            if snapshot is not None and (snapshot.commit_kind == CommitKind.OVERWRITE or by_partition):
                 for meta in store.manifests.read_list(snapshot.delta_manifest_list):
                     entries += store.manifests.read(meta.file_name, with_stats=False)
         return entries

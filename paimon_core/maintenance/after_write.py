@@ -26,6 +26,7 @@ def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]]) ->
     Nothing is done to a table that is ``write-only`` or has no fixed buckets. Memory: that of two compactions, however
     large the buckets are. Raises what the commit raises; no row is at stake.
     """
+    touched = {(partition, bucket) for partition, bucket in touched if bucket >= 0}  # others wait to be dealt out
     if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
         return None
 

@@ -120,10 +120,6 @@ def _matches(pattern: str) -> Callable[[TableSchema], str | None]:
     return found
 
 
-def _postpone(schema: TableSchema) -> str | None:
-    return "option 'bucket' = '-2'" if schema.bucket == -2 else None
-
-
 def _merge_on_read(schema: TableSchema) -> str | None:
     return _on("postpone.merge-on-read")(schema) if schema.bucket == -2 else None
 
@@ -205,7 +201,6 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_on("pk-clustering-override"), "files are not sorted by key", read=True, write=True),
     Limit(_on("primary-key.nullable"), "keys are expected to be NOT NULL", read=True, write=True),
     # buckets
-    Limit(_postpone, "rows would have to wait in the postpone bucket; use a positive number", write=True),
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "a key could come to live in two partitions", write=True),
     # columns and rows beside the files

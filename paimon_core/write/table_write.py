@@ -14,6 +14,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.merge import merge_engine
+from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_SIZE, WRITE_ONLY
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.read.sections import merge_order
@@ -25,6 +26,7 @@ from paimon_core.write.append_writer import AppendWriter
 from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.merge_tree_writer import MergeTreeWriter
+from paimon_core.write.postpone_writer import PostponeWriter, postponing
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing import ROUTERS, Batch, BucketMode, Indexes, bucket_mode
 from paimon_core.write.routing.partition import partition_codes
@@ -45,6 +47,7 @@ class TableWrite:
     ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule). ``alone``: whether this
     one meets no other all the same; by default just a stride of 1 says so. ``base_id``: the snapshot to go on from,
     0 for an empty table, None for the newest; on a table with dynamic buckets such writers all take the same one.
+    ``commit_user`` names files whose order of writing must be told later.
     Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
 
     A writer that meets no other in its buckets, of a table with fixed ones that is not ``write-only``, also compacts
@@ -60,6 +63,7 @@ class TableWrite:
         sequence: tuple[int, int] = (0, 1),
         alone: bool | None = None,
         base_id: int | None = None,
+        commit_user: str | None = None,
     ) -> None:
         check_writable(store.schema)
         store.io.check_can_commit()
@@ -72,6 +76,8 @@ class TableWrite:
         self._space = None if engine is None else SpillSpace.of(store.options, engine)
         self._keyed = None if engine is None else (merge_order(store), engine.fold, self._space)
         self._refused = {} if engine is None else engine.refuses
+        user = commit_user or store.new_name()
+        self._postponing = postponing(store, user, sequence[0]) if mode is BucketMode.POSTPONE else None
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
         alone = self._rule.sole if alone is None else alone
         self._compacts = in_buckets and alone and not store.options.value(WRITE_ONLY)
@@ -137,7 +143,7 @@ class TableWrite:
         snapshots, base = self._store.snapshots, None
         if self._restores and base_id != 0:
             base = snapshots.latest() if base_id is None else snapshots.get(base_id)
-        self.base_id = None if base is None else base.id
+        self.base_id = (0 if self._restores else None) if base is None else base.id
         return Restore(self._store, base, with_stats=self._compacts and self._keyed is not None)
 
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
@@ -194,6 +200,8 @@ class TableWrite:
     def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
         state = self._restore.state(partition, bucket)
         place, first = (partition, bucket, self._router.total_buckets(partition)), state.max_sequence_number + 1
+        if bucket == POSTPONED and self._postponing is not None:
+            return PostponeWriter(self._postponing, place)
         if self._keyed is None:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
             return AppendWriter(self._store, place, self._shape, first, joins)

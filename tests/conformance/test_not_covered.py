@@ -106,7 +106,6 @@ FEATURES = (
     ),
     # buckets
     Feature("cross-partition", {}, "bucket", reads=True, bucket="-1", partitions=("p",)),
-    Feature("postpone", {}, "'bucket' = '-2'", reads=True, bucket="-2"),
     # rows with an identity, columns in files of their own
     Append("row-tracking", options={"row-tracking.enabled": "true"}, reads=True, writes=True),
     Append("data-evolution", options=EVOLVING, refusal="data-evolution"),

@@ -133,6 +133,20 @@ def _commit_of_two(io: FileIO) -> None:
     table.committer(USER).commit(messages, IDENTIFIER, base_id=newest.id)
 
 
+def _postponed() -> MemoryIO:
+    """Rows of two commits wait in bucket -2, to be summed up when they are dealt out."""
+    io = MemoryIO()
+    options = {"bucket": "-2", "postpone.default-bucket-num": "2", "postpone.batch-write-fixed-bucket": "false", **SUMS}
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options=options))
+    for i in range(2):
+        _open(io).write(orders(*((k, f"v{i}", 1) for k in range(i, i + 4))))
+    return io
+
+
+def _deal_out(io: FileIO) -> None:
+    _open(io).compact()
+
+
 def _truncate(io: FileIO) -> None:
     _open(io).truncate()
 
@@ -155,6 +169,7 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "dynamic buckets": (_dynamic, _commit),
     "dynamic buckets, two tasks": (_dynamic, _commit_of_two),
     "overwrite dynamic buckets": (_dynamic, _overwrite),
+    "deal out postponed rows": (_postponed, _deal_out),
     "truncate": (partial(_base, True), _truncate),
     "empty": (partial(_base, False), _first_commit_of_a_stream),
     "compact": (partial(_base, True), _compact),

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.options.bucket import POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPONE_DEFAULT_BUCKET_NUM, POSTPONED
+from paimon_core.options.option import Options
 from paimon_core.row.bucket import buckets
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.restore import Restore
@@ -19,9 +20,9 @@ def postpone(store: FileStore, shared: bool) -> Router:
     return Stateless(lambda rows: np.full(rows.num_rows, POSTPONED, np.int32), POSTPONED)
 
 
-def default_buckets(store: FileStore) -> int:
+def default_buckets(options: Options) -> int:
     """Real buckets of a partition that has none yet."""
-    return store.options.value(POSTPONE_DEFAULT_BUCKET_NUM) or 1
+    return options.value(POSTPONE_DEFAULT_BUCKET_NUM) or 1
 
 
 class _Real:
@@ -34,7 +35,7 @@ class _Real:
     def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         for partition in batch.found:
             if partition not in self._totals:
-                self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store)
+                self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store.options)
         totals = np.array([self._totals[partition] for partition in batch.found])[batch.partitions]
         found = np.zeros(batch.rows.num_rows, np.int32)
         keys = batch.rows.select(self._keys)

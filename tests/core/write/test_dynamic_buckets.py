@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.datafile.hash_index import read_hashes, write_hashes
+from paimon_core.datafile.hash_index import write_hashes
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError
 from paimon_core.manifest.entry import ADD
-from paimon_core.manifest.index_entry import HASH
-from paimon_core.row.encode import encode
-from paimon_core.row.murmur import hashes as hash_rows
-from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.key_index import KeyIndex
 from paimon_core.write.routing.assign import BucketRule, slots_of
+from tests.support.hash_indexes import check_indexes, indexes_of
 from tests.support.tables import keyed_table, orders, rows_of
 
 int32s = st.integers(-(2**31), 2**31 - 1)
@@ -28,38 +24,6 @@ int32s = st.integers(-(2**31), 2**31 - 1)
 
 def dynamic_table(path, **options):
     return keyed_table(path, bucket="-1", **options)
-
-
-def indexes(table: Table) -> dict[tuple[bytes, int], np.ndarray]:
-    snapshot = table.snapshot()
-    if snapshot is None or snapshot.index_manifest is None:
-        return {}
-    entries = table.store.manifests.read_index(snapshot.index_manifest)
-    return {(e.partition, e.bucket): read_hashes(table.store, e) for e in entries if e.index_type == HASH}
-
-
-def check(table: Table) -> dict[int, int]:
-    """Every stored key is in the index of its bucket, and in that of no other; returns how many each bucket has."""
-    store, found = table.store, indexes(table)
-    by_partition: dict[bytes, list[int]] = {}
-    for (partition, _), hashes in found.items():
-        by_partition.setdefault(partition, []).extend(hashes.tolist())
-    for hashes in by_partition.values():
-        assert len(hashes) == len(set(hashes))
-    for entry in live_entries(store, table.snapshot()).live:
-        split = next(
-            s for s in table.scan().plan().splits if s.bucket == entry.bucket and s.partition == entry.partition
-        )
-        keys = pa.Table.from_batches(list(table.reader(list(store.schema.trimmed_primary_keys)).to_batches(split)))
-        stored = hash_rows(encode(keys.combine_chunks().to_batches()[0]))
-        assert set(stored.tolist()) <= set(found[entry.partition, entry.bucket].tolist())
-    directory = Path(table.path) / "index"
-    written = {p.name for p in directory.iterdir()} if directory.exists() else set()
-    named = {
-        e.file_name for s in table.snapshots() if s.index_manifest for e in store.manifests.read_index(s.index_manifest)
-    }
-    assert written == named
-    return {bucket: len(hashes) for (_, bucket), hashes in sorted(found.items())}
 
 
 # ---- the rule
@@ -143,12 +107,12 @@ def test_a_damaged_index_file_is_named(tmp_path):
 def test_keys_stay_in_their_bucket(tmp_path):
     table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "3"})
     table.write(orders(*((i, "a", i) for i in range(7))))
-    assert check(table) == {0: 3, 1: 3, 2: 1}
+    assert check_indexes(table) == {0: 3, 1: 3, 2: 1}
     table.write(orders(*((i, "b", i) for i in range(3, 12))))
-    assert check(table) == {0: 3, 1: 3, 2: 3, 3: 3}
+    assert check_indexes(table) == {0: 3, 1: 3, 2: 3, 3: 3}
     table.write(orders((0, "gone", 0)), ["-D"])
     table.compact(full=True)
-    assert check(table)[0] == 3
+    assert check_indexes(table)[0] == 3
     expected = [{"id": i, "v": "a" if i < 3 else "b", "n": i} for i in range(1, 12)]
     assert rows_of(table.to_arrow()) == expected
     assert rows_of(table.to_arrow(filter="id = 5")) == [expected[4]]
@@ -163,7 +127,7 @@ def test_one_writer_over_several_commits(tmp_path):
         table.write(orders((9, "other", 9)))
         writer.write(orders((9, "mine", 9), (10, "mine", 10)))
         table.committer("me").commit(writer.prepare_commit(3), 3, base_id=writer.base_id)
-    assert check(table) == {0: 2, 1: 2, 2: 2}
+    assert check_indexes(table) == {0: 2, 1: 2, 2: 2}
     assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [
         (0, "2"), (1, "2"), (2, "2"), (3, "2"), (9, "mine"), (10, "mine")
     ]  # fmt: skip
@@ -191,7 +155,7 @@ def test_writers_of_one_job_find_the_same_bucket(data):
                 model.update((i, f"task{job}") for i in ids)
             table.committer().commit(messages, base_id=base_id)
         if table.snapshot() is not None:
-            check(table)
+            check_indexes(table)
         assert {r["id"]: r["v"] for r in table.to_arrow().to_pylist()} == model
 
 
@@ -205,16 +169,16 @@ def test_an_overwrite_forgets_where_keys_were(tmp_path):
 
     table.write(pa.concat_tables([data("a", 1, 2, 3), data("b", 1, 2, 3)]))
     table.overwrite(data("a", 3), {"p": "a"})
-    assert sorted(len(h) for h in indexes(table).values()) == [1, 1, 2]
-    check(table)
+    assert sorted(len(h) for h in indexes_of(table).values()) == [1, 1, 2]
+    check_indexes(table)
     table.write(data("a", 1, 2, 3))
-    check(table)
+    check_indexes(table)
     table.drop_partitions([{"p": "b"}])
-    assert len({p for p, _ in indexes(table)}) == 1
+    assert len({p for p, _ in indexes_of(table)}) == 1
     table.truncate()
-    assert indexes(table) == {}
+    assert indexes_of(table) == {}
     table.write(data("a", 1))
-    assert check(table) == {0: 1}
+    assert check_indexes(table) == {0: 1}
 
 
 def test_an_overwrite_forgets_buckets_that_have_lost_all_rows(tmp_path):
@@ -223,7 +187,7 @@ def test_an_overwrite_forgets_buckets_that_have_lost_all_rows(tmp_path):
     table.write(orders((2, "a", 1)), ["-D"])
     table.compact(full=True)
     table.overwrite(orders((2, "b", 1)))
-    assert check(table) == {0: 1}
+    assert check_indexes(table) == {0: 1}
 
 
 def test_a_bucket_with_files_and_no_index_is_not_written_to(tmp_path):
@@ -242,7 +206,7 @@ def test_index_memory_is_bounded(tmp_path):
     small = table.with_options({"lookup.cache-max-memory-size": "10 kb"})
     with pytest.raises(OutOfRangeError, match=r"index of 2000 keys.*12000 bytes where 10240.*lookup.cache-max-mem"):
         small.write(orders((1, "b", 1)))
-    assert check(table) == {0: 2000}
+    assert check_indexes(table) == {0: 2000}
 
 
 def test_keys_that_went_elsewhere_meanwhile_are_a_conflict(tmp_path):
@@ -255,7 +219,7 @@ def test_keys_that_went_elsewhere_meanwhile_are_a_conflict(tmp_path):
     with pytest.raises(CommitConflictError, match="another bucket"):
         table.committer().commit(messages, base_id=writer.base_id)
     table.committer().abort(messages)
-    assert check(table) == {0: 2, 1: 1}
+    assert check_indexes(table) == {0: 2, 1: 1}
     with table.writer() as writer:
         writer.write(orders((2, "w", 1)))
         messages = writer.prepare_commit()

@@ -1,0 +1,89 @@
+"""The rows of a partition on their way to bucket -2, where they wait for a compaction: all of them, as they came."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.options.file import DATA_FILE_PREFIX
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.write.restore import BucketState
+
+__all__ = ["PostponeWriter", "postponing"]
+
+_UNNUMBERED = -1  # rows get their numbers with their bucket
+
+
+def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
+    """The table as its waiting files are written: as Avro without statistics, named after who wrote them.
+
+    A compaction replays the files of each writer in the order they were made, so it must tell writers apart.
+    """
+    prefix = f"{store.options.value(DATA_FILE_PREFIX)}-u-{commit_user}-s-{writer}-w-"
+    return store.with_options(
+        {
+            "file.format": "avro",
+            "file.format.per.level": None,
+            "metadata.stats-mode": "none",
+            "metadata.stats-mode.per.level": None,
+            DATA_FILE_PREFIX.key: prefix,
+        }
+    )
+
+
+class PostponeWriter:
+    """Buffers rows, and writes them with their kinds in order of arrival."""
+
+    def __init__(self, store: FileStore, place: tuple[bytes, int, int]) -> None:
+        self._partition, self._bucket, self._total_buckets = place
+        self._pieces: list[pa.RecordBatch] = []
+        self._files = DataFileWriter(store, self._partition, self._bucket, FileShape.of(store))
+        self._written: list[DataFileMeta] = []
+        self._last_made = 0
+        self.buffered = 0
+
+    @property
+    def heavy(self) -> bool:
+        """Nothing is merged."""
+        return False
+
+    def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
+        """Take rows in."""
+        numbers = pa.array(np.full(rows.num_rows, _UNNUMBERED, np.int64))
+        kinds = pa.array(np.zeros(rows.num_rows, np.int8)) if kinds is None else kinds
+        names = [*rows.schema.names, SEQUENCE_NUMBER.name, VALUE_KIND.name]
+        self._pieces.append(pa.RecordBatch.from_arrays([*rows.columns, numbers, kinds], names=names))
+        self.buffered += rows.nbytes
+
+    def flush(self) -> None:
+        """Write what is buffered and let go of it."""
+        if self._pieces:
+            table = pa.Table.from_batches(self._pieces)
+            self._pieces, self.buffered = [], 0
+            self._files.write(table)
+
+    def renew(self, state: BucketState) -> None:
+        """What waits already has no bearing on what comes."""
+
+    def settle(self, *, full: bool = False) -> None:
+        """Flush and finish every file. Creation times tell their order, so no two are the same."""
+        self.flush()
+        for file in self._files.close():
+            self._last_made = max(self._last_made + 1, file.creation_time or 0)
+            self._written.append(replace(file, creation_time=self._last_made))
+
+    def prepare_commit(self) -> CommitMessage | None:
+        """Hand out what was written since the last call; None when nothing was."""
+        files, self._written = self._written, []
+        self._files.hand_over()
+        message = CommitMessage(self._partition, self._bucket, self._total_buckets, new_files=tuple(files))
+        return None if message.is_empty else message
+
+    def abort(self) -> None:
+        """Drop what is buffered and delete every file not handed out yet."""
+        self._pieces, self.buffered, self._written = [], 0, []
+        self._files.abort()
