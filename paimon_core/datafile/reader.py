@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_core.datafile.columns import file_format
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.format import format_of
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -119,7 +119,7 @@ def _decode(
         ) from missing
     rows, size = batch_limits(store, together)
     with source:
-        yield from format_of(meta.file_name).read(
+        yield from file_format(store, meta).read(
             source, columns, rows, predicate=predicate, batch_bytes=size, path=path
         )
 

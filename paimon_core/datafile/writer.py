@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from paimon_core.fileindex.columns import FileIndexes, IndexedColumn, indexed_columns
 from paimon_core.fileio.fileio import join
-from paimon_core.format import FORMATS
+from paimon_core.format import TEXT_FORMATS, format_named
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.stats import StatsCollector, StatsMode, parse_mode
+from paimon_core.format.text_lines import compression_suffix
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats, stats_schema
 from paimon_core.options.file import (
@@ -221,6 +222,9 @@ class DataFileWriter:
 
 
 def _extension(store: FileStore, shape: FileShape) -> str:
+    if shape.format in TEXT_FORMATS:
+        suffix = compression_suffix(shape.compression)
+        return f".{shape.format}" + (f".{suffix}" if suffix else "")
     if store.options.value(FILE_SUFFIX_INCLUDE_COMPRESSION):
         return f".{_COMPRESSION_SUFFIX.get(shape.compression, shape.compression)}.{shape.format}"
     return f".{shape.format}"
@@ -232,7 +236,7 @@ class _OpenFile:
     def __init__(self, store: FileStore, path: str, name: str, shape: FileShape) -> None:
         self._store, self._path, self._name, self._shape = store, path, name, shape
         self._sink = store.io.create(path)
-        self._writer: FormatWriter = FORMATS[shape.format].open_writer(
+        self._writer: FormatWriter = format_named(shape.format, shape.fields, store.options).open_writer(
             self._sink, shape.fields, store.options, shape.compression
         )
         self._arrow = arrow_schema(shape.fields)

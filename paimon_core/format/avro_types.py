@@ -185,11 +185,11 @@ def from_stored(array: pa.Array, schema: Schema) -> pa.Array:
     if logical in _LOGICAL:
         return array.view(_LOGICAL[logical])
     if kind == "record":
-        return _rebuilt_struct(array, [from_stored(array.field(i), f["type"]) for i, f in enumerate(schema["fields"])])
+        return rebuilt_struct(array, [from_stored(array.field(i), f["type"]) for i, f in enumerate(schema["fields"])])
     if kind == "array":
-        return _rebuilt_list(array, from_stored(array.values, schema["items"]))
+        return rebuilt_list(array, from_stored(array.values, schema["items"]))
     if kind == "map":
-        return _rebuilt_map(array, array.keys, from_stored(array.items, schema["values"]))
+        return rebuilt_map(array, array.keys, from_stored(array.items, schema["values"]))
     return array
 
 
@@ -206,11 +206,11 @@ def to_stored(array: pa.Array, t: DataType) -> pa.Array:
             return array
         case VectorType(element):
             plain = array.cast(pa.list_(array.type.value_field))
-            return _rebuilt_list(plain, to_stored(plain.values, element))
+            return rebuilt_list(plain, to_stored(plain.values, element))
         case ArrayType(element):
-            return _rebuilt_list(array, to_stored(array.values, element))
+            return rebuilt_list(array, to_stored(array.values, element))
         case RowType(fields):
-            return _rebuilt_struct(array, [to_stored(array.field(i), f.type) for i, f in enumerate(fields)])
+            return rebuilt_struct(array, [to_stored(array.field(i), f.type) for i, f in enumerate(fields)])
         case MapType(key, value):
             return _stored_map(array, key, to_stored(array.items, value))
         case MultisetType(element):
@@ -219,12 +219,13 @@ def to_stored(array: pa.Array, t: DataType) -> pa.Array:
 
 def _stored_map(array: pa.Array, key: DataType, values: pa.Array) -> pa.Array:
     if _text_key(key):
-        return _rebuilt_map(array, array.keys, values)
+        return rebuilt_map(array, array.keys, values)
     pairs = pa.StructArray.from_arrays([to_stored(array.keys, key), values], ["key", "value"])
     return _rebuilt(array, pa.list_(pairs.type), pairs)
 
 
-def _rebuilt_struct(array: pa.Array, children: list[pa.Array]) -> pa.Array:
+def rebuilt_struct(array: pa.Array, children: list[pa.Array]) -> pa.Array:
+    """The same rows with other columns."""
     mask = array.is_null() if array.null_count else None
     names = [field.name for field in array.type]
     if not children:
@@ -232,11 +233,13 @@ def _rebuilt_struct(array: pa.Array, children: list[pa.Array]) -> pa.Array:
     return pa.StructArray.from_arrays(children, names, mask=mask)
 
 
-def _rebuilt_list(array: pa.Array, values: pa.Array) -> pa.Array:
+def rebuilt_list(array: pa.Array, values: pa.Array) -> pa.Array:
+    """The same lists of other values."""
     return _rebuilt(array, pa.list_(values.type), values)
 
 
-def _rebuilt_map(array: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
+def rebuilt_map(array: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
+    """The same maps of other keys and values."""
     kind = pa.map_(keys.type, values.type)
     fields = [kind.key_field, kind.item_field]
     return _rebuilt(array, kind, pa.StructArray.from_arrays([keys, values], fields=fields))

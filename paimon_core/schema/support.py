@@ -27,7 +27,7 @@ from paimon_core.types.datatype import (
     VectorType,
 )
 
-DATA_FORMATS = ("parquet", "orc", "avro")
+DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
 _SPECIAL_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
 _SCAN_MODES = {
     "default", "full", "latest-full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full",
@@ -131,7 +131,7 @@ def _cross_partition(schema: TableSchema) -> str | None:
 def _level_format(schema: TableSchema) -> str | None:
     key = "file.format.per.level"
     formats = {name.lower() for name in schema.options.value(ALL_OPTIONS[key]).values()}
-    return None if formats <= set(DATA_FORMATS) else _shown(key, schema.options[key])
+    return None if formats <= {*DATA_FORMATS} - {"csv"} else _shown(key, schema.options[key])
 
 
 def _file_index(schema: TableSchema) -> str | None:
@@ -221,6 +221,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
     # files and metadata
     Limit(_is_not("file.format", *DATA_FORMATS), f"files are written as {', '.join(DATA_FORMATS)}", write=True),
+    Limit(_is("file.format", "csv", keyed=True), "keys would have to be told apart from values", read=True, write=True),
     Limit(_level_format, f"files are written as {', '.join(DATA_FORMATS)}", write=True),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are read and written as avro", read=True, write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),

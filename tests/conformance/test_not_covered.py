@@ -117,8 +117,8 @@ FEATURES = (
     ),
     Append("variant", refusal="VARIANT", columns=VARIANT),
     # files
-    Append("csv", options={"file.format": "csv", "file.compression": "none"}, refusal="csv"),
-    Append("json", options={"file.format": "json", "file.compression": "none"}, refusal="json"),
+    Append("csv", options={"file.format": "csv", "file.compression": "none"}, reads=True, writes=True),
+    Append("json", options={"file.format": "json", "file.compression": "none"}, reads=True, writes=True),
     Append(
         "text",
         options={"file.format": "text", "file.compression": "none"},

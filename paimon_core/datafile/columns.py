@@ -1,0 +1,30 @@
+"""Which columns a data file holds."""
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.format import format_of
+from paimon_core.format.file_format import FileFormat
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import TRACKING_FIELDS
+
+__all__ = ["file_format", "stored_columns"]
+
+
+def stored_columns(store: FileStore, meta: DataFileMeta) -> tuple[DataField, ...]:
+    """The columns of a file of a table without a primary key, in the file's order, as its schema has them."""
+    fields = store.schemas.get(meta.schema_id).fields
+    if meta.write_cols is None:
+        return fields
+    known = {f.name: f for f in (*fields, *TRACKING_FIELDS)}
+    return tuple(known[name] for name in meta.write_cols if name in known)
+
+
+def file_format(store: FileStore, meta: DataFileMeta) -> FileFormat:
+    """What reads the file. Raises UnsupportedError for one whose format is unknown, or does not go with a key."""
+    found = format_of(meta.file_name, stored_columns(store, meta), store.options)
+    if found.name == "csv" and store.schema.primary_keys:
+        raise UnsupportedError(
+            f"data file {meta.file_name} is CSV: such files of a table with a primary key are not read"
+        )
+    return found

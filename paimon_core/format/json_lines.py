@@ -1,0 +1,126 @@
+"""JSON data files (format 7.7): an object a line, its members by column name, all values but lists and objects texts.
+
+A row format, decoded row by row into texts; from there everything is vectorised.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.format.batch_size import PROBE_ROWS, rows_within
+from paimon_core.format.conform import conform_batch
+from paimon_core.format.damage import reading
+from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.format.text_lines import LineWriter, count_lines, line_blocks
+from paimon_core.format.text_values import check_storable, from_text, text_type, to_text
+from paimon_core.options.option import Options
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
+
+_PIECE_ROWS = 1 << 12
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+_TEXTS = {True: "true", False: "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """JSON lines."""
+
+    name: str = "json"
+
+    @staticmethod
+    def of(columns: Sequence[DataField], options: Options) -> "JsonFormat":
+        """For files of a table with these options; they name their columns themselves."""
+        if options.get("json.line-delimiter", "\n") != "\n":
+            raise InvalidInputError("option 'json.line-delimiter' must be a line feed: no other end of lines is read")
+        return JsonFormat()
+
+    def read(
+        self,
+        source: Any,
+        fields: Sequence[DataField],
+        batch_size: int,
+        *,
+        predicate: Predicate | None = None,
+        wanted: Mask | None = None,
+        batch_bytes: int | None = None,
+        path: str = "",
+    ) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`; ``predicate`` changes nothing."""
+        for field in fields:
+            check_storable(field, "JSON", nested=True)
+        step = rows_within(batch_size, batch_bytes, 1) if batch_bytes is None else min(batch_size, PROBE_ROWS)
+        for block in line_blocks(source, path):
+            lines = block.removesuffix(b"\n").split(b"\n")
+            at = 0
+            while at < len(lines):
+                with reading(path):
+                    batch = _decoded(lines[at : at + step], fields, path)
+                at += step
+                step = rows_within(batch_size, batch_bytes, batch.nbytes / batch.num_rows)
+                yield conform_batch(batch, fields, path)
+
+    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+        """See `FileFormat.open_writer`."""
+        return JsonFileWriter(sink, fields, compression)
+
+    def row_count(self, source: Any, path: str = "") -> int:
+        """See `FileFormat.row_count`: the lines are counted."""
+        return count_lines(source, path)
+
+
+class JsonFileWriter:
+    """A JSON file being written."""
+
+    def __init__(self, sink: Any, fields: Sequence[DataField], compression: str) -> None:
+        for field in fields:
+            check_storable(field, "JSON", nested=True)
+        self._fields, self._schema = tuple(fields), arrow_schema(fields)
+        self._lines = LineWriter(sink, compression)
+
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """See `FormatWriter.write`."""
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        for piece in check_columns(batch, self._schema).to_batches(max_chunksize=_PIECE_ROWS):
+            texts = [to_text(column, f.type) for column, f in zip(piece.columns, self._fields, strict=True)]
+            rows = pa.RecordBatch.from_arrays(texts, names=self._schema.names).to_pylist(maps_as_pydicts="strict")
+            self._lines.write("".join([encode(row) + "\n" for row in rows]).encode())
+
+    def tell(self) -> int:
+        """See `FormatWriter.tell`; a compressor may hold some bytes more."""
+        return self._lines.written
+
+    def close(self) -> None:
+        """See `FormatWriter.close`."""
+        self._lines.close()
+
+
+def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> pa.RecordBatch:
+    rows = [_DECODER.decode(line.decode()) for line in lines]
+    columns = []
+    for field in fields:
+        values = [_texts(row.get(field.name), field.type) for row in rows]
+        columns.append(from_text(pa.array(values, text_type(field.type)), field.type, field.name, path))
+    if not columns:
+        return pa.RecordBatch.from_arrays([pa.nulls(len(rows))], names=[""])
+    return pa.RecordBatch.from_arrays(columns, names=[f.name for f in fields])
+
+
+def _texts(value: Any, t: DataType) -> Any:
+    """A member as Arrow takes it: leaves are texts already, but for booleans; objects of maps become pairs."""
+    if value is None:
+        return None
+    match t:
+        case ArrayType(element):
+            return [_texts(v, element) for v in value]
+        case MapType(_, item):
+            return [(k, _texts(v, item)) for k, v in value.items()]
+        case RowType(fields):
+            return {f.name: _texts(value.get(f.name), f.type) for f in fields}
+    return _TEXTS[value] if isinstance(value, bool) else value
