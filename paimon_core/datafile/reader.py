@@ -8,12 +8,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.datafile.columns import file_format
+from paimon_core.datafile.indexes import indexed_rows
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
 from paimon_core.predicate.rewrite import to_file
 from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
@@ -78,18 +80,23 @@ def read_file(
     plan = evolve((*file_schema.fields, *system), tuple(stored))
     pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
     skips = pushed is not None and meta.file_name.endswith(".parquet")
-    by_position = len(stored) + len(constants) < len(fields) or deletions is not None or asks_row_ids(stored)
+    found = True if pushed is None else indexed_rows(store, path, meta, pushed)
+    if found is False:
+        return
+    wanted = found if isinstance(found, np.ndarray) else None
+    drops = deletions is not None or wanted is not None
+    by_position = len(stored) + len(constants) < len(fields) or drops or asks_row_ids(stored)
     if deletions is not None and deletions.cardinality and deletions.positions()[-1] >= meta.row_count:
         raise CorruptedError(
             f"the deletion vector of {path} deletes row {deletions.positions()[-1]} of {meta.row_count}, counted from 0"
         )
     seen = 0
     columns = (*plan.file_columns, ROW_POSITION) if skips and by_position else plan.file_columns
-    for whole in _decode(store, path, meta, columns, pushed, how.together):
+    for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted), how.together):
         batch, positions = _positioned(whole, seen, columns) if by_position else (whole, _NOWHERE)
         seen += batch.num_rows
-        if deletions is not None:
-            batch, positions = _without(batch, positions, deletions.among(positions))
+        if drops:
+            batch, positions = _without(batch, positions, _dropped(positions, deletions, wanted))
             if not batch.num_rows:
                 continue
         evolved = plan.apply(batch)
@@ -100,12 +107,20 @@ def read_file(
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Skipping:
+    """What tells which parts of a file need not be decoded: a predicate on its columns, and a mask of its rows."""
+
+    predicate: Predicate | None
+    wanted: Mask | None
+
+
 def _decode(
     store: FileStore,
     path: str,
     meta: DataFileMeta,
     columns: Sequence[DataField],
-    predicate: Predicate | None,
+    skipping: _Skipping,
     together: int,
 ) -> Iterator[pa.RecordBatch]:
     if not columns:  # only constants are asked for: their number is all that matters
@@ -120,7 +135,13 @@ def _decode(
     rows, size = batch_limits(store, together)
     with source:
         yield from file_format(store, meta).read(
-            source, columns, rows, predicate=predicate, batch_bytes=size, path=path
+            source,
+            columns,
+            rows,
+            predicate=skipping.predicate,
+            wanted=skipping.wanted,
+            batch_bytes=size,
+            path=path,
         )
 
 
@@ -141,6 +162,14 @@ def _positioned(
         last = batch.num_columns - 1
         return batch.remove_column(last), batch.column(last).to_numpy()
     return batch, np.arange(seen, seen + batch.num_rows)
+
+
+def _dropped(
+    positions: npt.NDArray[np.int64], deletions: DeletionVector | None, wanted: Mask | None
+) -> npt.NDArray[np.bool_]:
+    """Which of the rows at these positions are deleted, or not wanted."""
+    deleted = np.zeros(len(positions), bool) if deletions is None else deletions.among(positions)
+    return deleted if wanted is None else deleted | ~wanted[positions]
 
 
 def _without(

@@ -1,8 +1,9 @@
 """The indexes of a data file in one run of bytes: a head naming columns and kinds, then their bodies (format 9.2)."""
 
+import io
 import struct
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Collection, Mapping
+from typing import BinaryIO, TypeAlias
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileindex.hash_table import walked
@@ -13,6 +14,7 @@ Indexes: TypeAlias = Mapping[str, Mapping[str, bytes]]
 _MAGIC, _VERSION = 1493475289347502, 1
 _START = struct.Struct(">qii")
 _NOWHERE = -1
+_FIRST_READ, _MOST_HEAD = 1 << 13, 1 << 26
 
 
 def pack(indexes: Indexes) -> bytes:
@@ -37,36 +39,58 @@ def pack(indexes: Indexes) -> bytes:
 
 def unpack(data: bytes, where: str) -> dict[str, dict[str, bytes]]:
     """The inverse of :func:`pack`; CorruptedError names ``where`` the bytes come from."""
+    return read(io.BytesIO(data), None, where)
+
+
+def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[str, dict[str, bytes]]:
+    """The indexes of these columns (None: of all) of a container in a seekable file; the others are not read.
+
+    Raises CorruptedError naming ``where``.
+    """
     try:
-        magic, version, length = _START.unpack_from(data)
+        head = source.read(_FIRST_READ)
+        magic, version, length = _START.unpack_from(head)
         if magic != _MAGIC or version != _VERSION:
-            raise CorruptedError(f"{where} is no file index of version {_VERSION}: it starts with {data[:12].hex()}")
-        at = _START.size
-        (columns,) = struct.unpack_from(">i", data, at)
-        at += 4
-        found: dict[str, dict[str, bytes]] = {}
-        for _ in range(columns):
-            column, at = _name(data, at)
-            (count,) = struct.unpack_from(">i", data, at)
-            at += 4
-            for _ in range(count):
-                kind, at = _name(data, at)
-                start, size = struct.unpack_from(">ii", data, at)
-                at += 8
-                found.setdefault(column, {})[kind] = _body(data, start, size, length)
-        if at + 4 > length:
-            raise ValueError(f"its head has {length} bytes, but takes {at + 4}")
+            raise CorruptedError(f"{where} is no file index of version {_VERSION}: it starts with {head[:12].hex()}")
+        if length > _MOST_HEAD:
+            raise ValueError(f"its head takes {length} bytes")
+        head += source.read(max(0, length - len(head)))
+        end = source.seek(0, 2)
+        return {
+            column: {kind: _body(source, *place, length, end) for kind, place in kinds.items()}
+            for column, kinds in _places(head, length).items()
+            if columns is None or column in columns
+        }
     except (struct.error, ValueError) as error:
         raise CorruptedError(f"{where} is a damaged file index: {error}") from error
+
+
+def _places(head: bytes, length: int) -> dict[str, dict[str, tuple[int, int]]]:
+    """By column and kind where an index starts, and how long it is."""
+    at = _START.size
+    (columns,) = struct.unpack_from(">i", head, at)
+    at += 4
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for _ in range(columns):
+        column, at = _name(head, at)
+        (count,) = struct.unpack_from(">i", head, at)
+        at += 4
+        for _ in range(count):
+            kind, at = _name(head, at)
+            found.setdefault(column, {})[kind] = struct.unpack_from(">ii", head, at)
+            at += 8
+    if at + 4 > length:
+        raise ValueError(f"its head has {length} bytes, but takes {at + 4}")
     return found
 
 
-def _body(data: bytes, start: int, size: int, head: int) -> bytes:
+def _body(source: BinaryIO, start: int, size: int, head: int, end: int) -> bytes:
     if start == _NOWHERE and size == 0:
         return b""
-    if start < head or size <= 0 or start + size > len(data):
-        raise ValueError(f"an index from byte {start}, of {size} bytes, does not lie within {head} and {len(data)}")
-    return data[start : start + size]
+    if start < head or size <= 0 or start + size > end:
+        raise ValueError(f"an index from byte {start}, of {size} bytes, does not lie within {head} and {end}")
+    source.seek(start)
+    return source.read(size)
 
 
 def _utf(name: str) -> bytes:

@@ -20,6 +20,7 @@ from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
@@ -39,6 +40,7 @@ class AvroFormat:
         batch_size: int,
         *,
         predicate: Predicate | None = None,
+        wanted: Mask | None = None,
         batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
@@ -46,9 +48,9 @@ class AvroFormat:
         source.seek(0)
         container = Container(source, path)
         record = _record(container, path)
-        wanted = {f.name for f in fields}
+        asked = {f.name for f in fields}
         with reading(path):
-            kept = [f for f in record["fields"] if f["name"] in wanted]
+            kept = [f for f in record["fields"] if f["name"] in asked]
             types = {f["name"]: stored_type(f["type"]) for f in kept}
             decoder = BlockDecoder(plain_schema(container.header.schema))  # decoding all costs less than skipping some
         size = _Size(batch_size, batch_bytes)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
 from paimon_core.types.datatype import DataField
 
 
@@ -38,6 +39,7 @@ class FileFormat(Protocol):
         batch_size: int,
         *,
         predicate: Predicate | None = None,
+        wanted: Mask | None = None,
         batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
@@ -46,9 +48,10 @@ class FileFormat(Protocol):
         ``batch_bytes``: about how many bytes a batch takes at most, decoded, whatever it takes on storage.
         ``source`` is a seekable file as `FileIO.open` gives it; it stays open. Columns are found by name; one the file
         lacks is all null. ``predicate``, bound to ``fields`` of the file, may skip parts of the file in which no row
-        matches, and nothing else; a format that does so gives ``ROW_POSITION``, where that is one of ``fields``, the
-        numbers of the rows that are left. ``path`` is for messages. Raises CorruptedError when the file is damaged or a
-        column cannot be read as its field, UnsupportedError for a value the Arrow type cannot hold.
+        matches, ``wanted``, a mask of its rows, parts with none of them, and nothing else. A format that does so
+        gives ``ROW_POSITION``, where that is one of ``fields``, the numbers of the rows that are left. ``path`` is for
+        messages. Raises CorruptedError when the file is damaged or a column cannot be read as its field,
+        UnsupportedError for a value the Arrow type cannot hold.
         """
 
     def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:

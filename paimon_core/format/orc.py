@@ -21,6 +21,7 @@ from paimon_core.format.orc_instants import read_micros, resume, wide_timestamps
 from paimon_core.format.orc_writer import OrcFileWriter
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
 from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, MultisetType, RowType
 
 _BATCHES_HELD = 4  # of the one handed out, the scanner and the decoder hold about as many copies or successors
@@ -38,6 +39,7 @@ class OrcFormat:
         batch_size: int,
         *,
         predicate: Predicate | None = None,
+        wanted: Mask | None = None,
         batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:

@@ -21,6 +21,7 @@ from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
 from paimon_core.types.arrow import arrow_field
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_POSITION
@@ -42,13 +43,14 @@ class ParquetFormat:
         batch_size: int,
         *,
         predicate: Predicate | None = None,
+        wanted: Mask | None = None,
         batch_bytes: int | None = None,
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
         with reading(path):
             metadata = pq.read_metadata(source)
-            groups = row_groups_to_read(metadata, fields, predicate)
+            groups = row_groups_to_read(metadata, fields, predicate, wanted)
         stored = [f for f in fields if f.id != ROW_POSITION.id]
         batches = _batches(source, metadata, groups, stored, (batch_size, batch_bytes), path)
         yield from batches if len(stored) == len(fields) else _numbered(batches, metadata, groups, fields)

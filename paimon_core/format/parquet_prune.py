@@ -7,16 +7,28 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import ColumnStats, may_match
+from paimon_core.predicate.prune import ColumnStats, Mask, may_match
 from paimon_core.predicate.rewrite import columns
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import DataField
 
 
-def row_groups_to_read(metadata: Any, fields: Sequence[DataField], predicate: Predicate | None) -> list[int]:
+def row_groups_to_read(
+    metadata: Any,
+    fields: Sequence[DataField],
+    predicate: Predicate | None,
+    wanted: Mask | None = None,
+) -> list[int]:
     """Row groups to read, in order; statistics that are missing or of an unexpected kind keep their row group."""
     groups = list(range(metadata.num_row_groups))
-    if predicate is None or not groups:
+    if wanted is not None and len(wanted) == metadata.num_rows:
+        ends = np.cumsum([metadata.row_group(g).num_rows for g in groups])
+        groups = np.unique(np.searchsorted(ends, np.flatnonzero(wanted), "right")).tolist()
+    return groups if predicate is None else _matching(metadata, groups, fields, predicate)
+
+
+def _matching(metadata: Any, groups: list[int], fields: Sequence[DataField], predicate: Predicate) -> list[int]:
+    if not groups:
         return groups
     asked = columns(predicate)
     leaves = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
@@ -26,16 +38,16 @@ def row_groups_to_read(metadata: Any, fields: Sequence[DataField], predicate: Pr
         if field.name in asked and "." not in field.name and field.name in leaves and field.name in stored.names:
             leaf, arrow = leaves[field.name], to_arrow(field.type)
             if stored.field(field.name).type == arrow and metadata.schema.column(leaf).physical_type != "INT96":
-                known[field.name] = _bounds(metadata, leaf, arrow)
+                known[field.name] = _bounds(metadata, groups, leaf, arrow)
     rows = np.array([metadata.row_group(g).num_rows for g in groups], dtype=np.int64)
     keep = may_match(predicate, known, rows, len(groups))
     return [g for g, kept in zip(groups, keep, strict=True) if kept]
 
 
-def _bounds(metadata: Any, leaf: int, arrow: pa.DataType) -> ColumnStats:
-    """Bounds of one column in every row group; unknown where the footer has none or none that can be read."""
+def _bounds(metadata: Any, groups: list[int], leaf: int, arrow: pa.DataType) -> ColumnStats:
+    """Bounds of one column in these row groups; unknown where the footer has none or none that can be read."""
     lows, highs, nulls = [], [], []
-    for group in range(metadata.num_row_groups):
+    for group in groups:
         stats = metadata.row_group(group).column(leaf).statistics
         try:
             bounds = (stats.min, stats.max) if stats is not None and stats.has_min_max else (None, None)

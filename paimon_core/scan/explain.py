@@ -16,7 +16,7 @@ def explain(scan: TableScan, plan: Plan) -> str:
         f"filter: {scan.predicate if scan.predicate is not None else 'none'}",
         f"manifests: {plan.manifests_read} of {plan.manifests} read, the others hold no matching partition",
         f"files: {plan.files} of {plan.files_in_partitions} in matching partitions, "
-        "the others cannot match by bucket or statistics",
+        f"the others cannot match by bucket, statistics or index ({plan.files_skipped_by_index})",
         f"splits: {len(plan.splits)}, {sum(s.size for s in plan.splits)} bytes, "
         f"{sum(s.row_count for s in plan.splits)} rows stored",
     ]

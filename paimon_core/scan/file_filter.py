@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.datafile.indexes import embedded_rows
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import SimpleStats, stats_schema
 from paimon_core.merge import merge_engine
@@ -46,6 +47,35 @@ def prune_files(
         return entries
     keeps_rows = merge_engine(store.options, schema.fields, schema.primary_keys).keeps_rows
     return _whole_buckets(entries, _value_mask(store, entries, predicate), keeps_rows, disjoint)
+
+
+def prune_by_index(
+    store: FileStore, entries: list[ManifestEntry], predicate: Predicate, *, disjoint: bool = False
+) -> list[ManifestEntry]:
+    """The entries that can hold matching rows by the indexes in their metadata, under the laws of statistics."""
+    schema = store.schema
+    if all(e.file.embedded_index is None for e in entries):
+        return entries
+    if not schema.primary_keys:
+        return _select(entries, _index_mask(store, entries, predicate))
+    on_keys = restrict(predicate, set(schema.trimmed_primary_keys))
+    if on_keys is not None:
+        entries = _select(entries, _index_mask(store, entries, on_keys))
+    keeps_rows = merge_engine(store.options, schema.fields, schema.primary_keys).keeps_rows
+    return _whole_buckets(entries, _index_mask(store, entries, predicate), keeps_rows, disjoint)
+
+
+def _index_mask(store: FileStore, entries: Sequence[ManifestEntry], predicate: Predicate) -> np.ndarray:
+    moved = {
+        schema_id: to_file(predicate, store.schema.fields, store.schemas.get(schema_id).fields)
+        for schema_id in {e.file.schema_id for e in entries}
+    }
+
+    def may_match(entry: ManifestEntry) -> bool:
+        p = moved[entry.file.schema_id]
+        return p is None or embedded_rows(store, entry.file, p) is not False
+
+    return np.array([may_match(e) for e in entries], bool)
 
 
 def _whole_buckets(

@@ -101,7 +101,7 @@ def _file_size(file: DataFileMeta) -> int:
 
 
 def _slim(file: DataFileMeta) -> DataFileMeta:
-    """The file without its statistics, which have done their work when a split is made."""
-    if file.value_stats is EMPTY_STATS and file.key_stats is EMPTY_STATS and file.embedded_index is None:
+    """The file without its statistics, which have done their work when a split is made; its indexes tell rows, too."""
+    if file.value_stats is EMPTY_STATS and file.key_stats is EMPTY_STATS:
         return file  # planned without a filter, so its statistics were never decoded
-    return replace(file, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS, embedded_index=None)
+    return replace(file, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS)

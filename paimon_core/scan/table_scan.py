@@ -10,7 +10,7 @@ from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_T
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.entries import live_entries
-from paimon_core.scan.file_filter import prune_files
+from paimon_core.scan.file_filter import prune_by_index, prune_files
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.schema.support import check_readable
@@ -28,6 +28,7 @@ class Plan:
     manifests_read: int = 0
     files_in_partitions: int = 0
     files: int = field(default=0)
+    files_skipped_by_index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,11 @@ class TableScan:
             or merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0
         ):
             live = [e for e in live if e.file.level > 0]
-        files = live if self.predicate is None else prune_files(self.store, live, self.predicate, disjoint=marked)
+        files, without_index = live, 0
+        if self.predicate is not None:
+            chosen = prune_files(self.store, live, self.predicate, disjoint=marked)
+            files = prune_by_index(self.store, chosen, self.predicate, disjoint=marked)
+            without_index = len(chosen) - len(files)
         packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
         splits = plan_splits(
             self.snapshot.id,
@@ -78,7 +83,7 @@ class TableScan:
         )
         if self.limit is not None and self.predicate is None:
             splits = _enough(splits, self.limit)
-        return Plan(self.snapshot, splits, found.manifests, found.manifests_read, len(live), len(files))
+        return Plan(self.snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), without_index)
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:
