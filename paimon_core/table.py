@@ -23,6 +23,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.append_compact import compact_append
 from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.compact import compact_table
+from paimon_core.maintenance.delete import delete_rows
 from paimon_core.maintenance.postponed import deal_out_postponed
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.maintenance.task import partition_choice
@@ -223,6 +224,18 @@ class Table:
             messages = writer.prepare_commit()
         committer = self.committer()
         return _or_abort(committer, messages, lambda: committer.overwrite(messages, partition))
+
+    def delete(self, filter: str | Predicate) -> Snapshot | None:
+        """Delete the rows that match, in one commit; None where there are none.
+
+        Whole partitions, where the filter names nothing else, are dropped unread. A table without a primary key marks
+        the rows with ``deletion-vectors.enabled`` and else rewrites the files they lie in; one with a primary key gets
+        a row of kind -D for each, or UnsupportedError where its options leave such rows without effect.
+        """
+        predicate = _bound(filter, self._writable())
+        if predicate is None:
+            raise InvalidInputError("which rows are to be deleted? Give a filter, or remove all with truncate()")
+        return delete_rows(self._store, predicate)
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit; the snapshots before it can still be read."""

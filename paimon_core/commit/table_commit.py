@@ -206,7 +206,11 @@ class TableCommit:
 
     def drop_partitions(self, specs: Sequence[Spec]) -> Snapshot | None:
         """Remove the rows of partitions given as {column: value}; a spec may leave columns out."""
-        return self._replace(Identity(self.user, BATCH), partition_predicate(self._store, specs), set(), [])
+        return self.drop_matching(partition_predicate(self._store, specs))
+
+    def drop_matching(self, partitions: Predicate) -> Snapshot | None:
+        """Remove the rows of the partitions that match a bound predicate on partition columns."""
+        return self._replace(Identity(self.user, BATCH), partitions, set(), [])
 
     def abort(self, messages: Sequence[CommitMessage]) -> None:
         """Delete the files made for these messages. REQUIRES: they were not committed, and will not be."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_core.datafile.deletions import deleted_rows, vector_entries, vectors_of
+from paimon_core.datafile.deletions import deleted_rows, read_entries, vector_entries, vectors_of
 from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
 from paimon_core.maintenance.task import BucketFiles, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
@@ -59,7 +59,7 @@ def plan_append(
 
 def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
     """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
-    after = concatenate(store, task.partition, task.bucket, task.files, task.vectors)
+    after = concatenate(store, task.partition, task.bucket, task.files, read_entries(store, task.vectors))
     return CommitMessage(
         task.partition,
         task.bucket,

@@ -124,6 +124,10 @@ def _merge_on_read(schema: TableSchema) -> str | None:
     return _on("postpone.merge-on-read")(schema) if schema.bucket == -2 else None
 
 
+def _vectors_on_keys(schema: TableSchema) -> str | None:
+    return _on("deletion-vectors.enabled")(schema) if schema.primary_keys else None
+
+
 def _cross_partition(schema: TableSchema) -> str | None:
     return "a primary key that lacks a partition column" if schema.is_cross_partition else None
 
@@ -177,7 +181,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     # merging
-    Limit(_on("deletion-vectors.enabled"), "rows deleted by position would come back", write=True),
+    Limit(_vectors_on_keys, "rows deleted by position would come back", write=True),
     Limit(
         _is("changelog-producer", "lookup"),
         "its files must be merged by level, which plain merging does not do",

@@ -1,14 +1,16 @@
 """Files of one append bucket rewritten as larger ones, in bounded memory; by upkeep, or by the writer of the bucket."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 
-from paimon_core.datafile.deletions import deleted_rows, read_entries, rows_left, vector_entries, vectors_of
+from paimon_core.datafile.deletions import deleted_rows, read_entries, vector_entries, vectors_of
 from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.datafile.writer import TARGET_SIZE_APPEND, DataFileWriter, FileShape
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError, CorruptedError
 from paimon_core.lsm.append_picks import AppendPicks, Group
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
@@ -26,6 +28,8 @@ __all__ = [
     "stored_fields",
     "write_compacted",
 ]
+
+_NONE: Mapping[str, DeletionVector] = MappingProxyType({})
 
 
 def append_picks(store: FileStore) -> AppendPicks:
@@ -49,22 +53,21 @@ def stored_fields(store: FileStore) -> tuple[DataField, ...]:
 
 
 def concatenate(
-    store: FileStore, partition: bytes, bucket: int, files: Group, vectors: Sequence[IndexManifestEntry] = ()
+    store: FileStore, partition: bytes, bucket: int, files: Group, deleted: Mapping[str, DeletionVector] = _NONE
 ) -> tuple[DataFileMeta, ...]:
     """The rows of the files, one after another, in new files of about the target size; no file where none is left.
 
-    ``vectors``: the index files of the deletion vectors of these files, whose rows are left out for good.
-    Written in the table's schema and format of now; numbered on from the first file, whose place they take. On an
-    error nothing is left behind.
+    ``deleted``: rows to be left out for good, by file. Written in the table's schema and format of now; numbered on
+    from the first file, whose place they take. On an error nothing is left behind.
     """
-    fields, deleted = stored_fields(store), read_entries(store, vectors)
+    fields = stored_fields(store)
     rows = (
         pa.Table.from_batches([batch])
         for file in files
         for batch in read_file(store, partition, bucket, file, fields, Reading(deletions=deleted.get(file.file_name)))
     )
     check_no_newer(store, files)
-    expected = rows_left(files, vectors)
+    expected = sum(f.row_count - (deleted[f.file_name].cardinality if f.file_name in deleted else 0) for f in files)
     return write_compacted(store, partition, bucket, rows, expected, first_sequence=files[0].min_sequence_number)
 
 
@@ -133,7 +136,7 @@ class InlineAppend:
         for group in self._picks.ordered(self._files, full=full, deleted=deleted_rows(entries, self._files)):
             if all(f.schema_id <= self._store.schema.id for f in group):
                 vectors = vectors_of(entries, {f.file_name for f in group})
-                self._made += concatenate(self._store, partition, bucket, group, vectors)
+                self._made += concatenate(self._store, partition, bucket, group, read_entries(self._store, vectors))
                 before += group
                 used += vectors
         gone, after = {f.file_name for f in before}, tuple(self._made)

@@ -1,0 +1,210 @@
+"""Rows deleted by a filter, in one commit: marked, rewritten without, or followed by their deletion.
+
+Tables without a primary key: with ``deletion-vectors.enabled`` the positions of the rows are written down; else the
+files they lie in are written again without them. Where others change the same files meanwhile, what matches is looked
+for again, so that no row comes back that either has deleted. Tables with a primary key get a row of kind -D for each.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.deletions import one_index_a_bucket, read_entries, vector_entries, write_vectors
+from paimon_core.datafile.reader import Reading, read_file
+from paimon_core.deletion.vector import DeletionVector
+from paimon_core.errors import CommitConflictError, CommitUnknownError, UnsupportedError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.options.merge import (
+    AGGREGATION_REMOVE_RECORD_ON_DELETE,
+    DELETION_VECTORS_ENABLED,
+    IGNORE_DELETE,
+    MERGE_ENGINE,
+    PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE,
+    PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP,
+    ROWKIND_FIELD,
+)
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import columns
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.entries import live_entries
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.support import check_writable
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.system_fields import ROW_POSITION
+from paimon_core.write.append_compactor import concatenate
+from paimon_core.write.table_write import TableWrite
+
+__all__ = ["check_deletes", "delete_rows"]
+
+_ROUNDS = 10  # others that change the same files each time may do so for ever
+_THREADS = 2  # files looked at side by side; each decodes its columns in parallel as well
+
+
+def delete_rows(store: FileStore, predicate: Predicate) -> Snapshot | None:
+    """Delete the rows matching ``predicate`` (bound); None where there are none.
+
+    A predicate on partition columns drops these partitions, unread. Raises UnsupportedError where the table's options
+    do not let rows be deleted, CommitConflictError when others were always faster. After an error no file is left, but
+    for CommitUnknownError.
+    """
+    check_writable(store.schema)
+    check_deletes(store.schema)
+    asked = columns(predicate)
+    if asked and asked <= set(store.schema.partition_keys):
+        latest = store.snapshots.latest()
+        there = latest is not None and live_entries(store, latest, partition=predicate, with_stats=False).live
+        return TableCommit(store).drop_matching(predicate) if there else None
+    if store.schema.primary_keys:
+        return _retract(store, predicate)
+    return _attempts(store, predicate, _ROUNDS)
+
+
+def check_deletes(schema: TableSchema) -> None:
+    """UnsupportedError, with the way out, for a primary-key table whose rows of kind -D do not delete a row."""
+    options = schema.options
+    if not schema.primary_keys:
+        return
+    engine = options.value(MERGE_ENGINE)
+    removes = {
+        "deduplicate": True,
+        "partial-update": options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE)
+        or bool(options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP)),
+        "aggregation": options.value(AGGREGATION_REMOVE_RECORD_ON_DELETE),
+    }
+    if not removes.get(engine, False):
+        way = f"set '{engine}.remove-record-on-delete' = 'true'" if engine in removes else "overwrite its partition"
+        raise UnsupportedError(f"rows of merge engine {engine} cannot be deleted by a filter: {way}")
+    if options.value(IGNORE_DELETE):
+        raise UnsupportedError("this table ignores deletes: set the option 'ignore-delete' to 'false' to delete rows")
+    if options.value(ROWKIND_FIELD) is not None:
+        raise UnsupportedError(
+            f"this table takes row kinds from its column {options.value(ROWKIND_FIELD)!r}: write rows of kind -D"
+        )
+
+
+# ---- with a primary key
+
+
+def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
+    """A row of kind -D for every row that matches now, in all its columns."""
+    read = TableRead(store, store.schema.fields, predicate)
+    splits = TableScan(store, store.snapshots.latest(), predicate).plan().splits
+    committer = TableCommit(store)
+    with TableWrite(store) as writer:
+        for split in splits:
+            for batch in read.to_batches(split):
+                writer.write(batch, pa.repeat("-D", batch.num_rows))
+        messages = writer.prepare_commit()
+    return _committed(committer, messages, partial(committer.commit, messages, base_id=writer.base_id))
+
+
+# ---- without
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """Files of a bucket that may hold matching rows, and the index files with the deletion vectors of the bucket."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: list[DataFileMeta] = field(default_factory=list)
+    vectors: list[IndexManifestEntry] = field(default_factory=list)
+
+
+def _attempts(store: FileStore, predicate: Predicate, most: int) -> Snapshot | None:
+    try:
+        return _attempt(store, predicate)
+    except CommitConflictError:
+        if most == 1:
+            raise
+    return _attempts(store, predicate, most - 1)
+
+
+def _attempt(store: FileStore, predicate: Predicate) -> Snapshot | None:
+    snapshot = store.snapshots.latest()
+    buckets: dict[tuple[bytes, int], _Bucket] = {}
+    for split in TableScan(store, snapshot, predicate).plan().splits:
+        at = (split.partition, split.bucket)
+        buckets.setdefault(at, _Bucket(*at, split.total_buckets)).files.extend(split.files)
+    for entry in vector_entries(store, snapshot):
+        if (entry.partition, entry.bucket) in buckets:
+            buckets[entry.partition, entry.bucket].vectors.append(entry)
+    committer = TableCommit(store)
+    messages: list[CommitMessage] = []
+
+    def commit() -> Snapshot | None:
+        for bucket in buckets.values():
+            _delete(store, bucket, predicate, messages)
+        return committer.commit(messages)
+
+    return _committed(committer, messages, commit)
+
+
+def _committed(
+    committer: TableCommit, messages: Sequence[CommitMessage], commit: Callable[[], Snapshot | None]
+) -> Snapshot | None:
+    try:
+        return commit()
+    except CommitUnknownError:
+        raise  # the snapshot may refer to the files
+    except BaseException:
+        committer.abort(messages)
+        raise
+
+
+def _delete(store: FileStore, bucket: _Bucket, predicate: Predicate, messages: list[CommitMessage]) -> None:
+    """Find and delete the rows of one bucket; every message is there as soon as its files are."""
+    message = partial(CommitMessage, bucket.partition, bucket.bucket, bucket.total_buckets)
+    old = read_entries(store, bucket.vectors)
+    find = partial(_matching, store, bucket, predicate, old)
+    emptied: list[DataFileMeta] = []
+    marked: dict[str, DeletionVector] = {}
+    for file, found in zip(bucket.files, parallel_map(find, bucket.files, threads=_THREADS), strict=True):
+        if not found.cardinality:
+            continue
+        dead = old[file.file_name].union(found) if file.file_name in old else found
+        if dead.cardinality == file.row_count:
+            emptied.append(file)
+        elif store.options.value(DELETION_VECTORS_ENABLED):
+            marked[file.file_name] = dead
+        else:
+            after = concatenate(store, bucket.partition, bucket.bucket, (file,), {file.file_name: dead})
+            messages.append(message(new_files=after, deleted_files=(file,)))
+    if not emptied and not marked:
+        return
+    gone = {f.file_name for f in emptied}
+    touched = {*gone, *marked}
+    replaced = [
+        entry
+        for entry in bucket.vectors
+        if one_index_a_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
+    ]
+    kept = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | marked
+    vectors = {name: vector for name, vector in kept.items() if name not in gone}
+    written = write_vectors(store, bucket.partition, bucket.bucket, vectors)
+    messages.append(message(deleted_files=tuple(emptied), new_indexes=written, deleted_indexes=tuple(replaced)))
+
+
+def _matching(
+    store: FileStore, bucket: _Bucket, predicate: Predicate, old: dict[str, DeletionVector], file: DataFileMeta
+) -> DeletionVector:
+    """Where in the file rows match that are not deleted yet."""
+    asked = columns(predicate)
+    fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
+    found = [np.zeros(0, np.int64)]
+    how = Reading(predicate, old.get(file.file_name))
+    for batch in read_file(store, bucket.partition, bucket.bucket, file, fields, how):
+        rows = batch.select(range(len(fields) - 1))
+        found.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())
+    return DeletionVector.of(np.concatenate(found))
