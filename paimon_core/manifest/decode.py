@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.container import BlockDecoder, Container
+from paimon_core.manifest.columnar import columnar_records
 from paimon_core.manifest.columns import entries_of_blocks
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.lanes import Irregular
@@ -28,10 +29,13 @@ class UnknownFieldsError(UnsupportedError):
 
 
 def decode_records(data: bytes, path: str, version: int, value_of: Callable[[Record], T]) -> list[T]:
-    """Every record of the container as ``value_of`` makes it.
+    """Every record of the file as ``value_of`` makes it.
 
     Raises CorruptedError for bytes that are no such file, UnsupportedError for records of another ``version``.
     """
+    records = columnar_records(data, path)
+    if records is not None:
+        return _columnar(records, path, version, value_of)
     container = Container(io.BytesIO(data), path)
     return _one_by_one(container, list(container.blocks()), path, version, value_of)
 
@@ -42,6 +46,12 @@ def decode_entries(data: bytes, path: str, *, with_stats: bool = True, lossless:
     Without statistics decoding is faster and the entries say that they have none. ``lossless`` raises
     UnknownFieldsError when the file says more than entries can hold.
     """
+    records = columnar_records(data, path)
+    if records is not None:
+        if lossless:
+            raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
+        found = _columnar(records, path, MANIFEST_VERSION, entry_of)
+        return found if with_stats else list(map(_bare, found))
     container = Container(io.BytesIO(data), path)
     schema = plain(container.header.schema)
     if lossless and (lost := unknown_fields(schema, MANIFEST_SCHEMA)):
@@ -62,7 +72,25 @@ def _entries(
         except (Irregular, KeyError, TypeError, ValueError):
             pass  # whatever is wrong, if anything, the plain way finds out
     entries = _one_by_one(container, blocks, path, MANIFEST_VERSION, entry_of)
-    return entries if with_stats else [replace(entry, file=entry.file.without_stats()) for entry in entries]
+    return entries if with_stats else list(map(_bare, entries))
+
+
+def _bare(entry: ManifestEntry) -> ManifestEntry:
+    return replace(entry, file=entry.file.without_stats())
+
+
+def _columnar(records: Sequence[Record], path: str, version: int, value_of: Callable[[Record], T]) -> list[T]:
+    try:
+        _check_version(records, path, version)
+        return list(map(value_of, records))
+    except (KeyError, TypeError) as cause:
+        raise CorruptedError(f"{path} lacks a field of every metadata file: {cause}") from cause
+
+
+def _check_version(records: Sequence[Record], path: str, version: int) -> None:
+    found = {record["_VERSION"] for record in records} - {version}
+    if found:
+        raise UnsupportedError(f"{path} has version {min(found)}; this engine reads version {version} only")
 
 
 def _one_by_one(
@@ -73,9 +101,7 @@ def _one_by_one(
         values: list[T] = []
         for count, content in blocks:
             records = decoder.decode(count, content)
-            found = {record["_VERSION"] for record in records} - {version}
-            if found:
-                raise UnsupportedError(f"{path} has version {min(found)}; this engine reads version {version} only")
+            _check_version(records, path, version)
             values += map(value_of, records)
     except UnsupportedError:
         raise

@@ -227,7 +227,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("file.format", *DATA_FORMATS), f"files are written as {', '.join(DATA_FORMATS)}", write=True),
     Limit(_is("file.format", "csv", keyed=True), "keys would have to be told apart from values", read=True, write=True),
     Limit(_level_format, f"files are written as {', '.join(DATA_FORMATS)}", write=True),
-    Limit(_is_not("manifest.format", "", "avro"), "manifests are read and written as avro", read=True, write=True),
+    Limit(_is_not("manifest.format", "", "avro"), "manifests are written as avro", write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),
     Limit(_on("partition.timestamp-format.strict"), "partition values would not be checked", write=True),

@@ -125,8 +125,8 @@ FEATURES = (
         refusal="text",
         columns=(("s", "STRING NOT NULL"),),
     ),
-    Feature("orc-manifests", {"manifest.format": "orc"}, "manifest.format"),
-    Feature("parquet-manifests", {"manifest.format": "parquet"}, "manifest.format"),
+    Feature("orc-manifests", {"manifest.format": "orc"}, "manifest.format", reads=True),
+    Feature("parquet-manifests", {"manifest.format": "parquet"}, "manifest.format", reads=True),
     Append(
         "external-paths",
         options={"data-file.external-paths": "file://{elsewhere}", "data-file.external-paths.strategy": "round-robin"},

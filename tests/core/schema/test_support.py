@@ -80,7 +80,7 @@ ON_ANY = [
     ({"file.format": "text"}, False, True),
     ({"file.format": "ORC"}, False, False),
     ({"file.format": "avro"}, False, False),
-    ({"manifest.format": "orc"}, True, True),
+    ({"manifest.format": "orc"}, False, True),
     ({"manifest.format": "avro"}, False, False),
     ({"data-file.external-paths": "s3://b/x"}, False, True),
     ({"data-file.path-directory": "data"}, False, False),
