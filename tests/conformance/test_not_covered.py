@@ -73,17 +73,20 @@ EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 VARIANT = (("k", "INT NOT NULL"), ("v", "VARIANT"))
 FEATURES = (
     # merging
-    Feature("deletion-vectors", {"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled"),
+    Feature("deletion-vectors", {"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", reads=True),
     Feature(
         "deletion-vectors-64",
         {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"},
         "deletion-vectors",
+        reads=True,
     ),
     Append(
         "append-deletion-vectors",
         options={"deletion-vectors.enabled": "true"},
         refusal="deletion-vectors",
         act=delete_some,
+        reads=True,
+        writes=True,
     ),
     Feature("changelog-input", {"changelog-producer": "input"}, "changelog-producer", reads=True),
     Feature("changelog-full-compaction", {"changelog-producer": "full-compaction"}, "changelog-producer", reads=True),
@@ -102,7 +105,7 @@ FEATURES = (
     Feature(
         "clustered-keys",
         {"pk-clustering-override": "true", "clustering.columns": "n", "deletion-vectors.enabled": "true"},
-        "deletion-vectors",
+        "pk-clustering-override|deletion-vectors",
     ),
     # buckets
     Feature("cross-partition", {}, "bucket", reads=True, bucket="-1", partitions=("p",)),
