@@ -147,6 +147,21 @@ def _deal_out(io: FileIO) -> None:
     _open(io).compact()
 
 
+def _marked() -> MemoryIO:
+    """Files of which rows are deleted by position, in one index file."""
+    io = MemoryIO()
+    options = {"deletion-vectors.enabled": "true", "file.format": "avro", "compaction.small-file-ratio": "0"}
+    create_table(io, ROOT, Schema(ORDERS, options=options))
+    for i in range(3):
+        _open(io).write(orders(*((k, "old", i) for k in range(i, i + 4))))
+    _open(io).delete("id = 2")
+    return io
+
+
+def _delete(io: FileIO) -> None:
+    _open(io).delete("id = 1 or id = 3 and n = 2")
+
+
 def _truncate(io: FileIO) -> None:
     _open(io).truncate()
 
@@ -178,6 +193,10 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "compact, moving files": (_apart, _compact),
     "compact append": (partial(_base, False), _compact),
     "sort": (partial(_base, False), _sort),
+    "delete, marking rows": (_marked, _delete),
+    "delete, rewriting files": (partial(_base, False), _delete),
+    "delete, of keys": (partial(_base, True), _delete),
+    "compact, of marked rows": (_marked, _compact_as_due),
 }
 NOT_KNOWN_AGAIN = {"truncate", "sort"}  # done again, they make one more snapshot of the same rows
 
@@ -202,7 +221,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
         succeeded = _attempt(operation, FaultyIO(io, at, mode))
         there = _state(io)
         assert there == after if succeeded else there in (before, after), (at, dry.log[at])
-        if upkeep and mode == "before" and dry.log[at][0] != "delete":
+        if (upkeep or operation is _delete) and mode == "before" and dry.log[at][0] != "delete":
             assert not _unnamed(io), (at, dry.log[at])
         operation(io)
         again = _state(io)
@@ -219,10 +238,16 @@ def _points(dry: FaultyIO, mode: Mode) -> list[int]:
 
 
 def _unnamed(io: MemoryIO) -> set[str]:
-    """Data files that no snapshot names."""
+    """Data and index files that no snapshot names."""
     table = _open(io)
     named = {e.file.file_name for s in table.snapshots() for e in live_entries(table.store, s).live}
-    return {path for path in io.files if "/bucket-" in path and path.rsplit("/", 1)[1] not in named}
+    indexes = {s.index_manifest for s in table.snapshots()} - {None}
+    named |= {e.file_name for name in indexes for e in table.store.manifests.read_index(name)}
+    return {path for path in io.files if _stores_rows(path) and path.rsplit("/", 1)[1] not in named}
+
+
+def _stores_rows(path: str) -> bool:
+    return "/bucket-" in path or "/index/" in path
 
 
 def test_the_cases_are_what_their_names_say():

@@ -264,6 +264,56 @@ def test_a_compaction_and_an_overwrite_are_one_after_the_other(turns_):
     check_levels(table)
 
 
+MARKS = {"deletion-vectors.enabled": "true"}
+DELETING = {
+    "marked": MARKS,
+    "marked in a bucket": {**MARKS, "bucket": "1", "bucket-key": "id", "write-only": "true"},
+    "rewritten": {},
+}
+
+
+@settings(max_examples=2 * EXAMPLES, deadline=None)
+@given(four, st.sampled_from(sorted(DELETING)), st.sampled_from(["compact", "sort", "delete", "overwrite"]))
+def test_no_delete_is_lost_whoever_meets_it(turns_, kind, other):
+    """Of two deletes, a writer and one more the rows that either deletes stay away, and no other goes."""
+    io = MemoryIO()
+    create_table(io, ROOT, Schema(ORDERS, options={"file.format": "avro", **DELETING[kind], **FAST}))
+    for i in range(2):
+        open_table(io).write(orders(*((k, "old", -k) for k in range(4 * i, 4 * i + 4))))
+    open_table(io).delete("id = 0")
+
+    def delete(text):
+        return lambda own: open_table(own).delete(text).id
+
+    def sort(own):
+        return open_table(own).compact(order_by=["n"]).id
+
+    bucketed = "bucket" in DELETING[kind]
+    third = {
+        "delete": delete("id in (3, 7)"),
+        "sort": compact(full=True) if bucketed else sort,
+        "compact": compact(full=True),
+        "overwrite": overwrite((9, "over", 9)),
+    }[other]
+    if other == "overwrite":  # what either would delete may be gone
+        deletes = [
+            lambda own, text=text: open_table(own).delete(text) and 0 for text in ("id in (1, 5)", "id in (2, 5)")
+        ]
+    else:
+        deletes = [delete("id in (1, 4)"), delete("id in (2, 5)")]
+    _, table = play(io, [*deletes, third], turns_)
+    expected = {"delete": [6], "overwrite": [9]}.get(other, [3, 6, 7])
+    assert [row for row, _ in ordered(table.to_arrow())] == expected
+    table.compact(full=True)
+    assert [row for row, _ in ordered(table.to_arrow())] == expected
+    assert data_files(io) == named_files(table)
+    named = {
+        e.file_name for s in table.snapshots() if s.index_manifest
+        for e in table.store.manifests.read_index(s.index_manifest)
+    }  # fmt: skip
+    assert {path.rsplit("/", 1)[1] for path in io.files if "/index/" in path} == named
+
+
 CHANGES = {
     "add": [AddColumn("extra", "INT")],
     "drop": [DropColumn("n")],
