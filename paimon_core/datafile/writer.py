@@ -38,13 +38,14 @@ from paimon_core.options.file import (
 from paimon_core.row.binary_row import EMPTY_ROW, serialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.datatype import DataField
+from paimon_core.types.datatype import AtomicType, DataField
 from paimon_core.types.row_kind import is_retract
 from paimon_core.types.system_fields import ROW_SEQUENCE, SEQUENCE_NUMBER, TRACKING_FIELDS, VALUE_KIND, key_field
 
 KEY_STATS = "truncate(128)"  # keys are kept long enough to prune well, whatever the table's mode
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
 _MIN_SLICE, _MAX_SLICE = 1_000, 1 << 17
+_WITHOUT_STATS = ("VARIANT", "BLOB")
 _LARGEST_EXPANSION = 4  # one byte of an int8 column becomes four
 _INDEX_SUFFIX = ".index"
 _COMPRESSION_SUFFIX = {"zstd": "zst", "gzip": "gz", "snappy": "snappy", "lz4": "lz4"}
@@ -141,7 +142,9 @@ def _stats_modes(store: FileStore, level: int, instead: str | None = None) -> tu
     modes = []
     for i, field in enumerate(store.schema.fields):
         mode = options.get(f"fields.{field.name}.stats-mode")
-        if mode is None:
+        if isinstance(field.type, AtomicType) and field.type.root in _WITHOUT_STATS:
+            mode = "none"
+        elif mode is None:
             mode = KEY_STATS if field.name in only_there else "none" if 0 <= first_n <= i else default
         modes.append(parse_mode(mode))
     return tuple(modes)

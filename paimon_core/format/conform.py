@@ -19,6 +19,7 @@ from paimon_core.types.datatype import DataField
 _INT96 = pa.binary(WIDTH)
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+_VARIANT = ["value", "metadata"]
 _VIEWS = tuple(t for t in (getattr(pa.types, n, None) for n in ("is_string_view", "is_binary_view")) if t)
 
 
@@ -138,6 +139,8 @@ def _nested(array: pa.Array, target: pa.DataType) -> pa.Array:
 def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(array.type):
         raise TypeError("it is no row")
+    if array.type.get_field_index("typed_value") >= 0 and [field.name for field in target] == _VARIANT:
+        raise UnsupportedError("its variants are shredded over several columns, which is not read yet")
     children = []
     for field in target:
         at = array.type.get_field_index(field.name)

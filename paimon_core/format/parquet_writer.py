@@ -213,6 +213,8 @@ def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataTy
         case RowType(fields):
             # optional even where NOT NULL: pyarrow takes the fields of a row that is NULL for missing values
             return pa.struct([_stored_field(f, int96).with_nullable(True) for f in fields])
+        case AtomicType(root="VARIANT"):
+            return pa.struct([_with_id(name, pa.binary(), True, i) for i, name in enumerate(("value", "metadata"))])
         case _:
             arrow = to_arrow(t)
             return pa.int64() if int96 and pa.types.is_timestamp(arrow) and arrow.unit != "ns" else arrow

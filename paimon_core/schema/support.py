@@ -28,7 +28,7 @@ from paimon_core.types.datatype import (
 )
 
 DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
-_SPECIAL_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
+_SPECIAL_ROOTS = {"BLOB", "GEOMETRY", "GEOGRAPHY"}
 _SCAN_MODES = {
     "default", "full", "latest-full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full",
 }  # fmt: skip
@@ -156,6 +156,14 @@ def _special_column(schema: TableSchema) -> str | None:
     return next((f"column {path} of type {t}" for path, t in _types(schema.fields) if _is_special(t)), None)
 
 
+def _variant_elsewhere(schema: TableSchema) -> str | None:
+    """A VARIANT column where not all files are Parquet."""
+    per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
+    others = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
+    column = next((path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT"), None)
+    return f"column {column} of type VARIANT in {min(others)} files" if others and column is not None else None
+
+
 def _is_special(t: DataType) -> bool:
     return isinstance(t, VectorType) or (isinstance(t, AtomicType) and t.root in _SPECIAL_ROOTS)
 
@@ -180,6 +188,7 @@ def _parts(t: DataType, path: str) -> Iterator[tuple[str, DataType]]:
 LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
+    Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
     # merging
     Limit(_vectors_on_keys, "rows deleted by position would come back", write=True),
     Limit(

@@ -118,7 +118,7 @@ FEATURES = (
         refusal="BLOB",
         columns=(("k", "INT"), ("b", "BLOB")),
     ),
-    Append("variant", refusal="VARIANT", columns=VARIANT),
+    Append("variant", reads=True, writes=True, columns=VARIANT),
     # files
     Append("csv", options={"file.format": "csv", "file.compression": "none"}, reads=True, writes=True),
     Append("json", options={"file.format": "json", "file.compression": "none"}, reads=True, writes=True),

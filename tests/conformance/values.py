@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql.types import VariantVal
 
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, MultisetType, RowType, with_nullable
@@ -76,6 +77,8 @@ def written(value: Any, kind: DataType) -> Any:
             return value.hex()
         case "FLOAT" | "DOUBLE":
             return _floating(value)
+        case "VARIANT":
+            return normal(VariantVal(value["value"], value["metadata"]).toJson(), kind)
     return value
 
 
@@ -91,6 +94,8 @@ def normal(value: Any, kind: DataType) -> Any:
         return _sorted([normal(k, kind.element), n] for k, n in value)
     if isinstance(kind, RowType):
         return {f.name: normal(value[f.name], f.type) for f in kind.fields}
+    if kind.root == "VARIANT":
+        return json.dumps(json.loads(value), sort_keys=True)
     return _floating(float(value)) if kind.root in ("FLOAT", "DOUBLE") else value
 
 
@@ -130,6 +135,9 @@ def plain(value: Any, kind: DataType) -> Any:
             return bytes.fromhex(value)
         case "FLOAT" | "DOUBLE":
             return float(value)
+        case "VARIANT":
+            parsed = VariantVal.parseJson(value)
+            return {"value": bytes(parsed.value), "metadata": bytes(parsed.metadata)}
     return value
 
 

@@ -129,11 +129,10 @@ def test_a_key_without_its_partition_column_is_only_read():
 @pytest.mark.parametrize(
     ("type_text", "path"),
     [
-        ("VARIANT", "x"),
         ("BLOB", "x"),
         ("VECTOR<FLOAT, 3>", "x"),
-        ("ARRAY<VARIANT>", "x.element"),
-        ("MAP<STRING, ROW<a INT, g VARIANT>>", "x.value.g"),
+        ("ARRAY<BLOB>", "x.element"),
+        ("MAP<STRING, ROW<a INT, g GEOMETRY>>", "x.value.g"),
     ],
 )
 def test_columns_of_special_types_are_refused_wherever_they_hide(type_text, path):
@@ -141,6 +140,15 @@ def test_columns_of_special_types_are_refused_wherever_they_hide(type_text, path
     for check in (check_readable, check_writable):
         with pytest.raises(UnsupportedError, match=f"column {path} of type"):
             check(table)
+
+
+@pytest.mark.parametrize("type_text", ["VARIANT", "ARRAY<VARIANT>"])
+def test_variants_lie_in_parquet_files_only(type_text):
+    check_writable(schema(extra=type_text))
+    for options in ({"file.format": "ORC"}, {"file.format.per.level": "0:avro"}):
+        with pytest.raises(UnsupportedError, match="x.* of type VARIANT in (orc|avro) files"):
+            check_writable(schema(options, extra=type_text))
+        check_readable(schema(options, extra=type_text))
 
 
 def test_ordinary_nested_columns_are_fine():
