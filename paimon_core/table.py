@@ -32,6 +32,7 @@ from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
+from paimon_core.read.changes import changes, changes_schema
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
 from paimon_core.scan.split import DataSplit
@@ -169,6 +170,16 @@ class Table:
         """Rows as a stream of record batches, in bounded memory."""
         scan, read = self._question(columns, filter, limit, when)
         return _limited(_chained(read, scan.plan().splits), limit)
+
+    def changes(self, from_snapshot: int, to_snapshot: int | None = None) -> pa.Table:
+        """What has changed since ``from_snapshot`` (0: since the beginning) up to ``to_snapshot`` or now.
+
+        The first column, ``rowkind``, is "+I" for a row that came, "-U" and "+U" for one before and after a change,
+        "-D" for one that went. The option ``changelog-producer`` decides what is told: without one it is the rows that
+        were written, as they were. Overwriting tells nothing. Raises OutOfRangeError for snapshots not kept any more.
+        """
+        found = changes(self._store, from_snapshot, to_snapshot)
+        return pa.Table.from_batches(found, changes_schema(self._store))
 
     def explain(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> str:
         """What a read would touch, and what pruning left out, as text."""

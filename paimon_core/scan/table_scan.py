@@ -31,6 +31,16 @@ class Plan:
     files_skipped_by_index: int = 0
 
 
+def passes_over_level_0(store: FileStore) -> bool:
+    """Whether batch reads show only what has been compacted."""
+    schema, options = store.schema, store.options
+    if not schema.primary_keys:
+        return False
+    if options.value(DELETION_VECTORS_ENABLED) and not options.value(DELETION_VECTORS_MERGE_ON_READ):
+        return True
+    return merge_engine(options, schema.fields, schema.primary_keys).skips_level_0
+
+
 @dataclass(frozen=True, slots=True)
 class TableScan:
     """Which splits of ``snapshot`` (None: an empty table) hold rows for ``predicate`` (bound to the store's schema).
@@ -62,10 +72,7 @@ class TableScan:
             live = [e for e in live if e.file.level == top]
         options = self.store.options
         marked = bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED)
-        if schema.primary_keys and (
-            (marked and not options.value(DELETION_VECTORS_MERGE_ON_READ))
-            or merge_engine(schema.options, schema.fields, schema.primary_keys).skips_level_0
-        ):
+        if passes_over_level_0(self.store):
             live = [e for e in live if e.file.level > 0]
         files, without_index = live, 0
         if self.predicate is not None:

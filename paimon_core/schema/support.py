@@ -124,10 +124,6 @@ def _merge_on_read(schema: TableSchema) -> str | None:
     return _on("postpone.merge-on-read")(schema) if schema.bucket == -2 else None
 
 
-def _vectors_on_keys(schema: TableSchema) -> str | None:
-    return _on("deletion-vectors.enabled")(schema) if schema.primary_keys else None
-
-
 def _cross_partition(schema: TableSchema) -> str | None:
     return "a primary key that lacks a partition column" if schema.is_cross_partition else None
 
@@ -164,6 +160,14 @@ def _variant_elsewhere(schema: TableSchema) -> str | None:
     return f"column {column} of type VARIANT in {min(others)} files" if others and column is not None else None
 
 
+def _variant_elsewhere(schema: TableSchema) -> str | None:
+    """A VARIANT column where not all files are Parquet."""
+    per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
+    others = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
+    column = next((path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT"), None)
+    return f"column {column} of type VARIANT in {min(others)} files" if others and column is not None else None
+
+
 def _is_special(t: DataType) -> bool:
     return isinstance(t, VectorType) or (isinstance(t, AtomicType) and t.root in _SPECIAL_ROOTS)
 
@@ -189,22 +193,8 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
+    Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
     # merging
-    Limit(_vectors_on_keys, "rows deleted by position would come back", write=True),
-    Limit(
-        _is("changelog-producer", "lookup"),
-        "its files must be merged by level, which plain merging does not do",
-        read=True,
-        write=True,
-    ),
-    Limit(
-        _on("force-lookup"), "its files must be merged by level, which plain merging does not do", read=True, write=True
-    ),
-    Limit(
-        _is_not("changelog-producer", "none", "lookup"),
-        "streams that follow the table would miss changes",
-        write=True,
-    ),
     Limit(_on("sequence.snapshot-ordering"), "rows are ordered by the snapshot that added them", read=True, write=True),
     Limit(
         _is("write.sequence-number-init-mode", "snapshot"),

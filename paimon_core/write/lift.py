@@ -33,8 +33,8 @@ class _Told:
         return changes
 
     def _folded(self, window: Window, old: npt.NDArray[np.int64], counting: Groups) -> pa.Table:
-        """The fold of a window; of the groups that count it is told how they differ from their row at ``old`` (a
-        position in sorted order, -1: there is none)."""
+        """The fold of a window; of the groups that count it is told how they differ from their row ``old`` (as the rows
+        of the window lie, -1: there is none)."""
         rows = window.rows.drop_columns([LEVEL])
         if self._difference is None:
             return self._engine.fold(Window(rows, window.order, window.starts, window.merged))
@@ -49,7 +49,7 @@ class _Told:
         if not made.num_rows and not (old >= 0).any():
             return made
         old_groups = np.flatnonzero(counting & (old >= 0))
-        old_rows = taken(rows, window.at(old[old_groups]))
+        old_rows = taken(rows, old[old_groups])
         kept = np.flatnonzero(~retracts(old_rows.column(VALUE_KIND)))
         new = np.flatnonzero(counting[groups] & ~retracts(made.column(VALUE_KIND)))
         if self._engine.skips_level_0:  # rows that come keep their kind, and none ever goes
@@ -71,12 +71,9 @@ class FullChanges(_Told):
 
     def __call__(self, window: Window) -> pa.Table:
         """One row a group; a row of the highest level that is alone in its group has not changed."""
-        old = last(levels_of(window) == self._top, window.starts)
+        old = _lying(window, last(levels_of(window) == self._top, window.starts))
         several = window.ends - window.starts > 1
-        if not self._upper_only:
-            return self._folded(window, old, several | (old < 0))
-        rows = upper(window)
-        return self._folded(rows, last(levels_of(rows) == self._top, rows.starts), several | (old < 0))
+        return self._folded(upper(window) if self._upper_only else window, old, several | (old < 0))
 
 
 class Lift(_Told):
@@ -101,7 +98,7 @@ class Lift(_Told):
             return window.rows.slice(0, 0).drop_columns([LEVEL, WHERE])
         levels = levels_of(rows)
         lifted = np.minimum.reduceat(levels, rows.starts) == 0
-        old = last(levels > 0, rows.starts)
+        old = _lying(rows, last(levels > 0, rows.starts))
         counting = lifted & (old < 0) if self._engine.skips_level_0 else lifted
         return self._folded(Window(rows.rows, rows.order, rows.starts, every(rows.num_groups)), old, counting)
 
@@ -130,3 +127,8 @@ class Lift(_Told):
         rows = pa.concat_tables([own, whole.select(own.column_names).cast(own.schema)]).combine_chunks()
         order = np.where(of_below, own.num_rows + np.cumsum(of_below) - 1, np.cumsum(~of_below) - 1)
         return Window(rows, order, mine.starts)
+
+
+def _lying(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where rows of the sorted order lie, -1 staying what it is."""
+    return np.where(found < 0, -1, window.at(found)) if window.num_rows else found

@@ -107,9 +107,8 @@ def test_a_manifest_of_a_newer_version_is_refused_by_name(tmp_path, kind):
 @pytest.mark.parametrize(
     "options",
     [
-        {"changelog-producer": "lookup"},
+        {"pk-clustering-override": "true"},
         {"merge-engine": "made-up-in-2030"},
-        {"deletion-vectors.enabled": "true"},
         {"data-evolution.enabled": "true"},
     ],
 )

@@ -59,8 +59,12 @@ class Duel:
         if same_levels:
             same(described(self.table), described(twin), f"{self.table.name}: levels left by us, and by Java")
         same(self.table.agree(), twin.agree(), f"{self.table.name}: what we did, and what Java did")
+        self.compare(twin)
         gone, self.table = (self.table, twin) if self.rng.random() < 0.5 else (twin, self.table)
         gone.java("drop_table")
+
+    def compare(self, twin: MergedTable) -> None:
+        """What else must be the same of a table we changed, and its twin that Java did."""
 
     # ---- moves of one
 

@@ -73,12 +73,12 @@ EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 VARIANT = (("k", "INT NOT NULL"), ("v", "VARIANT"))
 FEATURES = (
     # merging
-    Feature("deletion-vectors", {"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", reads=True),
+    Feature("deletion-vectors", {"deletion-vectors.enabled": "true"}, reads=True, writes=True),
     Feature(
         "deletion-vectors-64",
         {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"},
-        "deletion-vectors",
         reads=True,
+        writes=True,
     ),
     Append(
         "append-deletion-vectors",
@@ -88,10 +88,10 @@ FEATURES = (
         reads=True,
         writes=True,
     ),
-    Feature("changelog-input", {"changelog-producer": "input"}, "changelog-producer", reads=True),
-    Feature("changelog-full-compaction", {"changelog-producer": "full-compaction"}, "changelog-producer", reads=True),
-    Feature("changelog-lookup", {"changelog-producer": "lookup"}, "changelog-producer"),
-    Feature("force-lookup", {"force-lookup": "true"}, "force-lookup"),
+    Feature("changelog-input", {"changelog-producer": "input"}, reads=True, writes=True),
+    Feature("changelog-full-compaction", {"changelog-producer": "full-compaction"}, reads=True, writes=True),
+    Feature("changelog-lookup", {"changelog-producer": "lookup"}, reads=True, writes=True),
+    Feature("force-lookup", {"force-lookup": "true"}, reads=True, writes=True),
     Feature(
         "snapshot-ordering", {"sequence.snapshot-ordering": "true", "write-only": "true"}, "sequence.snapshot-ordering"
     ),

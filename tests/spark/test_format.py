@@ -54,6 +54,17 @@ def test_variants_go_there_and_back(spark, path):
     assert sorted(tuple(row) for row in found) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
 
 
+@everywhere
+def test_variants_go_there_and_back(spark, path):
+    texts = ['{"a":1,"b":[true,null,"x"]}', "7", None]
+    frame = spark.createDataFrame(list(enumerate(texts)), "id int, j string").selectExpr("id", "parse_json(j) AS v")
+    save(frame, path)
+    back = load(spark, path)
+    assert back.schema["v"].dataType.simpleString() == "variant"
+    found = back.selectExpr("id", "to_json(v)", "variant_get(v, '$.a', 'int')").collect()
+    assert sorted(tuple(row) for row in found) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
+
+
 # ---- append, upsert, delete
 
 
@@ -383,7 +394,7 @@ def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_pat
         ({"mergeSchema": "true"}, "changing the schema while writing is not supported yet"),
         ({"scan.snapshot-id": "1"}, "is about reading"),
         ({"row-kind-column": "nope"}, "'nope' does not exist"),
-        ({"changelog-producer": "lookup", "primary-key": "id", "bucket": "1"}, "changelog-producer"),
+        ({"pk-clustering-override": "true", "primary-key": "id", "bucket": "1"}, "pk-clustering-override"),
     ],
 )
 def test_bad_write_options_are_named(spark, path, options, message):

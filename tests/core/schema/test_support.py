@@ -33,13 +33,13 @@ WITH_KEY = [
     ({"merge-engine": "first-row"}, False, False),
     ({"merge-engine": "FIRST_ROW"}, False, False),
     ({"merge-engine": "deduplicate"}, False, False),
-    ({"deletion-vectors.enabled": "true"}, False, True),
+    ({"deletion-vectors.enabled": "true"}, False, False),
     ({"deletion-vectors.enabled": "false"}, False, False),
     ({"changelog-producer": "none"}, False, False),
-    ({"changelog-producer": "input"}, False, True),
-    ({"changelog-producer": "full-compaction"}, False, True),
-    ({"changelog-producer": "lookup"}, True, True),
-    ({"force-lookup": "true"}, True, True),
+    ({"changelog-producer": "input"}, False, False),
+    ({"changelog-producer": "full-compaction"}, False, False),
+    ({"changelog-producer": "lookup"}, False, False),
+    ({"force-lookup": "true"}, False, False),
     ({"sequence.snapshot-ordering": "true"}, True, True),
     ({"write.sequence-number-init-mode": "snapshot"}, False, True),
     ({"write.sequence-number-init-mode": "scan"}, False, False),
@@ -140,6 +140,15 @@ def test_columns_of_special_types_are_refused_wherever_they_hide(type_text, path
     for check in (check_readable, check_writable):
         with pytest.raises(UnsupportedError, match=f"column {path} of type"):
             check(table)
+
+
+@pytest.mark.parametrize("type_text", ["VARIANT", "ARRAY<VARIANT>"])
+def test_variants_lie_in_parquet_files_only(type_text):
+    check_writable(schema(extra=type_text))
+    for options in ({"file.format": "ORC"}, {"file.format.per.level": "0:avro"}):
+        with pytest.raises(UnsupportedError, match="x.* of type VARIANT in (orc|avro) files"):
+            check_writable(schema(options, extra=type_text))
+        check_readable(schema(options, extra=type_text))
 
 
 @pytest.mark.parametrize("type_text", ["VARIANT", "ARRAY<VARIANT>"])

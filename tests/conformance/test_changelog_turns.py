@@ -1,0 +1,163 @@
+"""Tables that tell what changes, or mark rows as deleted, in the hands of both engines by turns.
+
+On top of what the duel of merging tables compares: the changelogs that the two engines made of one move are the same,
+both read a changelog alike whoever wrote it, it leads from nothing to the rows the table shows, and the same rows of
+the same files are marked as deleted.
+"""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from paimon_core.datafile.deletions import deleted_rows, vector_entries
+from paimon_core.lsm.universal import num_levels
+from paimon_core.scan.table_scan import passes_over_level_0
+from paimon_core.types.system_fields import ROW_KIND
+from tests.conformance.compare import same
+from tests.conformance.duel import Duel
+from tests.conformance.merging import ENGINES, MergedTable, drawn
+from tests.conformance.values import normal, ordered, rows
+from tests.support.compaction import levels_of
+
+pytestmark = pytest.mark.java
+A_TABLE = 14
+
+LOOKUP, VECTORS = {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}
+ONCE = {"changelog-producer.row-deduplicate": "true"}
+FULL = {"changelog-producer": "full-compaction"}
+WAYS = {
+    "lookup": (LOOKUP, {**LOOKUP, **ONCE}),
+    "full-compaction": (FULL, {**FULL, **ONCE}, {**FULL, "full-compaction.delta-commits": "1"}),
+    "none": ({},),
+    "input": ({"changelog-producer": "input"},),
+    "vectors": (
+        VECTORS, {**VECTORS, "deletion-vectors.bitmap64": "true"}, {**VECTORS, **LOOKUP}, {**VECTORS, **LOOKUP, **ONCE},
+        {**VECTORS, "changelog-producer": "input"},
+    ),
+    "force-lookup": ({"force-lookup": "true"}, {"force-lookup": "true", **FULL}),
+}  # fmt: skip
+
+
+def changes_to_java(table: MergedTable, through: int) -> list[list]:
+    """What Java tells has changed since the beginning.
+
+    Where batch reads pass over level 0, Java 1.4.2 passes over changes there as well; its streams tell them.
+    """
+    fields = table.fields_at()
+    if passes_over_level_0(table.ours().store):
+        options = {"scan.mode": "from-snapshot", "scan.snapshot-id": "1"}
+        plans = table.java("stream_read", options=options)["plans"]
+        streamed = [row for plan in plans for row in plan["rows"]]
+        found = [[row[0], *(normal(v, f.type) for v, f in zip(row[1:], fields, strict=True))] for row in streamed]
+        return ordered(table._formed(found, (ROW_KIND, *fields)))
+    answer = table.judge.call("read", table=f"{table.name}$audit_log", options={"incremental-between": f"0,{through}"})
+    found = [[row[1], *(normal(v, f.type) for v, f in zip(row[2:], fields, strict=True))] for row in answer["rows"]]
+    return ordered(table._formed(found, (ROW_KIND, *fields)))
+
+
+def changes_to_us(table: MergedTable, through: int, after: int = 0) -> list[list]:
+    """What we tell."""
+    fields = (ROW_KIND, *table.fields_at())
+    return ordered(table._formed(rows(table.ours().changes(after, through), fields), fields))
+
+
+def marks(table: MergedTable) -> list[tuple]:
+    """How many rows of which files are deleted."""
+    ours = table.ours()
+    entries = vector_entries(ours.store, ours.snapshot())
+    found = []
+    for at, levels in levels_of(ours).items():
+        deleted = deleted_rows(entries, levels.all_files)
+        found += [[*map(str, at), f.level, f.row_count, deleted.get(f.file_name, 0)] for f in levels.all_files]
+    return ordered(found)
+
+
+class Telling(Duel):
+    """A duel on a table with a changelog producer or deletion vectors."""
+
+    def compare(self, twin: MergedTable) -> None:
+        """The two engines told the same, and marked the same rows."""
+        if self.table.ours().snapshot() is None:
+            return
+        found = [changes_to_us(table, table.ours().snapshot().id) for table in (self.table, twin)]
+        same(found[0], found[1], f"{self.table.name}: what changed, told by us, and by Java")
+        same(marks(self.table), marks(twin), f"{self.table.name}: rows marked by us, and by Java")
+
+    def check(self) -> None:
+        """Both tell the same, and it leads to what they show."""
+        super().check()
+        snapshot = self.table.ours().snapshot()
+        if snapshot is None:
+            return
+        told = changes_to_us(self.table, snapshot.id)
+        same(told, changes_to_java(self.table, snapshot.id), f"{self.table.name}: what changed, to us, and to Java")
+        if self.complete():
+            same(self.replayed(), self.table.agree(), f"{self.table.name}: what changes lead to")
+
+    def complete(self) -> bool:
+        """Whether all that was written has been told as changes."""
+        producer = self.merging.options.get("changelog-producer")
+        table = self.table.ours()
+        levels = {f.level for levels in levels_of(table).values() for f in levels.all_files}
+        top = num_levels(table.store.options) - 1
+        return (producer == "lookup" and 0 not in levels) or (producer == "full-compaction" and levels <= {top})
+
+    def replayed(self) -> list[list]:
+        """The rows that all changes, one snapshot after the other, lead to."""
+        held: dict[str, list] = {}
+        fields = self.table.fields_at()
+        at = [i for i, f in enumerate(fields) if f.name in self.table.ours().schema.primary_keys]
+        for snapshot in self.table.ours().snapshots():
+            changed = rows_in_order(self.table, snapshot.id)
+            for kind, *row in changed:
+                key = str([row[i] for i in at])
+                if kind in ("-U", "-D"):
+                    assert key in held, f"{kind} of a row that is not there: {row}"
+                    del held[key]
+                else:
+                    assert key not in held, f"{kind} of a row that is there: {row}"
+                    held[key] = row
+        return ordered(held.values())
+
+
+def rows_in_order(table: MergedTable, snapshot_id: int) -> list[list]:
+    """The changes of one snapshot in the order we tell them."""
+    fields = (ROW_KIND, *table.fields_at())
+    found = table.ours().changes(snapshot_id - 1, snapshot_id)
+    single = [rows(found.slice(i, 1), fields)[0] for i in range(found.num_rows)]
+    return table._formed(single, fields)
+
+
+def play(judge, name, way, steps, seed, *, engines=ENGINES):
+    """So many steps, a new table after few; the engine is drawn."""
+    played, tables = 0, 0
+    while played < steps:
+        rng = Random(f"{seed} {way} {tables}")
+        engine = rng.choice([e for e in engines if e != "first-row" or way in ("lookup", "none")])
+        merging = drawn(rng, engine)
+        options = {**merging.options, **rng.choice(WAYS[way])}
+        if rng.random() < 0.3:
+            options["changelog-file.format"] = "orc"
+        if way == "lookup" and rng.random() < 0.3:
+            options["changelog-producer.row-deduplicate-ignore-fields"] = rng.choice(sorted(merging.columns))
+        merging = replace(merging, options=options)
+        print(f"CONFORMANCE_SEED={seed}, table {tables}: {merging}")
+        duel = Telling(judge, name, merging, rng)
+        while duel.steps < A_TABLE and played < steps:
+            duel.turn()
+            played += 1
+        duel.table.java("drop_table")
+        tables += 1
+    print(f"{way}: {played} steps on {tables} tables, seed {seed}")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_turns(judge, name, way, seed):
+    play(judge, name, way, 14, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_many_turns(judge, name, way, seed):
+    play(judge, name, way, 560, seed)
