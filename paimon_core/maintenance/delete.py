@@ -21,6 +21,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import (
     AGGREGATION_REMOVE_RECORD_ON_DELETE,
     DELETION_VECTORS_ENABLED,
@@ -70,8 +71,13 @@ def delete_rows(store: FileStore, predicate: Predicate) -> Snapshot | None:
 
 
 def check_deletes(schema: TableSchema) -> None:
-    """UnsupportedError, with the way out, for a primary-key table whose rows of kind -D do not delete a row."""
+    """UnsupportedError, with the way out, for a table whose rows lie in several files each, and for one with a primary
+    key whose rows of kind -D do not delete a row."""
     options = schema.options
+    if options.value(DATA_EVOLUTION_ENABLED):
+        raise UnsupportedError(
+            "rows of a table with 'data-evolution.enabled' cannot be deleted: overwrite its partition"
+        )
     if not schema.primary_keys:
         return
     engine = options.value(MERGE_ENGINE)

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from paimon_core.datafile.deletions import read_entries, vector_entries
 from paimon_core.deletion.files import StoredVector
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
+from paimon_core.maintenance.delete import check_deletes
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, UpdateType
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.validate import create
 from paimon_core.table import Table
 from tests.support.tables import ORDERS, append_table, files_below, keyed_table, orders, rows_of
 
@@ -331,3 +333,32 @@ def test_what_takes_no_deletes_is_refused_with_the_way_out(tmp_path, options, wa
     table = Table.create(str(tmp_path / "t"), Schema(ORDERS, primary_keys=["id"], options={"bucket": "1", **options}))
     with pytest.raises(UnsupportedError, match=way):
         table.delete("id = 1")
+
+
+def test_rows_in_several_files_are_not_deleted_by_half():
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    with pytest.raises(UnsupportedError, match="data-evolution"):
+        check_deletes(create(Schema(ORDERS, options=options), 0))
+    with pytest.raises(InvalidInputError, match="exclude each other"):
+        create(Schema(ORDERS, options={**options, "deletion-vectors.enabled": "true"}), 0)
+
+
+@pytest.mark.parametrize("options", [{}, MARKS])
+def test_rows_that_are_tracked_keep_their_ids(tmp_path, options):
+    table = append_table(tmp_path / "t", **options, **{"row-tracking.enabled": "true"})
+    ten(table, 0, 10)
+    ids_before = {r["id"]: (r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in tracked(table)}
+    table.delete("id in (0, 3, 14)")
+    ten(table, 20)
+    table.delete("id = 5 or id = 21")
+    for compacted in (False, True):
+        if compacted:
+            table.compact(full=True)
+        left = {r["id"]: (r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in tracked(table)}
+        assert sorted(left) == [k for k in range(30) if k not in (0, 3, 5, 14, 21)]
+        assert len({row_id for row_id, _ in left.values()}) == 25
+        assert {k: v for k, v in left.items() if k < 20} == {k: v for k, v in ids_before.items() if k in left}
+
+
+def tracked(table):
+    return table.to_arrow(columns=["id", "_ROW_ID", "_SEQUENCE_NUMBER"]).to_pylist()
