@@ -204,7 +204,8 @@ class Table:
         Columns are matched by name; a missing one is filled with its default or NULL. Either all rows become visible
         or none; after an error no file is left, but for CommitUnknownError.
         """
-        again = bucket_mode(self.schema) is BucketMode.HASH_DYNAMIC and not isinstance(data, pa.RecordBatchReader)
+        learning = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)
+        again = bucket_mode(self.schema) in learning and not isinstance(data, pa.RecordBatchReader)
         for left in reversed(range(_ROUTINGS if again else 1)):
             writer = self.writer()
             with writer:
@@ -262,7 +263,7 @@ class Table:
         *,
         overwrite: bool = False,
         sequence: tuple[int, int] = (0, 1),
-        alone: bool | None = None,
+        alone: bool | tuple[int, int] | None = None,
         base_id: int | None = None,
     ) -> TableWrite:
         """A writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.

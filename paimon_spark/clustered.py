@@ -1,6 +1,7 @@
 """Rows shuffled to the task that owns their bucket, before they are written."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,6 +16,7 @@ from paimon_spark.placing import Placing
 from paimon_spark.types import named
 
 TASK_COLUMN = "__paimon_task"
+_SHARES = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)")
 _arrow_udf: Any = arrow_udf  # typed to need an argument that it warns about when given
 
 
@@ -23,8 +25,10 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
 
     A write is right without it; with it a bucket gets one file per job instead of one per task, and with the default
     of `tasks` its task compacts it too. That default is the table's number of buckets, for tables partitioned besides
-    the greater of that and 8. `options` are those of the write. NotFoundError when there is no table yet;
-    InvalidInputError when it has neither buckets nor partitions, or the DataFrame lacks a column that decides.
+    the greater of that and 8. Of a table whose keys may move between partitions each task gets all rows of its keys,
+    and the writer is told so by a column that it leaves out. `options` are those of the write. NotFoundError when there
+    is no table yet; InvalidInputError when it has neither buckets nor partitions, or the DataFrame lacks a column that
+    decides.
     """
     request = write_request({**options, "path": path}, ())
     table = Table.open(path, request.place.storage_options, branch=request.place.branch)
@@ -32,12 +36,21 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
 
     def shuffle(frame: DataFrame) -> DataFrame:
         if not placing.fields:
-            return frame.repartition(1)
+            alone = frame.repartition(1)
+            return alone.withColumn(f"{TASK_COLUMN}_of_1", F.lit(0)) if placing.shares else alone
         columns = [F.col(f"`{_column(frame, field)}`") for field in placing.fields]
         task = _arrow_udf(placing.task_of, IntegerType())(*columns)
-        return frame.withColumn(TASK_COLUMN, task).repartitionById(placing.tasks, TASK_COLUMN).drop(TASK_COLUMN)
+        name = f"{TASK_COLUMN}_of_{placing.tasks}" if placing.shares else TASK_COLUMN
+        shuffled = frame.withColumn(name, task).repartitionById(placing.tasks, name)
+        return shuffled if placing.shares else shuffled.drop(name)
 
     return shuffle
+
+
+def shares_in(columns: Sequence[str]) -> tuple[str, int] | None:
+    """The column that tells which task a row was sent to, and among how many; None where none does."""
+    found = [(name, int(match[1])) for name in columns if (match := _SHARES.fullmatch(name))]
+    return found[0] if found else None
 
 
 def _column(frame: DataFrame, field: DataField) -> str:

@@ -19,15 +19,19 @@ from paimon_core.write.routing.postpone import default_buckets
 class Placing:
     """Which task a row goes to: its bucket, moved on by its partition's hash, modulo the number of tasks.
 
-    Where buckets are dynamic a key's slot stands for its bucket: new keys of a slot go to buckets of its own.
+    Where buckets are dynamic a key's slot stands for its bucket: new keys of a slot go to buckets of its own. Where
+    keys may move between partitions only the key counts.
     """
 
     def __init__(self, schema: TableSchema, tasks: int) -> None:
         self.tasks = tasks
-        self._buckets = max(1, places_of(schema))
-        self._function = schema.options.value(BUCKET_FUNCTION_TYPE)
-        self._partition = schema.partition_fields
-        self._key = tuple(schema.field(name) for name in schema.bucket_keys) if self._buckets > 1 else ()
+        self.shares = bucket_mode(schema) is BucketMode.KEY_DYNAMIC
+        """Whether it is known of every row whose it is: a task must get all rows of its keys, and no others."""
+        self._buckets = tasks if self.shares else max(1, places_of(schema))
+        self._function = "default" if self.shares else schema.options.value(BUCKET_FUNCTION_TYPE)
+        self._partition = () if self.shares else schema.partition_fields
+        keys = schema.primary_keys if self.shares else schema.bucket_keys
+        self._key = tuple(schema.field(name) for name in keys) if self._buckets > 1 else ()
         self.fields = (*self._partition, *(f for f in self._key if f not in self._partition))
 
     @staticmethod

@@ -12,6 +12,9 @@ to is compacted after the commit; what becomes of that never makes the write fai
 Dynamic and postponed buckets. A key must get the same bucket in whichever task it turns up. So the snapshot that says
 where keys are, and how many buckets partitions have, is chosen here, once, and a new key's bucket follows from its hash
 and that snapshot alone; the commit joins what the tasks add to the index of each bucket.
+
+Keys that may move between partitions. What becomes of a row depends on all others of its key. Tasks put the rows aside,
+and the commit deals them out; where `clustered` has sent all rows of a key to one task, the tasks do that themselves.
 """
 
 import logging
@@ -22,6 +25,7 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
@@ -30,6 +34,7 @@ from paimon_core.commit.compaction import compacts, without_compaction
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
 from paimon_core.maintenance.after_write import compact_touched
+from paimon_core.maintenance.staging import deal_out_staged, drop_staged, staging
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.option import Option
@@ -37,6 +42,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.align import column_positions
 from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_spark.clustered import shares_in
 from paimon_spark.options import WriteRequest
 from paimon_spark.placing import Placing, places_of
 from paimon_spark.types import named, paimon_fields
@@ -116,10 +122,14 @@ class PaimonWriter(DataSourceArrowWriter):
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
         kind = request.row_kind_column
         self._row_kind = None if kind is None else _row_kind_name(kind, schema)
-        column_positions(tuple(name for name in schema.names if name != self._row_kind), table.schema)
+        mode = bucket_mode(table.schema)
+        self._share = shares_in(schema.names) if mode is BucketMode.KEY_DYNAMIC else None
+        self._extra = [name for name in (self._row_kind, self._share and self._share[0]) if name is not None]
+        column_positions(tuple(name for name in schema.names if name not in self._extra), table.schema)
+        self._aside = mode is BucketMode.KEY_DYNAMIC and self._share is None
         self._table = table
         self._placing = Placing.of(table.schema, None, table.path) if places_of(table.schema) else None
-        decided = bucket_mode(table.schema) not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
+        decided = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
         self._base_id = _newest(table) if decided else None
         self._user = request.commit_user
         self._overwrite = overwrite
@@ -134,19 +144,41 @@ class PaimonWriter(DataSourceArrowWriter):
         first = next((batch for batch in iterator if batch.num_rows), None)
         if first is None:
             return Written((), None)
-        alone = self._placing is not None and self._placing.owned_by(task, first)
+        alone: bool | tuple[int, int] = self._placing is not None and self._placing.owned_by(task, first)
+        if self._share is not None:
+            alone = (task, self._share[1])
         settings: dict[str, Any] = {"sequence": (task, STRIDE), "alone": alone, "base_id": self._base_id}
-        with self._table.writer(self._user, overwrite=self._overwrite, **settings) as writer:
+        table = Table(staging(self._table.store)) if self._aside else self._table
+        with table.writer(self._user, overwrite=self._overwrite, **settings) as writer:
             for batch in chain([first], iterator):
-                if self._row_kind is None:
-                    writer.write(batch)
-                else:
-                    writer.write(batch.drop_columns([self._row_kind]), batch.column(self._row_kind))
+                self._check_share(batch, task)
+                kinds = None if self._row_kind is None else batch.column(self._row_kind)
+                writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
             return Written(tuple(writer.prepare_commit()), writer.base_id)
+
+    def _check_share(self, batch: pa.RecordBatch, task: int) -> None:
+        """The rows must be in the task that `clustered` sent them to."""
+        if self._share is not None and not pc.all(pc.equal(batch.column(self._share[0]), task)).as_py():
+            raise InvalidInputError(
+                f"rows that clustered() has sent to other tasks came to task {task}: write right after "
+                "df.transform(clustered(path)), nothing may move rows in between"
+            )
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
         written = [message for message in messages if isinstance(message, Written)]
+        if not self._aside:
+            self._publish(written)
+            return
+        store, staged = self._table.store, [change for message in written for change in message.messages]
+        try:
+            with self._table.writer(self._user, overwrite=self._overwrite, base_id=self._base_id) as writer:
+                dealt_out = Written(tuple(deal_out_staged(writer, store, staged)), writer.base_id)
+            self._publish([dealt_out])
+        finally:
+            drop_staged(store, staged)
+
+    def _publish(self, written: Sequence[Written]) -> None:
         changes = self._surely_alone(written)
         bases = [message.base_id for message in written if message.base_id is not None]
         committer = self._table.committer(self._user)
@@ -189,7 +221,10 @@ class PaimonWriter(DataSourceArrowWriter):
         if all(message is not None for message in messages):
             return
         changes = [change for message in messages if isinstance(message, Written) for change in message.messages]
-        self._table.committer(self._user).abort(changes)
+        if self._aside:
+            drop_staged(self._table.store, changes)
+        else:
+            self._table.committer(self._user).abort(changes)
 
 
 def _newest(table: Table) -> int:

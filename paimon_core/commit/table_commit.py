@@ -35,6 +35,7 @@ from paimon_core.errors import (
     InvalidInputError,
     OutOfRangeError,
     PaimonError,
+    UnsupportedError,
 )
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
@@ -184,6 +185,11 @@ class TableCommit:
         touched = distinct_partitions(messages)
         if partition == DYNAMIC and not self._store.schema.partition_keys:
             partition = None
+        if partition and self._store.schema.is_cross_partition and messages:
+            raise UnsupportedError(
+                f"cannot overwrite some partitions of {self._store.root}: its keys may move between partitions, and "
+                "would stay in the others too. Overwrite the whole table, or drop the partitions and write the rows"
+            )
         if partition == DYNAMIC:
             if not touched:
                 return None
@@ -409,6 +415,8 @@ class TableCommit:
                 if any(e.kind == DELETE for e in changes.entries)
                 else None
             )
+        if self._store.schema.is_cross_partition and changes.kind == CommitKind.APPEND and changes.entries:
+            return self._moved_conflict(base, seen)
         if seen is not None:
             conflict = bucket_conflict(changes, self._added_since(seen, base))
             if conflict is not None:
@@ -427,6 +435,18 @@ class TableCommit:
             {e.file.file_name for e in live},
             one_a_bucket=one_index_a_bucket(self._store),
         )
+
+    def _moved_conflict(self, base: Snapshot, seen: int | None) -> Conflict | None:
+        """Where keys may move between partitions nobody else may have written since the writers looked."""
+        if seen is None:
+            raise InvalidInputError(
+                f"keys of {self._store.root} may move between partitions: a commit must say which snapshot its writer "
+                "looked at (base_id=writer.base_id)"
+            )
+        for snapshot in map(self._snapshot, range(seen + 1, base.id + 1)):
+            if snapshot is None or snapshot.commit_kind != CommitKind.COMPACT:
+                return Conflict("rows were written meanwhile, and may have moved the same keys: write again")
+        return None
 
     def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:
         """Entries added after snapshot ``seen`` by commits that may give a partition another number of buckets."""

@@ -1,6 +1,6 @@
 """Rows that wait in bucket -2 dealt out to real buckets, in one COMPACT snapshot: what makes them visible."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from paimon_core.types.row_kind import kind_names
 from paimon_core.types.system_fields import VALUE_KIND
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["deal_out_postponed"]
+__all__ = ["deal_out_postponed", "waiting_rows"]
 
 _ROUNDS = 5  # waiting rows that others deal out again and again need nobody else
 
@@ -68,17 +68,17 @@ def _dealt_out(store: FileStore, choice: Predicate | None) -> list[CommitMessage
     with TableWrite(store.with_options(settings), base_id=snapshot.id) as writer:
         for partition, entries in waiting.items():
             files = sorted((e.file for e in entries), key=lambda file: file.creation_time or 0)
-            for rows, kinds in _rows(store, partition, files):
+            for rows, kinds in waiting_rows(store, partition, files):
                 writer.write(rows, kinds)
             messages.append(CommitMessage(partition, POSTPONED, entries[0].total_buckets, compact_before=tuple(files)))
         messages += [_as_compaction(message) for message in writer.prepare_commit()]
     return messages
 
 
-def _rows(
-    store: FileStore, partition: bytes, files: list[DataFileMeta]
+def waiting_rows(
+    store: FileStore, partition: bytes, files: Sequence[DataFileMeta]
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
-    """Rows as they were given, and their kinds."""
+    """Rows of files in bucket -2 as they were given, and their kinds as texts."""
     fields = (*store.schema.fields, VALUE_KIND)
     told = store.options.value(ROWKIND_FIELD) is not None  # by the rows themselves
     for file in files:

@@ -125,7 +125,7 @@ def _merge_on_read(schema: TableSchema) -> str | None:
 
 
 def _cross_partition(schema: TableSchema) -> str | None:
-    return "a primary key that lacks a partition column" if schema.is_cross_partition else None
+    return "a primary key that lacks a partition column" if schema.is_cross_partition and schema.bucket != -1 else None
 
 
 def _level_format(schema: TableSchema) -> str | None:
@@ -205,7 +205,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_on("primary-key.nullable"), "keys are expected to be NOT NULL", read=True, write=True),
     # buckets
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
-    Limit(_cross_partition, "a key could come to live in two partitions", write=True),
+    Limit(_cross_partition, "a key could come to live in two partitions; 'bucket' = '-1' keeps count", write=True),
     # columns and rows beside the files
     Limit(_on("data-evolution.enabled"), "the columns of a row may lie in several files", read=True, write=True),
     Limit(

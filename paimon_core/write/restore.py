@@ -48,6 +48,11 @@ class Restore:
         self._indexes: dict[bytes, dict[int, IndexManifestEntry]] | None = None
         self._entries: dict[str, list[ManifestEntry]] = {}  # by manifest, each read once
 
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The moment these are the states of."""
+        return self._snapshot
+
     def load(self, partitions: Collection[bytes]) -> None:
         """Read the state of these partitions, all in one go; only manifests that can hold one of them are read.
 

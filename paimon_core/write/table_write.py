@@ -28,7 +28,7 @@ from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.merge_tree_writer import MergeTreeWriter
 from paimon_core.write.postpone_writer import PostponeWriter, postponing
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing import ROUTERS, Batch, BucketMode, Indexes, bucket_mode
+from paimon_core.write.routing import ALL, ROUTERS, Batch, BucketMode, Indexes, Share, bucket_mode
 from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
 from paimon_core.write.sequence import SequenceRule
@@ -37,6 +37,7 @@ from paimon_core.write.spill import SpillSpace
 Data: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
 BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
+_LEARNING = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)  # modes in which commits of others bear on where rows go
 ENCODERS = 2  # buckets sorted and encoded at a time
 
 
@@ -45,9 +46,10 @@ class TableWrite:
 
     ``overwrite``: what the table holds is about to be replaced, so numbering starts anew. ``sequence`` is
     ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule). ``alone``: whether this
-    one meets no other all the same; by default just a stride of 1 says so. ``base_id``: the snapshot to go on from,
-    0 for an empty table, None for the newest; on a table with dynamic buckets such writers all take the same one.
-    ``commit_user`` names files whose order of writing must be told later.
+    one meets no other all the same; by default just a stride of 1 says so. (i, n) is more: all rows of keys whose hash
+    is i modulo n, and no others, come to this writer; where keys may move between partitions this must be known.
+    ``base_id``: the snapshot to go on from, 0 for an empty table, None for the newest; on a table with dynamic buckets
+    such writers all take the same one. ``commit_user`` names files whose order of writing must be told later.
     Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
 
     A writer that meets no other in its buckets, of a table with fixed ones that is not ``write-only``, also compacts
@@ -61,7 +63,7 @@ class TableWrite:
         *,
         overwrite: bool = False,
         sequence: tuple[int, int] = (0, 1),
-        alone: bool | None = None,
+        alone: bool | tuple[int, int] | None = None,
         base_id: int | None = None,
         commit_user: str | None = None,
     ) -> None:
@@ -70,7 +72,8 @@ class TableWrite:
         self._store = store
         mode = bucket_mode(store.schema)
         self._rule = SequenceRule(*sequence)
-        self._router = ROUTERS[mode](store, not self._rule.sole)
+        share = Share(*alone) if isinstance(alone, tuple) else ALL if self._rule.sole else None
+        self._router = ROUTERS[mode](store, share)
         self._shape = FileShape.of(store)
         engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
         self._space = None if engine is None else SpillSpace.of(store.options, engine)
@@ -79,13 +82,13 @@ class TableWrite:
         user = commit_user or store.new_name()
         self._postponing = postponing(store, user, sequence[0]) if mode is BucketMode.POSTPONE else None
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
-        alone = self._rule.sole if alone is None else alone
+        alone = self._rule.sole if alone is None else bool(alone)
         self._compacts = in_buckets and alone and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
         self._restores = in_buckets and not overwrite
         self._tells = not overwrite  # what is replaced shows in no changelog
         self._input = store.options.value(CHANGELOG_PRODUCER) == "input"
-        self._renews = self._restores and (self._compacts or (mode is BucketMode.HASH_DYNAMIC and self._rule.sole))
+        self._renews = self._restores and (self._compacts or (share is not None and mode in _LEARNING))
         self.base_id: int | None = None
         self._restore = self._look(base_id)
         self._handed_out = False
@@ -167,11 +170,13 @@ class TableWrite:
         self._look_again()
         self._restore.load(batch.found)
         batch, buckets = self._router.deal(batch, self._restore)
+        if not len(buckets):
+            return
         self._restore.load(batch.found)
-        least = int(buckets.min(initial=0))
-        span = int(buckets.max(initial=0)) - least + 1
+        least = int(buckets.min())
+        span = int(buckets.max()) - least + 1
         group = batch.partitions * span + (buckets - least)
-        if len(group) and (group[0] == group).all():
+        if (group[0] == group).all():
             self._writer(batch.found[batch.partitions[0]], int(buckets[0])).add(batch.rows, batch.kinds)
             return
         order = np.argsort(group, kind="stable")

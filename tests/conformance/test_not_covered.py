@@ -108,7 +108,6 @@ FEATURES = (
         "pk-clustering-override|deletion-vectors",
     ),
     # buckets
-    Feature("cross-partition", {}, "bucket", reads=True, bucket="-1", partitions=("p",)),
     # rows with an identity, columns in files of their own
     Append("row-tracking", options={"row-tracking.enabled": "true"}, reads=True, writes=True),
     Append("data-evolution", options=EVOLVING, refusal="data-evolution"),

@@ -6,6 +6,7 @@ import paimon_spark
 from paimon_core.table import Table
 from tests.support.compaction import levels_of
 from tests.support.hash_indexes import check_indexes
+from tests.support.tables import files_below
 
 pytestmark = pytest.mark.spark
 everywhere = pytest.mark.everywhere
@@ -28,18 +29,23 @@ def changes(spark, text, *, first=0, keys=300, tasks=3):
     return numbers.selectExpr(f"({key}) % {first + keys} AS id", "'p' || (id % 1) AS dt", f"'{text}' AS v")
 
 
-DYNAMIC = {"primary_key": "id", "bucket": "-1", "dynamic-bucket.target-row-num": "20"}
+DYNAMIC = {
+    "primary_key": "id",
+    "bucket": "-1",
+    "dynamic-bucket.target-row-num": "20",
+    "dynamic-bucket.initial-buckets": "3",
+}
 
 
 @everywhere
 def test_tasks_that_meet_a_key_give_it_one_bucket(spark, path):
     save(changes(spark, "a"), path, **DYNAMIC)
-    assert len(check_indexes(Table.open(path))) == 8
+    assert len(check_indexes(Table.open(path))) == 3
     save(changes(spark, "b", first=200), path)
     table = Table.open(path)
     sizes = check_indexes(table)
     assert sum(sizes.values()) == 500
-    assert len(sizes) == 16, "buckets that were full took no new keys"
+    assert len(sizes) == 6, "buckets that were full took no new keys"
     rows = {row["id"]: row["v"] for row in table.to_arrow().to_pylist()}
     assert table.to_arrow().num_rows == len(rows) == 500
     assert {v for k, v in rows.items() if k >= 200} == {"b"}
@@ -51,7 +57,14 @@ def test_clustered_gives_each_bucket_to_one_task(spark, path):
     def clustered(frame):
         return frame.transform(paimon_spark.clustered(path))
 
-    save(changes(spark, "a", keys=3), path, primary_key="dt,id", partition="dt", bucket="-1")
+    save(
+        changes(spark, "a", keys=3),
+        path,
+        primary_key="dt,id",
+        partition="dt",
+        bucket="-1",
+        **{"dynamic-bucket.initial-buckets": "2"},
+    )
     for text in "bcdef":
         save(clustered(changes(spark, text)), path, **{"num-sorted-run.compaction-trigger": "2"})
     table = Table.open(path)
@@ -60,3 +73,60 @@ def test_clustered_gives_each_bucket_to_one_task(spark, path):
     inline = [s for s in table.snapshots() if s.commit_kind == "COMPACT"]
     assert inline, "tasks that own their buckets compact them"
     assert all(len(levels.runs) <= 2 for levels in levels_of(table).values())
+
+
+MOVING = {"primary_key": "id", "partition": "dt", "bucket": "-1", "dynamic-bucket.target-row-num": "30"}
+
+
+def moving(spark, text, *, first, days, tasks=4):
+    """A hundred keys, each in two rows of different tasks, of which one has no value."""
+    rows = spark.range(0, 200, numPartitions=tasks)
+    return rows.selectExpr(
+        f"{first} + id % 100 AS id",
+        f"'d' || ((id % 100) % {days}) AS dt",
+        f"CASE WHEN id < 100 THEN '{text}' END AS v",
+    )
+
+
+@pytest.mark.parametrize("how", ["plain", "clustered"])
+def test_keys_that_move_between_partitions(spark, path, how):
+    save(moving(spark, "a", first=0, days=3), path, **MOVING, merge_engine="partial-update")
+    frame = moving(spark, "b", first=50, days=5)
+    save(frame if how == "plain" else frame.transform(paimon_spark.clustered(path, tasks=3)), path)
+    found = {row["id"]: (row["dt"], row["v"]) for row in Table.open(path).to_arrow().to_pylist()}
+    assert Table.open(path).to_arrow().num_rows == len(found) == 150
+    assert found == {k: (f"d{k % 3}" if k < 100 else f"d{(k - 50) % 5}", "a" if k < 50 else "b") for k in range(150)}
+    assert not any("postpone" in name for name in files_below(path))
+
+
+@everywhere
+def test_a_row_moves_to_the_partition_it_was_written_to_last(spark, path):
+    save(spark.range(60).selectExpr("id", "'old' AS dt", "0 AS v"), path, **MOVING)
+    some = spark.range(20, 80, numPartitions=3).selectExpr("id", "'new' AS dt", "1 AS v")
+    save(some.transform(paimon_spark.clustered(path)), path)
+    save(spark.range(70, 90, numPartitions=2).selectExpr("id", "'newest' AS dt", "2 AS v"), path)
+    found = {row["id"]: row["dt"] for row in Table.open(path).to_arrow().to_pylist()}
+    assert Table.open(path).to_arrow().num_rows == 90
+    assert found == {k: "old" if k < 20 else "new" if k < 70 else "newest" for k in range(90)}
+    save(spark.range(5).selectExpr("id", "'x' AS dt", "3 AS v"), path, mode="overwrite")
+    assert Table.open(path).to_arrow().num_rows == 5
+
+
+def test_rows_moved_after_they_were_clustered_are_refused(spark, path):
+    save(spark.range(9).selectExpr("id", "'d' AS dt"), path, **MOVING)
+    moved = spark.range(9).selectExpr("id", "'e' AS dt").transform(paimon_spark.clustered(path, tasks=3)).coalesce(1)
+    with pytest.raises(Exception, match=r"sent to other tasks.*write right after"):
+        save(moved, path)
+    assert {row["dt"] for row in Table.open(path).to_arrow().to_pylist()} == {"d"}
+
+
+def test_postponed_rows_go_to_real_buckets_or_wait(spark, path):
+    options = {"primary_key": "id", "bucket": "-2", "postpone.default-bucket-num": "3"}
+    save(changes(spark, "a"), path, **options)
+    save(changes(spark, "b").transform(paimon_spark.clustered(path)), path)
+    assert Table.open(path).to_arrow(filter="v = 'b'").num_rows == 300
+    save(changes(spark, "c", keys=30), path, **{"postpone.batch-write-fixed-bucket": "false"})
+    assert Table.open(path).to_arrow(filter="v = 'c'").num_rows == 0
+    paimon_spark.PaimonTable.forPath(spark, path).compact(progress=False)
+    assert Table.open(path).to_arrow(filter="v = 'c'").num_rows == 30
+    assert Table.open(path).to_arrow().num_rows == 300

@@ -15,7 +15,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.key_index import KeyIndex
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing.assign import BucketRule
-from paimon_core.write.routing.router import Batch, Indexes, Router
+from paimon_core.write.routing.router import ALL, Batch, Indexes, Router, Share
 
 __all__ = ["dynamic", "index_memory"]
 
@@ -23,9 +23,9 @@ _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 _MEMORY = 1 << 30  # of indexes, where the option does not say
 
 
-def dynamic(store: FileStore, shared: bool) -> Router:
+def dynamic(store: FileStore, share: Share | None) -> Router:
     """Rows by the hash of their key within the partition."""
-    return _Dynamic(store, shared)
+    return _Dynamic(store, shared=share != ALL)
 
 
 def index_memory(options: Options) -> int:
@@ -41,7 +41,7 @@ class _Dynamic:
     of them meets a key finds the same bucket.
     """
 
-    def __init__(self, store: FileStore, shared: bool) -> None:
+    def __init__(self, store: FileStore, *, shared: bool) -> None:
         self._store, self._shared = store, shared
         self._rule = BucketRule.of(store.options, shared=shared)
         self._limit = index_memory(store.options)

@@ -6,10 +6,10 @@ import pyarrow as pa
 from paimon_core.options.bucket import BUCKET
 from paimon_core.row.bucket import buckets
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.routing.router import Router, Stateless
+from paimon_core.write.routing.router import Router, Share, Stateless
 
 
-def fixed(store: FileStore, shared: bool) -> Router:
+def fixed(store: FileStore, share: Share | None) -> Router:
     """Rows by the table's bucket function over its bucket key."""
     count, function = store.options.value(BUCKET), store.bucket_function
     keys = list(store.schema.bucket_keys)

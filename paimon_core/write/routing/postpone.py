@@ -8,12 +8,12 @@ from paimon_core.options.option import Options
 from paimon_core.row.bucket import buckets
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing.router import Batch, Indexes, Router, Stateless
+from paimon_core.write.routing.router import Batch, Indexes, Router, Share, Stateless
 
 __all__ = ["default_buckets", "postpone"]
 
 
-def postpone(store: FileStore, shared: bool) -> Router:
+def postpone(store: FileStore, share: Share | None) -> Router:
     """Real buckets or none, by the option ``postpone.batch-write-fixed-bucket``."""
     if store.options.value(POSTPONE_BATCH_WRITE_FIXED_BUCKET):
         return _Real(store)

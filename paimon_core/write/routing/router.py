@@ -35,6 +35,18 @@ class Indexes:
     """Files with keys that came."""
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which keys a writer gets all rows of: those whose hash is ``number`` modulo ``of``."""
+
+    number: int = 0
+    of: int = 1
+
+
+ALL = Share()
+"""The share of a writer without others. None stands for that of writers any of which may meet any key."""
+
+
 class Router(Protocol):
     """Deals rows out to the buckets of their partitions.
 

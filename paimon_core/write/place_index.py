@@ -1,0 +1,89 @@
+"""Where every key of a table lives, for tables whose keys may move between partitions; memory: 20 bytes a key."""
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.row.encode import encode
+from paimon_core.row.murmur import hashes
+from paimon_core.row.xxhash import xxh64
+
+__all__ = ["PlaceIndex", "fingerprints"]
+
+_GROWTH = 4  # a sorted part is joined with the one before it when it is no smaller than a quarter of it
+_SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
+
+Marks = tuple[np.ndarray, np.ndarray]
+"""What keys are known by: 64 and 32 bits of two hashes that have nothing in common. Among a thousand million keys the
+chance that any two are taken for each other is one in a hundred thousand million."""
+
+
+def fingerprints(keys: pa.RecordBatch) -> Marks:
+    """The marks (uint64, int32) of every row."""
+    wide, narrow = np.empty(keys.num_rows, np.uint64), np.empty(keys.num_rows, np.int32)
+    for at in range(0, keys.num_rows, _SLICE):
+        rows = encode(keys.slice(at, _SLICE))
+        wide[at : at + _SLICE] = xxh64(rows.serialized())
+        narrow[at : at + _SLICE] = hashes(rows)
+    return wide, narrow
+
+
+class PlaceIndex:
+    """Keys, and the number of the place each lives in.
+
+    Kept as parts sorted by the wide mark, each some times smaller than the one before it.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def __len__(self) -> int:
+        return sum(len(wide) for wide, _, _ in self._parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(column.nbytes for part in self._parts for column in part)
+
+    def find(self, marks: Marks) -> np.ndarray:
+        """The place (int64) of each key, -1 where it is not known."""
+        found = np.full(len(marks[0]), -1, np.int64)
+        for part in self._parts:
+            rows, at = _located(part, marks)
+            found[rows] = part[2][at]
+        return found
+
+    def put(self, marks: Marks, places: np.ndarray) -> None:
+        """Let each of these keys, all different, live there from now on."""
+        new = np.ones(len(places), bool)
+        for part in self._parts:
+            rows, at = _located(part, marks)
+            part[2][at] = places[rows]
+            new[rows] = False
+        if not new.any():
+            return
+        wide = marks[0][new]
+        order = np.argsort(wide)
+        self._parts.append((wide[order], marks[1][new][order], places[new][order].astype(np.int64)))
+        while len(self._parts) > 1 and _GROWTH * len(self._parts[-1][0]) >= len(self._parts[-2][0]):
+            one, other = self._parts[-2:]
+            order = np.argsort(np.concatenate([one[0], other[0]]), kind="stable")  # two sorted runs are merged
+            self._parts[-2:] = [tuple(np.concatenate(both)[order] for both in zip(one, other, strict=True))]  # type: ignore[list-item]
+
+
+def _located(part: tuple[np.ndarray, np.ndarray, np.ndarray], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the keys the part has, and where."""
+    (wide, narrow, _), (asked_wide, asked_narrow) = part, marks
+    at = np.searchsorted(wide, asked_wide)
+    rows = np.arange(len(at))
+    hits: list[tuple[np.ndarray, np.ndarray]] = []
+    while len(rows):  # once, unless keys agree in 64 bits
+        there = at < len(wide)
+        rows, at = rows[there], at[there]
+        same = wide[at] == asked_wide[rows]
+        rows, at = rows[same], at[same]
+        hit = narrow[at] == asked_narrow[rows]
+        hits.append((rows[hit], at[hit]))
+        rows, at = rows[~hit], at[~hit] + 1
+    if not hits:
+        return rows, at
+    return np.concatenate([r for r, _ in hits]), np.concatenate([a for _, a in hits])
