@@ -108,7 +108,7 @@ class Below:
         """The whole rows at these places, in this order. REQUIRES: places in one file ascend, over all calls."""
         numbers = where >> _FILE_AT
         pieces, order = [], []
-        for number in np.unique(numbers).tolist():
+        for number in np.flatnonzero(np.bincount(numbers)).tolist():
             at = np.flatnonzero(numbers == number)
             pieces += self._values(number).rows(where[at] & _PLACE)
             order.append(at)
@@ -134,7 +134,7 @@ class Below:
         numbers = places >> _FILE_AT
         return {
             self._files[number].file_name: DeletionVector.of(places[numbers == number] & _PLACE)
-            for number in np.unique(numbers).tolist()
+            for number in np.flatnonzero(np.bincount(numbers)).tolist()
         }
 
 
