@@ -16,11 +16,12 @@ KINDS = [
     Kind("plain", MARKS),
     Kind("plain-64", WIDE),
     Kind("one-vector-a-file", {**MARKS, "deletion-vector.index-file.target-size": "1 b"}),
+    Kind("beside-the-data", {**MARKS, "index-file-in-data-file-dir": "true"}),
     Kind("partitions", MARKS, partition_keys=("p",)),
     Kind("buckets", {**MARKS, "bucket": "2", "bucket-key": "s1", "write-only": "true"}),
 ]
 
-TURNS = [pytest.param(kind, id=kind.name, marks=[pytest.mark.slow] if kind is KINDS[2] else []) for kind in KINDS] + [
+TURNS = [pytest.param(kind, id=kind.name, marks=[pytest.mark.slow] if kind in KINDS[2:4] else []) for kind in KINDS] + [
     pytest.param(KINDS[0].of_format(f), id=f, marks=pytest.mark.slow) for f in FORMATS if f != "parquet"
 ]
 """A vector does not know the format of its file: the others are left to the long run."""
@@ -73,7 +74,7 @@ def test_forms_may_be_mixed(judge, name, rng):
     table.agree_everywhere()
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *KINDS[3:]], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [KINDS[0], *KINDS[4:]], ids=lambda kind: kind.name)
 def test_java_goes_on_where_files_went_and_took_their_vectors_along(judge, name, rng, kind):
     """Java reads files of vectors from end to end, whatever their entries name."""
     table = created_by_java(judge, name, replace(kind, options={**kind.options, "compaction.small-file-ratio": "0"}))
@@ -144,7 +145,9 @@ def test_primary_key_tables_of_java(judge, name, rng, kind):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}]
+    "options",
+    [{}, MARKS, {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}],
+    ids=["merged", "marked", "partial-update"],
 )
 def test_java_merges_our_deletes(judge, name, rng, options):
     kind = dotted("", options)

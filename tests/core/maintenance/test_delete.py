@@ -88,6 +88,21 @@ def test_partitions_are_dropped_unread(tmp_path, options):
     assert table.snapshot().total_record_count == (2 if options else 1)
 
 
+def test_vectors_go_with_the_partitions_they_are_in(tmp_path):
+    schema = pa.schema([("p", pa.int32()), ("k", pa.int64())])
+    table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=MARKS))
+    table.write(pa.table({"p": [1, 1, 2, 2, 3, 3], "k": [1, 2, 3, 4, 5, 6]}, schema))
+    table.delete("k in (1, 3, 5)")
+    assert len(vectors(table)) == 3
+    table.overwrite(pa.table({"p": [1], "k": [7]}, schema), "dynamic")
+    assert len(vectors(table)) == 2
+    table.drop_partitions([{"p": 2}])
+    assert sorted(table.to_arrow().column("k").to_pylist()) == [6, 7]
+    assert len(vectors(table)) == 1
+    table.truncate()
+    assert table.snapshot().index_manifest is None
+
+
 rows_strategy = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["a", "b", None])), min_size=1, max_size=8)
 filters = st.one_of(
     st.integers(0, 30).map(lambda k: (f"id = {k}", lambda r: r[0] == k)),
@@ -317,6 +332,30 @@ def test_rows_with_a_key_are_followed_by_their_deletion(tmp_path, options):
     assert ids(table) == [k for k in range(15) if k not in (3, 7, 13)]
     table.write(orders((3, "back", 1)))
     assert {r["id"]: r["v"] for r in rows_of(table.to_arrow())}[3] == "back"
+
+
+def test_marked_rows_of_keys_are_shown_once_compacted_or_merged(tmp_path):
+    large = {"compaction.max-size-amplification-percent": "10000000", "compaction.size-ratio": "0"}
+    table = keyed_table(tmp_path / "t", **MARKS, **large, bucket="1")
+    table.write(orders(*((k, f"{k * 2654435761 % 2**32:08x}", k) for k in range(2000))))
+    table.compact(full=True)
+    waiting = table.with_options({"write-only": "true"})
+    waiting.write(orders((3, "new", 1), (5000, "new", 1)))
+    waiting.delete("id = 7")
+    assert ids(table) == list(range(2000))
+    assert ids(table, filter="v = 'new'") == []
+    merged = table.with_options({"deletion-vectors.merge-on-read": "true"})
+    after = [*(k for k in range(2000) if k != 7), 5000]
+    assert ids(merged) == after
+    assert ids(merged, filter="v = 'new'") == [3, 5000]
+    table.compact()
+    assert [v.cardinality for v in vectors(table).values()] == [2]
+    for seen in (table, merged):
+        assert ids(seen) == after
+        assert ids(seen, filter="v = 'new'") == [3, 5000]
+        assert ids(seen, filter="id = 3 and v <> 'new'") == []
+    assert len(table.scan(limit=4).plan().splits) == 1
+    assert table.to_arrow(limit=4).num_rows == 4
 
 
 @pytest.mark.parametrize(
