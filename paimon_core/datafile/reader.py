@@ -70,7 +70,7 @@ def read_file(
     """
     predicate, deletions = how.predicate, how.deletions
     if meta.write_cols is not None and len(meta.write_cols) == 0:
-        raise UnsupportedError(f"data file {meta.file_name} names no written columns (data evolution is not supported)")
+        raise UnsupportedError(f"data file {meta.file_name} says that it holds no columns at all")
     path = store.file_path(partition, bucket, meta)
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, partition, fields)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from paimon_core.deletion.files import load_vectors
+from paimon_core.errors import UnsupportedError
 from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.row_groups import row_groups
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.lsm.universal import looks_up
 from paimon_core.manifest.data_file import DataFileMeta
@@ -17,6 +19,7 @@ from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section, with_levels
+from paimon_core.read.slices import read_slices
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
 from paimon_core.store.file_store import FileStore
@@ -41,7 +44,8 @@ class TableRead:
     def to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """The rows of one split; batches are never empty. Memory is bounded by two batches per overlapping run."""
         check_readable(self.store.schema)
-        pieces = self._raw(split) if split.raw_convertible else self._merged(split)
+        read = self._merged if self.store.schema.primary_keys else self._joined
+        pieces: Iterator[pa.RecordBatch | pa.Table] = self._raw(split) if split.raw_convertible else read(split)
         schema, names = self.schema, [f.name for f in self.fields]
         for piece in pieces:
             rows = piece if self.predicate is None else piece.filter(evaluate(self.predicate, piece))
@@ -60,6 +64,16 @@ class TableRead:
         vectors = load_vectors(self.store.io, split.vectors)
         read = file_reader(self.store, split.partition, split.bucket, self._needed(), self.predicate, vectors)
         return (batch for file in split.files for batch in read(file, 1))
+
+    def _joined(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        """Rows of which each file has some columns. What is left out by position or by a filter comes after."""
+        if split.vectors:
+            raise UnsupportedError(
+                f"cannot read {self.store.root}: rows of columns in several files have deletion vectors, whose "
+                "positions are not defined for them"
+            )
+        for group in row_groups(split.files):
+            yield from read_slices(self.store, split.partition, split.bucket, group, self._needed())
 
     def _merged(self, split: DataSplit) -> Iterator[pa.Table]:
         store, schema = self.store, self.store.schema

@@ -1,6 +1,7 @@
 """A plan in words: what would be read, and what was left out by what."""
 
 from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.row_groups import row_groups
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.store.file_store import FileStore
@@ -28,6 +29,8 @@ def _split(store: FileStore, split: DataSplit) -> str:
     if split.raw_convertible:
         marked = f", {len(split.vectors)} with deleted rows" if split.vectors else ""
         return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}{marked}"
+    if not store.schema.primary_keys:
+        return f"{place}: {len(split.files)} files with columns of {len(row_groups(split.files))} ranges of rows"
     described = [
         "+".join(f"L{run.level}x{len(run.files)}" for run in runs)
         for runs in sections(split.files, store.schema.key_arrow)

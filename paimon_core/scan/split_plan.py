@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from paimon_core.deletion.files import StoredVector
 from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.row_groups import row_groups
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
@@ -46,10 +47,12 @@ def plan_splits(
     key_schema: pa.Schema | None,
     vectors: Mapping[str, StoredVector] | None = None,
     disjoint: bool = False,
+    sliced: bool = False,
 ) -> list[DataSplit]:
     """Splits of live entries, bucket by bucket in their order; ``key_schema`` is None for append tables.
 
-    ``vectors``: where deletion vectors lie, by data file; ``disjoint``: they leave each key once above level 0.
+    ``vectors``: where deletion vectors lie, by data file; ``disjoint``: they leave each key once above level 0;
+    ``sliced``: files may hold columns of the same rows.
     """
     marked = vectors or {}
     buckets: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
@@ -57,7 +60,9 @@ def plan_splits(
         buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
     splits = []
     for (partition, bucket, total), files in buckets.items():
-        if key_schema is None:
+        if sliced:
+            planned = sliced_bins(files, packing)
+        elif key_schema is None:
             planned = append_bins(files, packing)
         else:
             planned = keyed_bins(files, packing, key_schema, disjoint=disjoint)
@@ -71,6 +76,12 @@ def append_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[l
     """Files of an append bucket in sequence order, packed; always raw."""
     ordered = sorted(files, key=lambda f: f.min_sequence_number)
     return [(group, True) for group in pack(ordered, _file_size, packing)]
+
+
+def sliced_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:
+    """Files in order of row ids, those with columns of the same rows together; raw where each has rows of its own."""
+    groups = pack(row_groups(files), lambda group: sum(f.file_size for f in group), packing)
+    return [([f for group in bins for f in group], all(len(group) == 1 for group in bins)) for bins in groups]
 
 
 def keyed_bins(

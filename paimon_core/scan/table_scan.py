@@ -1,10 +1,14 @@
 """A question to a table, and its plan: the splits that answer it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.datafile.deletions import stored_vectors, vector_entries
+from paimon_core.lsm.row_groups import row_groups
 from paimon_core.lsm.universal import num_levels
+from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.merge import merge_engine
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED, DELETION_VECTORS_MERGE_ON_READ
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -75,10 +79,12 @@ class TableScan:
         if passes_over_level_0(self.store):
             live = [e for e in live if e.file.level > 0]
         files, without_index = live, 0
+        sliced = options.value(DATA_EVOLUTION_ENABLED)
         if self.predicate is not None:
-            chosen = prune_files(self.store, live, self.predicate, disjoint=marked)
-            files = prune_by_index(self.store, chosen, self.predicate, disjoint=marked)
-            without_index = len(chosen) - len(files)
+            judged, kept = _alone(live) if sliced else (live, [])
+            chosen = prune_files(self.store, judged, self.predicate, disjoint=marked)
+            indexed = prune_by_index(self.store, chosen, self.predicate, disjoint=marked)
+            files, without_index = [*indexed, *kept], len(chosen) - len(indexed)
         packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
         splits = plan_splits(
             self.snapshot.id,
@@ -87,10 +93,20 @@ class TableScan:
             schema.key_arrow if schema.primary_keys else None,
             stored_vectors(self.store, vector_entries(self.store, self.snapshot)),
             disjoint=marked,
+            sliced=sliced,
         )
         if self.limit is not None and self.predicate is None:
             splits = _enough(splits, self.limit)
         return Plan(self.snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), without_index)
+
+
+def _alone(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
+    """Files that have their rows for themselves, and the others: none of these can be left out by what it holds."""
+    names = {group[0].file_name for group in row_groups(e.file for e in entries) if len(group) == 1}
+    return (
+        [e for e in entries if e.file.file_name in names],
+        [e for e in entries if e.file.file_name not in names],
+    )
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:

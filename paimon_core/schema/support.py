@@ -156,15 +156,8 @@ def _variant_elsewhere(schema: TableSchema) -> str | None:
     """A VARIANT column where not all files are Parquet."""
     per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
     others = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
-    column = next((path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT"), None)
-    return f"column {column} of type VARIANT in {min(others)} files" if others and column is not None else None
-
-
-def _variant_elsewhere(schema: TableSchema) -> str | None:
-    """A VARIANT column where not all files are Parquet."""
-    per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
-    others = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
-    column = next((path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT"), None)
+    variants = (path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT")
+    column = next(variants, None)
     return f"column {column} of type VARIANT in {min(others)} files" if others and column is not None else None
 
 
@@ -193,7 +186,6 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
-    Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
     # merging
     Limit(_on("sequence.snapshot-ordering"), "rows are ordered by the snapshot that added them", read=True, write=True),
     Limit(
@@ -207,7 +199,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "a key could come to live in two partitions; 'bucket' = '-1' keeps count", write=True),
     # columns and rows beside the files
-    Limit(_on("data-evolution.enabled"), "the columns of a row may lie in several files", read=True, write=True),
+    Limit(_on("data-evolution.enabled"), "columns of a row may lie in several files", write=True),
     Limit(
         _set("blob-field", "blob-descriptor-field", "blob-view-field", "vector-field"),
         "these columns lie in files of their own",

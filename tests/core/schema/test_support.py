@@ -64,7 +64,7 @@ WITH_KEY = [
 ]
 ON_ANY = [
     ({"row-tracking.enabled": "true"}, False, False),
-    ({"data-evolution.enabled": "true"}, True, True),
+    ({"data-evolution.enabled": "true"}, False, True),
     ({"blob-field": "v"}, True, True),
     ({"vector-field": "v"}, True, True),
     ({"chain-table.enabled": "true"}, True, True),

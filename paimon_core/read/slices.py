@@ -1,0 +1,67 @@
+"""Rows whose columns lie in several files: read side by side, each column from the newest file that has it."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from paimon_core.datafile.columns import stored_columns
+from paimon_core.datafile.reader import Reading, read_file
+from paimon_core.errors import CorruptedError
+from paimon_core.lsm.row_groups import Slices, is_blob
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
+
+__all__ = ["read_slices"]
+
+
+def read_slices(
+    store: FileStore, partition: bytes, bucket: int, files: Slices, fields: Sequence[DataField]
+) -> Iterator[pa.RecordBatch]:
+    """The rows the files share, with exactly ``fields``; a column no file has is null.
+
+    Memory: a batch of each file that has a column asked for. Raises CorruptedError where they differ in length.
+    """
+    parts: dict[Slices, list[DataField]] = {}
+    for field in fields:
+        parts.setdefault(_holders(store, files, field), []).append(field)
+    how = Reading(together=max(1, len(parts)))
+
+    def stream(holders: Slices, asked: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
+        for file in holders:
+            yield from read_file(store, partition, bucket, file, asked, how)
+
+    streams = [stream(holders, asked) for holders, asked in (parts or {files[:1]: []}).items()]
+    return streams[0] if len(streams) == 1 else _side_by_side(streams, arrow_schema(fields), files)
+
+
+def _holders(store: FileStore, files: Slices, field: DataField) -> Slices:
+    """The file a column is read from, or those with its blobs, one after another.
+
+    Any will do for a column that all know, as partition columns, or that none has.
+    """
+    having = [f for f in files if any(column.id == field.id for column in stored_columns(store, f))] or files[:1]
+    if not is_blob(having[0]):
+        return (having[0],)
+    newest: dict[int | None, int] = {}
+    for file in having:
+        newest[file.first_row_id] = max(file.max_sequence_number, newest.get(file.first_row_id, 0))
+    return tuple(f for f in having if f.max_sequence_number == newest[f.first_row_id])
+
+
+def _side_by_side(
+    streams: Sequence[Iterator[pa.RecordBatch]], schema: pa.Schema, files: Slices
+) -> Iterator[pa.RecordBatch]:
+    held = [next(stream, None) for stream in streams]
+    while all(batch is not None for batch in held):
+        step = min(batch.num_rows for batch in held)
+        cut = [batch.slice(0, step) for batch in held]
+        columns = {name: batch.column(name) for batch in cut for name in batch.schema.names}
+        if step:
+            yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+        held = [
+            batch.slice(step) if batch.num_rows > step else next(stream, None)
+            for batch, stream in zip(held, streams, strict=True)
+        ]
+    if any(batch is not None for batch in held):
+        raise CorruptedError(f"files of the same rows differ in length: {', '.join(f.file_name for f in files)}")

@@ -1,0 +1,44 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paimon_core.errors import CorruptedError
+from paimon_core.lsm.row_groups import is_blob, row_groups
+from tests.support.manifests import data_file
+
+
+def file(name, first, rows, sequence=1):
+    return data_file(name, 0, rows - 1, sequence=(sequence, sequence), first_row_id=first)
+
+
+def names(groups):
+    return [[f.file_name for f in group] for group in groups]
+
+
+def test_the_newest_comes_first_and_blobs_last():
+    files = [file("b.blob", 2, 1), file("old", 0, 3), file("a.blob", 0, 2), file("new", 0, 3, 7), file("next", 3, 2)]
+    assert names(row_groups(files)) == [["new", "old", "a.blob", "b.blob"], ["next"]]
+    assert [is_blob(f) for f in files] == [True, False, True, False, False]
+
+
+def test_files_without_ids_are_alone():
+    assert names(row_groups([file("x", None, 3), file("y", None, 3), file("z", 0, 3)])) == [["x"], ["y"], ["z"]]
+
+
+@pytest.mark.parametrize("other", [(1, 3), (0, 2), (2, 5)])
+def test_files_that_share_some_rows_are_refused_by_name(other):
+    with pytest.raises(CorruptedError, match=r"one .*two"):
+        row_groups([file("one", 0, 3, 2), file("two", *other)])
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), max_size=6), st.randoms())
+def test_groups_are_the_ranges(shape, random):
+    files, first = [], 0
+    for rows, slices in shape:
+        files += [file(f"{first}-{i}", first, rows, i) for i in range(slices)]
+        first += rows
+    mixed = random.sample(files, len(files))
+    found = row_groups(mixed)
+    assert [len(g) for g in found] == [slices for _, slices in shape]
+    assert [g[0].first_row_id for g in found] == sorted({f.first_row_id for f in files})
+    assert all(g[0].max_sequence_number == len(g) - 1 for g in found)
