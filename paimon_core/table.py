@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -28,11 +29,14 @@ from paimon_core.maintenance.postponed import deal_out_postponed
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.read.changes import changes, changes_schema
+from paimon_core.read.key_blocks import KeyBlocks
+from paimon_core.read.look_up import LookUp, key_table
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
 from paimon_core.scan.split import DataSplit
@@ -49,6 +53,7 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import Data, TableWrite
 
 Filter = str | Predicate | None
+Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
 _ROUTINGS = 5  # times that rows are dealt out to dynamic buckets before others are left to win
 _VIEW, _BRANCH = "$ro", "$branch_"
@@ -73,6 +78,8 @@ class Table:
 
     def __init__(self, store: FileStore, *, read_optimized: bool = False) -> None:
         self._store, self._read_optimized = store, read_optimized
+        self._key_blocks = KeyBlocks(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
+        self._look_up: LookUp | None = None
 
     # ---- opening and making
 
@@ -195,6 +202,23 @@ class Table:
     def reader(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> TableRead:
         """Reads the splits of a scan made with the same arguments: ``reader.to_batches(split)``."""
         return self._question(columns, filter, None, when)[1]
+
+    def get(self, key: Key, columns: Sequence[str] | None = None) -> dict[str, object] | pa.Table | None:
+        """The row of a primary key, {column: value}, as a dict, or None where there is none.
+
+        Of many keys, a sequence of such or a table of the key's columns, the rows that there are as a table, in the
+        order of the keys. Opens only files that can hold a key, and decodes values only where it is met. Keys of files
+        once decoded are kept by this object, up to ``lookup.cache-max-memory-size``.
+        """
+        store, snapshot = self._travel({})
+        wanted = key_table(store.schema, key)
+        scan = TableScan(store, snapshot, read_optimized=self._read_optimized)
+        if self._look_up is None or self._look_up.scan != scan:
+            self._look_up = LookUp(scan, self._key_blocks)
+        rows = self._look_up.rows(wanted, project(store.schema, columns))
+        if not isinstance(key, Mapping):
+            return rows
+        return rows.to_pylist()[0] if rows.num_rows else None
 
     # ---- writing
 

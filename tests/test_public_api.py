@@ -9,9 +9,9 @@ import paimon_core
 from paimon_core import errors
 
 TABLE = {
-    "alter", "arrow_schema", "committer", "compact", "create", "drop_partitions", "explain", "open", "overwrite",
-    "path", "read_optimized", "reader", "scan", "schema", "snapshot", "snapshots", "store", "to_arrow", "to_batches",
-    "truncate", "with_options", "write", "writer",
+    "alter", "arrow_schema", "changes", "committer", "compact", "create", "delete", "drop_partitions", "explain", "get",
+    "open", "overwrite", "path", "read_optimized", "reader", "scan", "schema", "snapshot", "snapshots", "store",
+    "to_arrow", "to_batches", "truncate", "with_options", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
             "MissingDependencyError": ImportError}  # fmt: skip

@@ -12,6 +12,7 @@ from paimon_core.datafile.indexes import indexed_rows
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.fileindex.index import Found
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -49,6 +50,8 @@ class Reading:
     """Rows to be left out, by position."""
     together: int = 1
     """The number of files read side by side, for the size of the batches."""
+    wanted: Mask | None = None
+    """The only rows to come out, of all rows of the file."""
 
 
 _WHOLE = Reading()
@@ -79,11 +82,13 @@ def read_file(
     system = (ROW_ID, ROW_SEQUENCE) if tracked else (SEQUENCE_NUMBER, VALUE_KIND)
     plan = evolve((*file_schema.fields, *system), tuple(stored))
     pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
-    skips = pushed is not None and meta.file_name.endswith(".parquet")
-    found = True if pushed is None else indexed_rows(store, path, meta, pushed)
+    found: Found = True if how.wanted is None else how.wanted
+    if pushed is not None and how.wanted is None:
+        found = indexed_rows(store, path, meta, pushed)
     if found is False:
         return
     wanted = found if isinstance(found, np.ndarray) else None
+    skips = (pushed is not None or wanted is not None) and meta.file_name.endswith(".parquet")
     drops = deletions is not None or wanted is not None
     by_position = len(stored) + len(constants) < len(fields) or drops or asks_row_ids(stored)
     if deletions is not None and deletions.cardinality and deletions.positions()[-1] >= meta.row_count:

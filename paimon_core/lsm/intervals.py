@@ -11,7 +11,7 @@ from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.row.binary_row import decode_rows
 
-__all__ = ["key_ranks", "sections"]
+__all__ = ["key_ranks", "ranks", "sections"]
 
 
 def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[SortedRun]]:
@@ -31,11 +31,16 @@ def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[
 
 def key_ranks(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (int64) that compare as the files' smallest keys and largest keys do."""
-    rows = decode_rows([f.min_key for f in files] + [f.max_key for f in files], key_schema)
-    ranks = np.zeros(rows.num_rows, np.int64)
+    found = ranks(decode_rows([f.min_key for f in files] + [f.max_key for f in files], key_schema))
+    return found[: len(files)], found[len(files) :]
+
+
+def ranks(rows: pa.RecordBatch) -> np.ndarray:
+    """Numbers (int64) that compare as the rows do, column by column."""
+    found = np.zeros(rows.num_rows, np.int64)
     for column in rows.columns:  # the rank so far breaks no tie of an earlier column
-        ranks = _dense(ranks * (rows.num_rows + 1) + _column_ranks(column))
-    return ranks[: len(files)], ranks[len(files) :]
+        found = _dense(found * (rows.num_rows + 1) + _column_ranks(column))
+    return found
 
 
 def _column_ranks(column: pa.Array) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The way to answer one split: merge where runs overlap, drop retractions, filter, project."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from paimon_core.merge.upper import of_upper
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
-from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section, with_levels
+from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_order, merge_section, with_levels
 from paimon_core.read.slices import read_slices
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
@@ -76,8 +76,20 @@ class TableRead:
             yield from read_slices(self.store, split.partition, split.bucket, group, self._needed())
 
     def _merged(self, split: DataSplit) -> Iterator[pa.Table]:
+        vectors = load_vectors(self.store.io, split.vectors)
+        place = (self.store, split.partition, split.bucket)
+        return self.merged(split.files, lambda fields, predicate: file_reader(*place, fields, predicate, vectors))
+
+    def merged(
+        self,
+        files: Sequence[DataFileMeta],
+        reading: Callable[[Sequence[DataField], Predicate | None], ReadFile],
+    ) -> Iterator[pa.Table]:
+        """The merged rows of files of one bucket, deleted ones dropped, not yet filtered; with further columns.
+
+        ``reading``: how to read these columns of a file, where rows that a predicate is not true for may be left out.
+        """
         store, schema = self.store, self.store.schema
-        vectors = load_vectors(store.io, split.vectors)
         needed = self._needed()
         order = merge_order(store)
         names = {f.name for f in needed}
@@ -88,11 +100,11 @@ class TableRead:
         by_number = (*by_run, SEQUENCE_NUMBER)
         upper_only = looks_up(store.options) and not engine.skips_level_0
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
-        for runs in sections(split.files, schema.key_arrow):
+        for runs in sections(files, schema.key_arrow):
             if len(runs) > 1:
                 aged = by_age(runs)
                 compared = by_run if aged else by_number
-                several = file_reader(store, split.partition, split.bucket, compared, on_keys, vectors)
+                several = reading(compared, on_keys)
                 made = engine
                 if upper_only and _stacked(runs):
                     several, made = with_levels(several), replace(engine, fold=of_upper(engine.fold))
@@ -103,7 +115,7 @@ class TableRead:
             else:
                 deletes = any(_may_delete(f) for f in runs[0].files)
                 fields = (*needed, VALUE_KIND) if deletes else needed
-                alone = file_reader(store, split.partition, split.bucket, fields, self.predicate, vectors)
+                alone = reading(fields, self.predicate)
                 merged = (batch for file in runs[0].files for batch in alone(file, 1))
             for rows in merged:
                 table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])

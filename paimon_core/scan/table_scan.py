@@ -7,6 +7,7 @@ from paimon_core.datafile.deletions import stored_vectors, vector_entries
 from paimon_core.lsm.row_groups import row_groups
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.merge import merge_engine
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED, DELETION_VECTORS_MERGE_ON_READ
@@ -70,14 +71,9 @@ class TableScan:
         if self.predicate is not None and schema.partition_keys:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
         found = live_entries(self.store, self.snapshot, partition=partition, with_stats=self.predicate is not None)
-        live = [e for e in found.live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
-        if self.read_optimized and schema.primary_keys:
-            top = num_levels(schema.options) - 1
-            live = [e for e in live if e.file.level == top]
+        live = self.visible(found.live)
         options = self.store.options
         marked = bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED)
-        if passes_over_level_0(self.store):
-            live = [e for e in live if e.file.level > 0]
         files, without_index = live, 0
         sliced = options.value(DATA_EVOLUTION_ENABLED)
         if self.predicate is not None:
@@ -107,6 +103,14 @@ def _alone(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[
         [e for e in entries if e.file.file_name in names],
         [e for e in entries if e.file.file_name not in names],
     )
+
+    def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:
+        """Those of the live entries whose rows a batch read shows."""
+        shown = [e for e in live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
+        if self.read_optimized and self.store.schema.primary_keys:
+            top = num_levels(self.store.options) - 1
+            return [e for e in shown if e.file.level == top]
+        return [e for e in shown if e.file.level > 0] if passes_over_level_0(self.store) else shown
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:

@@ -98,7 +98,7 @@ def test_files_are_not_opened_when_an_index_beside_says_so(tmp_path):
         table.to_arrow(filter="k = 7")
 
 
-@pytest.mark.parametrize("marked", [False], ids=["plain"])
+@pytest.mark.parametrize("marked", [False, True], ids=["plain", "deletion-vectors"])
 def test_rows_are_found_by_position_across_row_groups(tmp_path, marked):
     options = {**KINDS["bitmap"], **BESIDE, "file.block-size": "1 kb", "deletion-vectors.enabled": str(marked).lower()}
     table = made(tmp_path, options)
