@@ -95,6 +95,14 @@ class TableScan:
             splits = _enough(splits, self.limit)
         return Plan(self.snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), without_index)
 
+    def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:
+        """Those of the live entries whose rows a batch read shows."""
+        shown = [e for e in live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
+        if self.read_optimized and self.store.schema.primary_keys:
+            top = num_levels(self.store.options) - 1
+            return [e for e in shown if e.file.level == top]
+        return [e for e in shown if e.file.level > 0] if passes_over_level_0(self.store) else shown
+
 
 def _alone(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
     """Files that have their rows for themselves, and the others: none of these can be left out by what it holds."""
@@ -103,14 +111,6 @@ def _alone(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[
         [e for e in entries if e.file.file_name in names],
         [e for e in entries if e.file.file_name not in names],
     )
-
-    def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:
-        """Those of the live entries whose rows a batch read shows."""
-        shown = [e for e in live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
-        if self.read_optimized and self.store.schema.primary_keys:
-            top = num_levels(self.store.options) - 1
-            return [e for e in shown if e.file.level == top]
-        return [e for e in shown if e.file.level > 0] if passes_over_level_0(self.store) else shown
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:
