@@ -207,7 +207,8 @@ class PaimonWriter(DataSourceArrowWriter):
     def _compact(self, changes: Sequence[CommitMessage]) -> None:
         """What is due in the buckets written to. The rows are in: whatever goes wrong here is only told."""
         try:
-            compact_touched(self._table.store, {(change.partition, change.bucket) for change in changes})
+            touched = {(change.partition, change.bucket) for change in changes}
+            compact_touched(self._table.store, touched, tells=not self._overwrite)
         except Exception as error:
             _log.warning(
                 "the rows are committed to %s, but compacting them failed; the next write or compact() does it: %s: %s",

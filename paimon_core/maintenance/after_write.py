@@ -2,6 +2,7 @@
 have done, in a snapshot that follows the rows."""
 
 from collections.abc import Collection
+from functools import partial
 
 from paimon_core.datafile.deletions import by_bucket, vector_entries
 from paimon_core.maintenance.carry_out import Buckets, carry_out
@@ -20,9 +21,10 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 __all__ = ["compact_touched"]
 
 
-def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]]) -> Snapshot | None:
+def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]], *, tells: bool = True) -> Snapshot | None:
     """Compact what is due in these buckets of the newest snapshot, in one COMPACT snapshot; None if nothing is.
 
+    ``tells``: changes are told, where the table has a changelog producer for it; not after an overwrite.
     Nothing is done to a table that is ``write-only`` or has no fixed buckets. Memory: that of two compactions, however
     large the buckets are. Raises what the commit raises; no row is at stake.
     """
@@ -33,7 +35,7 @@ def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]]) ->
     def plan(late: Buckets | None) -> list[BucketFiles]:
         return _found(store, touched if late is None else late)
 
-    return carry_out(store, plan, _shaped)[0]
+    return carry_out(store, plan, partial(_shaped, tells=tells))[0]
 
 
 def _found(store: FileStore, buckets: Buckets) -> list[BucketFiles]:
@@ -49,14 +51,13 @@ def _found(store: FileStore, buckets: Buckets) -> list[BucketFiles]:
     return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in found.items()]
 
 
-def _shaped(store: FileStore, task: BucketFiles) -> CommitMessage:
-    return (_keyed if store.schema.primary_keys else _appended)(store, task)
+def _shaped(store: FileStore, task: BucketFiles, *, tells: bool) -> CommitMessage:
+    return _keyed(store, task, tells=tells) if store.schema.primary_keys else _appended(store, task)
 
 
-def _keyed(store: FileStore, task: BucketFiles) -> CommitMessage:
-    inline = InlineCompaction(
-        store, (task.partition, task.bucket, task.total_buckets), BucketState(vectors=task.vectors)
-    )
+def _keyed(store: FileStore, task: BucketFiles, *, tells: bool) -> CommitMessage:
+    place = task.partition, task.bucket, task.total_buckets
+    inline = InlineCompaction(store, place, BucketState(vectors=task.vectors), tells=tells)
     inline.add(task.files)
     try:
         if _full(store):
