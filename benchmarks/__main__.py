@@ -5,12 +5,18 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import engine, lsm, metadata, report, spark
+from benchmarks import engine, indexes, lsm, metadata, report, spark
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
 
-PARTS = {"engine": engine.benchmarks, "lsm": lsm.benchmarks, "metadata": metadata.benchmarks, "spark": spark.benchmarks}
+PARTS = {
+    "engine": engine.benchmarks,
+    "lsm": lsm.benchmarks,
+    "indexes": indexes.benchmarks,
+    "metadata": metadata.benchmarks,
+    "spark": spark.benchmarks,
+}
 
 
 def main() -> None:

@@ -128,6 +128,9 @@ def _writes(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
         ("append write", False, {}, 1.0),
         ("keyed upsert, write-only", True, {}, 1 / 3),
         ("keyed upsert, compacting", True, {"write-only": "false"}, 1 / 3),
+        ("keyed upsert, dynamic buckets", True, {"bucket": "-1"}, 1 / 3),
+        ("keyed upsert, lookup changelog", True, {"write-only": "false", "changelog-producer": "lookup"}, 1 / 5),
+        ("keyed upsert, deletion vectors", True, {"write-only": "false", "deletion-vectors.enabled": "true"}, 1 / 5),
     )
     for i, (name, keyed, options, goal) in enumerate(kinds):
         tables = {side: f"spark_write_{i}_{side}" for side in running}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import engine, metadata, report
+from benchmarks import engine, indexes, metadata, report
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, race
 
@@ -28,6 +28,21 @@ def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
     assert filtered.values["manifests_read"] < filtered.values["manifests"]
     assert calls.values["calls_few"] == calls.values["calls_many"]
     assert small.timings["ours"][0].rows == 40
+
+
+def test_look_ups_open_the_files_that_hold_the_keys_and_indexes_leave_files_out(arena):
+    at_once, one_by_one = indexes.look_up(arena, files=20, keys=5)
+    assert at_once.timings["ours"][0].rows == one_by_one.timings["ours"][0].rows == 5
+    assert at_once.values["files_opened"] <= 5
+    skipped = indexes.skipping(arena, files=10)
+    assert skipped.timings["ours"][0].rows == skipped.timings["without"][0].rows >= 1
+    assert skipped.values["files_opened_ours"] < skipped.values["files_opened_without"] <= 10
+
+
+def test_what_is_looked_up_costs_and_stays_right(arena):
+    done = [indexes.upserts(arena, *kind) for kind in indexes.KINDS.items()]
+    done += [indexes.dynamic(arena), indexes.vectors(arena)]
+    assert all(len({timing[0].rows for timing in row.timings.values()}) == 1 for row in done)
 
 
 def test_contestants_that_disagree_stop_the_run():
