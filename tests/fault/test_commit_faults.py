@@ -45,6 +45,17 @@ def _base(keyed: bool) -> MemoryIO:
     return io
 
 
+def _indexed(keyed: bool) -> MemoryIO:
+    """Every data file has its index beside it."""
+    io = MemoryIO()
+    options = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "1 b"}
+    keys = {"bucket": "1", "write-only": "true"} if keyed else {}
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"] if keyed else [], options={**options, **keys}))
+    for i in range(2):
+        _open(io).write(orders((i, "old", i), (i + 1, "newer", i)))
+    return io
+
+
 def _commit(io: FileIO) -> None:
     table = _open(io)
     writer = table.writer()
@@ -172,9 +183,14 @@ def _first_commit_of_a_stream(io: FileIO) -> None:
 
 
 def _state(io: FileIO) -> State:
-    """Every snapshot's rows: reading them opens every file they name."""
+    """Every snapshot's rows: reading them opens every file they name, and every index beside one."""
     table = _open(io)
-    return [rows_of(table.to_arrow(snapshot_id=s.id), ("id", "v", "n")) for s in table.snapshots()]
+    filters = [None, "v = 'newer'"] if "file-index.bitmap.columns" in table.schema.options else [None]
+    return [
+        rows_of(table.to_arrow(snapshot_id=s.id, filter=filter), ("id", "v", "n"))
+        for s in table.snapshots()
+        for filter in filters
+    ]
 
 
 CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
@@ -185,6 +201,8 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "dynamic buckets, two tasks": (_dynamic, _commit_of_two),
     "overwrite dynamic buckets": (_dynamic, _overwrite),
     "deal out postponed rows": (_postponed, _deal_out),
+    "append, with indexes": (partial(_indexed, False), _commit),
+    "compact, with indexes": (partial(_indexed, True), _compact),
     "truncate": (partial(_base, True), _truncate),
     "empty": (partial(_base, False), _first_commit_of_a_stream),
     "compact": (partial(_base, True), _compact),
@@ -211,10 +229,12 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     dry = FaultyIO(done)
     operation(dry)
     after = _state(done)
-    assert len(after) == len(before) + 1
+    assert len(after) == len(before) + (2 if "indexes" in name else 1)
     upkeep = operation in (_compact, _compact_as_due, _sort)
     if upkeep:
         assert after[-1] == before[-1]
+    if "indexes" in name:
+        assert any(path.endswith(".index") for path in done.files.keys() - base.files.keys())
     assert dry.calls > 10
     for at in _points(dry, mode):
         io = base.copy()
@@ -240,7 +260,8 @@ def _points(dry: FaultyIO, mode: Mode) -> list[int]:
 def _unnamed(io: MemoryIO) -> set[str]:
     """Data and index files that no snapshot names."""
     table = _open(io)
-    named = {e.file.file_name for s in table.snapshots() for e in live_entries(table.store, s).live}
+    files = [e.file for s in table.snapshots() for e in live_entries(table.store, s).live]
+    named = {name for file in files for name in (file.file_name, *file.extra_files)}
     indexes = {s.index_manifest for s in table.snapshots()} - {None}
     named |= {e.file_name for name in indexes for e in table.store.manifests.read_index(name)}
     return {path for path in io.files if _stores_rows(path) and path.rsplit("/", 1)[1] not in named}
