@@ -313,6 +313,8 @@ def test_a_filter_is_needed_and_must_fit(tmp_path):
     "options",
     [
         {},
+        {"bucket": "-1"},
+        {"bucket": "-2"},
         {"sequence.field": "n"},
         {"sequence.field": "n", "sequence.field.sort-order": "descending"},
         {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
