@@ -26,9 +26,11 @@ from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.compact import compact_table
 from paimon_core.maintenance.delete import delete_rows
 from paimon_core.maintenance.postponed import deal_out_postponed
+from paimon_core.maintenance.slices import compact_slices, update_columns
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
@@ -273,6 +275,15 @@ class Table:
             raise InvalidInputError("which rows are to be deleted? Give a filter, or remove all with truncate()")
         return delete_rows(self._store, predicate)
 
+    def update_columns(self, data: pa.Table) -> Snapshot | None:
+        """Give rows new values of some columns, in one commit; None where ``data`` has no row.
+
+        For tables with ``data-evolution.enabled``. ``data`` holds ``_ROW_ID``, as a read of it gave, and the columns to
+        change; all others stay where they are. Raises InvalidInputError for ids the table does not have,
+        CommitConflictError where others changed the same columns of the same files meanwhile.
+        """
+        return update_columns(self._writable(), data)
+
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit; the snapshots before it can still be read."""
         return self.committer().truncate()
@@ -338,7 +349,8 @@ class Table:
         dealt_out = None
         if bucket_mode(store.schema) is BucketMode.POSTPONE:
             dealt_out = deal_out_postponed(store, partition_choice(store, partitions, predicate))
-        compact = compact_table if store.schema.primary_keys else compact_append
+        append = compact_slices if store.options.value(DATA_EVOLUTION_ENABLED) else compact_append
+        compact = compact_table if store.schema.primary_keys else append
         made = compact(store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress)
         return made or dealt_out
 

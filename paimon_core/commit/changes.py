@@ -53,6 +53,11 @@ class Changes:
         return self.kind != CommitKind.APPEND and not self.derived
 
     @property
+    def replaces_columns(self) -> bool:
+        """Whether files hold columns of rows that are there: new rows get their ids only when they are committed."""
+        return self.kind == CommitKind.APPEND and any(e.file.first_row_id is not None for e in self.entries)
+
+    @property
     def record_delta(self) -> int:
         """Rows added minus rows deleted, as stored."""
         return sum(e.file.row_count if e.kind == ADD else -e.file.row_count for e in self.entries)

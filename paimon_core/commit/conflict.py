@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from paimon_core.commit.changes import Changes
+from paimon_core.errors import CorruptedError
+from paimon_core.lsm.row_groups import row_groups
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.row.binary_row import deserialize
 from paimon_core.snapshot.snapshot import CommitKind
@@ -44,7 +47,43 @@ def replacement_conflict(
     conflict = file_conflict(changes, live)
     if conflict is None and key_schema is not None and any(e.kind == ADD and e.file.level for e in changes.entries):
         conflict = level_conflict(changes, live, key_schema)
+    if conflict is None and any(e.kind == ADD and e.file.first_row_id is not None for e in changes.entries):
+        conflict = range_conflict(changes, live)
     return conflict
+
+
+def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
+    """Files of a partition must hold the same rows or none in common, by row ids."""
+    deleted = {e.identity for e in changes.entries if e.kind == DELETE}
+    after: dict[bytes, list[DataFileMeta]] = {}
+    for entry in (*live, *changes.entries):
+        if entry.kind == ADD and entry.identity not in deleted:
+            after.setdefault(entry.partition, []).append(entry.file)
+    try:
+        for files in after.values():
+            row_groups(files)
+    except CorruptedError as torn:
+        return Conflict(f"others put files together or replaced columns of them meanwhile: {torn}")
+    return None
+
+
+def slice_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | None) -> Conflict | None:
+    """Columns may be replaced only for rows that are still in the same files, and that nobody else replaced since
+    snapshot ``seen``: what is written again beside new values would take theirs back."""
+    there: dict[tuple[bytes, int | None, int], list[DataFileMeta]] = {}
+    for entry in live:
+        there.setdefault((entry.partition, entry.file.first_row_id, entry.file.row_count), []).append(entry.file)
+    for entry in changes.entries:
+        file = entry.file
+        if entry.kind != ADD or file.first_row_id is None:
+            continue
+        same = there.get((entry.partition, file.first_row_id, file.row_count))
+        if not same:
+            return Conflict(f"the files of rows {file.first_row_id} and on were replaced meanwhile: read again")
+        late = [f for f in same if seen is not None and f.max_sequence_number > seen]
+        if any(f.write_cols is None or set(f.write_cols) & set(file.write_cols or ()) for f in late):
+            return Conflict(f"columns of rows {file.first_row_id} and on were replaced meanwhile: read again")
+    return range_conflict(changes, live)
 
 
 def file_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from paimon_core.commit.attempt import Draft, Identity, write_attempt
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
 from paimon_core.commit.compaction import LeftOut, compacts, holding, made_files
-from paimon_core.commit.conflict import Conflict, bucket_conflict, replacement_conflict
+from paimon_core.commit.conflict import Conflict, bucket_conflict, replacement_conflict, slice_conflict
 from paimon_core.commit.hash_indexes import delete_indexes, drop_joined, routes_by_hash, with_hash_indexes
 from paimon_core.commit.index_changes import vector_conflict
 from paimon_core.commit.overwrite import (
@@ -421,6 +421,10 @@ class TableCommit:
             conflict = bucket_conflict(changes, self._added_since(seen, base))
             if conflict is not None:
                 return conflict
+        if changes.replaces_columns:
+            partitions = {e.partition for e in changes.entries}
+            found = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
+            return slice_conflict(changes, [e for e in found.live if e.partition in partitions], seen)
         if not changes.checked:
             return None
         touched = {(e.partition, e.bucket) for e in changes.entries}

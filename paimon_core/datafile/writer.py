@@ -35,6 +35,7 @@ from paimon_core.options.file import (
     ROW_TRACKING_ENABLED,
     TARGET_FILE_SIZE,
 )
+from paimon_core.options.file_index import index_column
 from paimon_core.row.binary_row import EMPTY_ROW, serialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
@@ -111,6 +112,19 @@ class FileShape:
             format=(options.value(CHANGELOG_FILE_FORMAT) or data.format).lower(),
             compression=(options.value(CHANGELOG_FILE_COMPRESSION) or data.compression).lower(),
             prefix=options.value(CHANGELOG_FILE_PREFIX),
+        )
+
+    def of_columns(self, columns: tuple[DataField, ...], target_size: int) -> "FileShape":
+        """The shape of files that hold nothing but these columns of a table without a key."""
+        modes = dict(zip((f.name for f in self.value_fields), self.modes, strict=True))
+        names = {f.name for f in columns}
+        return replace(
+            self,
+            fields=columns,
+            value_fields=columns,
+            modes=tuple(modes[f.name] for f in columns),
+            indexes=tuple(i for i in self.indexes if index_column(i.item) in names),
+            target_size=target_size,
         )
 
     @property

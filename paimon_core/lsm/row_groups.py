@@ -22,7 +22,7 @@ def row_groups(files: Iterable[DataFileMeta]) -> list[Slices]:
     Raises CorruptedError where files share some of their rows but not all.
     """
     files = list(files)
-    groups = [(f,) for f in files if f.first_row_id is None]
+    groups: list[Slices] = [(f,) for f in files if f.first_row_id is None]
     current: list[DataFileMeta] = []
     end = 0
     for file in sorted((f for f in files if f.first_row_id is not None), key=_first):

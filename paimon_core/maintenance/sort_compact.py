@@ -23,6 +23,7 @@ from paimon_core.maintenance.task import partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import live_entries
@@ -100,6 +101,10 @@ def plan_sort(
     buckets, whose rows have an order already.
     """
     check_writable(store.schema)
+    if store.options.value(DATA_EVOLUTION_ENABLED):
+        raise InvalidInputError(
+            f"{store.root} cannot be sorted: with 'data-evolution.enabled' the order of rows is that of their ids"
+        )
     if bucket_mode(store.schema) is not BucketMode.BUCKET_UNAWARE:
         raise InvalidInputError(
             f"{store.root} cannot be sorted: only tables without a primary key and with bucket = -1 can, the order of "

@@ -52,16 +52,15 @@ def _holders(store: FileStore, files: Slices, field: DataField) -> Slices:
 def _side_by_side(
     streams: Sequence[Iterator[pa.RecordBatch]], schema: pa.Schema, files: Slices
 ) -> Iterator[pa.RecordBatch]:
-    held = [next(stream, None) for stream in streams]
-    while all(batch is not None for batch in held):
-        step = min(batch.num_rows for batch in held)
-        cut = [batch.slice(0, step) for batch in held]
-        columns = {name: batch.column(name) for batch in cut for name in batch.schema.names}
+    held: list[pa.RecordBatch | None] = [next(stream, None) for stream in streams]
+    while batches := [batch for batch in held if batch is not None]:
+        if len(batches) < len(held):
+            raise CorruptedError(f"files of the same rows differ in length: {', '.join(f.file_name for f in files)}")
+        step = min(batch.num_rows for batch in batches)
+        columns = {name: batch.column(name).slice(0, step) for batch in batches for name in batch.schema.names}
         if step:
             yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
         held = [
             batch.slice(step) if batch.num_rows > step else next(stream, None)
-            for batch, stream in zip(held, streams, strict=True)
+            for batch, stream in zip(batches, streams, strict=True)
         ]
-    if any(batch is not None for batch in held):
-        raise CorruptedError(f"files of the same rows differ in length: {', '.join(f.file_name for f in files)}")

@@ -199,7 +199,6 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "a key could come to live in two partitions; 'bucket' = '-1' keeps count", write=True),
     # columns and rows beside the files
-    Limit(_on("data-evolution.enabled"), "columns of a row may lie in several files", write=True),
     Limit(
         _set("blob-field", "blob-descriptor-field", "blob-view-field", "vector-field"),
         "these columns lie in files of their own",

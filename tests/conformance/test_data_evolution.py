@@ -1,5 +1,6 @@
 """Columns of the same rows in several files: added and replaced by Java, read by us, before and after compaction."""
 
+import pyarrow as pa
 import pytest
 
 from tests.conformance.compare import same
@@ -58,6 +59,30 @@ def test_the_newest_columns_are_read(judge, name, rng, file_format):
         if turn == 6:
             table.java("alter_table", changes=[{"op": "rename_column", "name": "s", "to": "t"}])
             columns.remove("s")
+    agree(table)
+    table.java("compact", kind="full", options={"compaction.min.file-num": "2"})
+    agree(table)
+
+
+def test_both_replace_columns_and_put_files_together(judge, name, rng):
+    table = SharedTable(judge, name)
+    fields = [["k", "INT"], ["s", "STRING"], ["w", "INT"]]
+    table.java("create_table", fields=fields, options=EVOLVING)
+    table.we_write([["+I", {"k": i, "s": f"s{i}", "w": -i}] for i in range(4)])
+    table.java("write", rows=[{"k": i, "s": f"j{i}", "w": i} for i in range(3)])
+    for turn in range(6):
+        if turn % 2:
+            ids = rng.sample(range(7), 3)
+            new = {"s": [f"t{turn}"] * 3} if rng.random() < 0.5 else {"w": [turn] * 3, "k": [-turn] * 3}
+            table.ours().update_columns(pa.table({"_ROW_ID": ids, **new}))
+        else:
+            slices(table, rng, [(0, 4), (4, 3)], ["k", "s", "w"])
+        agree(table)
+    table.ours().compact(full=True)
+    agree(table)
+    slices(table, rng, [(0, 7)], ["k", "w"])
+    table.ours().update_columns(pa.table({"_ROW_ID": [6], "s": ["last"]}))
+    table.we_write([["+I", {"k": 1, "s": "x", "w": 2}]])
     agree(table)
     table.java("compact", kind="full", options={"compaction.min.file-num": "2"})
     agree(table)

@@ -110,7 +110,7 @@ FEATURES = (
     # buckets
     # rows with an identity, columns in files of their own
     Append("row-tracking", options={"row-tracking.enabled": "true"}, reads=True, writes=True),
-    Append("data-evolution", options=EVOLVING, refusal="data-evolution", reads=True),
+    Append("data-evolution", options=EVOLVING, reads=True, writes=True),
     Append(
         "blob",
         options={**EVOLVING, "blob-field": "b"},

@@ -64,7 +64,7 @@ WITH_KEY = [
 ]
 ON_ANY = [
     ({"row-tracking.enabled": "true"}, False, False),
-    ({"data-evolution.enabled": "true"}, False, True),
+    ({"data-evolution.enabled": "true"}, False, False),
     ({"blob-field": "v"}, True, True),
     ({"vector-field": "v"}, True, True),
     ({"chain-table.enabled": "true"}, True, True),

@@ -1,0 +1,272 @@
+"""Tables whose columns may lie in several files (``data-evolution.enabled``): columns replaced, files put together.
+
+New values of some columns go to a file of their own, for all rows of the files that hold these rows: a file holds the
+same rows as another or none of them. Row ids say which rows are meant, so they never change.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.errors import CommitUnknownError, CorruptedError, InvalidInputError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.lsm.append_picks import Group
+from paimon_core.lsm.row_groups import Slices, row_groups
+from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
+from paimon_core.maintenance.task import BucketFiles, partition_choice
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED
+from paimon_core.predicate.expr import Predicate
+from paimon_core.read.slices import read_slices
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.cast import store_array
+from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import ROW_ID
+from paimon_core.write.append_compactor import append_picks, check_no_newer
+
+__all__ = ["SliceCompactTask", "compact_slices", "plan_slices", "run", "update_columns"]
+
+_WRITERS = 2  # files written side by side
+_ONE_FILE = 1 << 62  # bytes no file reaches: the rows of one range stay together
+
+Place = tuple[bytes, int, int]
+"""Partition, bucket and number of buckets."""
+Work = tuple[Place, Slices, int, int]
+"""Files of one range of rows, and from where to where among the rows to change theirs lie."""
+
+
+# ---- columns replaced
+
+
+def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
+    """Give rows new values of some columns, in one commit; None where ``data`` has no rows.
+
+    ``data`` holds ``_ROW_ID`` and the columns to change, by name. The values that other rows of the same files have
+    are written again beside the new ones. Raises InvalidInputError for ids the table does not have and for values its
+    columns cannot hold, CommitConflictError where others changed the same columns of the same files meanwhile.
+    """
+    check_writable(store.schema)
+    fields, ids, values = _changes(store, data)
+    snapshot = store.snapshots.latest()
+    if not len(ids):
+        return None
+    messages: list[CommitMessage] = []
+
+    def write(work: Work) -> None:
+        place, group, low, high = work
+        file = _write_slice(store, place, group, fields, (ids[low:high], values.slice(low, high - low)))
+        messages.append(CommitMessage(*place, new_files=(file,)))
+
+    committer = TableCommit(store)
+    try:
+        for _ in parallel_map(write, _touched(store, snapshot, ids), threads=_WRITERS):
+            pass
+        return committer.commit(messages, base_id=None if snapshot is None else snapshot.id)
+    except CommitUnknownError:
+        raise  # the snapshot may refer to the files
+    except BaseException:
+        committer.abort(messages)
+        raise
+
+
+def _touched(store: FileStore, snapshot: Snapshot | None, ids: np.ndarray) -> list[Work]:
+    """The ranges of rows that hold some of the sorted ids, and which of these; InvalidInputError for an unknown one."""
+    touched: list[Work] = []
+    found = np.zeros(len(ids), bool)
+    for place, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
+        for group in groups:
+            first = group[0].first_row_id
+            if first is not None:
+                low, high = np.searchsorted(ids, [first, first + group[0].row_count]).tolist()
+                touched += [(place, group, low, high)] if low < high else []
+                found[low:high] = True
+    if not found.all():
+        raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~found][0]}")
+    return touched
+
+
+def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], np.ndarray, pa.Table]:
+    """The fields to change, the ids of the rows in their order and their values, stored exactly or refused."""
+    schema = store.schema
+    if not store.options.value(DATA_EVOLUTION_ENABLED):
+        raise InvalidInputError(
+            f"columns of {store.root} cannot be replaced: it has no 'data-evolution.enabled' = 'true'"
+        )
+    names = [name for name in data.schema.names if name != ROW_ID.name]
+    known = {f.name: f for f in schema.fields if f.name not in schema.partition_keys}
+    wrong = [name for name in names if name not in known]
+    if wrong or not names or len(set(data.schema.names)) != len(names) + 1:
+        raise InvalidInputError(
+            f"replacing columns takes {ROW_ID.name} and columns of the table that are no partition columns, each once; "
+            f"found {data.schema.names}, the table has {list(known)}"
+        )
+    ids = data.column(ROW_ID.name)
+    if not pa.types.is_integer(ids.type) or ids.null_count or pc.count_distinct(ids).as_py() != len(ids):
+        raise InvalidInputError(f"{ROW_ID.name} must be whole numbers, each row once and none NULL")
+    fields = tuple(f for f in schema.fields if f.name in names)
+    columns = []
+    for field in fields:
+        column = store_array(data.column(field.name).combine_chunks(), field.type, field.name)
+        if column.null_count and not field.type.nullable:
+            raise InvalidInputError(f"cannot write NULL to column {field.name!r}, which is NOT NULL")
+        columns.append(column)
+    numbers = ids.to_numpy().astype(np.int64)
+    order = np.argsort(numbers, kind="stable")
+    values = pa.Table.from_arrays(columns, schema=arrow_schema(fields))
+    return fields, numbers[order], values.take(pa.array(order))
+
+
+def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[Place, list[Slices]]:
+    found: dict[Place, list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, with_stats=False).live:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return {place: row_groups(files) for place, files in found.items()}
+
+
+def _write_slice(
+    store: FileStore, place: Place, group: Slices, fields: tuple[DataField, ...], new: tuple[np.ndarray, pa.Table]
+) -> DataFileMeta:
+    """A file of these columns for all rows of the group: those with new values, and the others as they are."""
+    partition, bucket, _ = place
+    ids, values = new
+    writer = DataFileWriter(store, partition, bucket, FileShape.of(store).of_columns(fields, _ONE_FILE))
+    try:
+        if len(ids) == group[0].row_count:
+            writer.write(values)
+        else:
+            check_no_newer(store, group)
+            for rows in _overlaid(
+                read_slices(store, partition, bucket, group, fields), group[0].first_row_id or 0, new
+            ):
+                writer.write(rows)
+        (file,) = writer.close()
+        if file.row_count != group[0].row_count:
+            raise CorruptedError(f"{group[0].file_name} holds {file.row_count} rows, not {group[0].row_count}")
+    except BaseException:
+        writer.abort()
+        raise
+    return replace(file, first_row_id=group[0].first_row_id, write_cols=tuple(f.name for f in fields))
+
+
+def _overlaid(old: Iterator[pa.RecordBatch], first: int, new: tuple[np.ndarray, pa.Table]) -> Iterator[pa.Table]:
+    ids, values = new
+    for batch in old:
+        low, high = np.searchsorted(ids, [first, first + batch.num_rows]).tolist()
+        rows = pa.Table.from_batches([batch])
+        if low < high:
+            picked = np.arange(batch.num_rows)
+            picked[ids[low:high] - first] = np.arange(batch.num_rows, batch.num_rows + high - low)
+            both = pa.concat_tables([rows, values.slice(low, high - low).cast(rows.schema)])
+            rows = both.take(pa.array(picked))
+        yield rows
+        first += batch.num_rows
+
+
+# ---- files put together
+
+
+@dataclass(frozen=True, slots=True)
+class SliceCompactTask(BucketFiles):
+    """Files of ranges of rows that follow one another."""
+
+
+def plan_slices(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    buckets: Buckets | None = None,
+) -> list[SliceCompactTask]:
+    """Neighbours of the newest snapshot to become one file, up to the target size; ``filter`` (bound) may name
+    partition columns only, ``buckets`` narrow it further.
+
+    Without ``full``, fewer than ``compaction.min.file-num`` files are left to grow in number.
+    """
+    check_writable(store.schema)
+    chosen = partition_choice(store, partitions, filter)
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    found: dict[Place, list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    picks = append_picks(store)
+    least = 2 if full else max(2, picks.min_files)
+    return [
+        SliceCompactTask(*place, files)
+        for place, there in found.items()
+        for files in _neighbours(row_groups(there), picks.target_size)
+        if len(files) >= least
+    ]
+
+
+def _neighbours(groups: Sequence[Slices], target_size: int) -> Iterator[Group]:
+    """Files of ranges that follow one another, of about the target size; what lies alone and is large enough stays."""
+    current: list[DataFileMeta] = []
+    end = size = -1
+    for group in groups:
+        weight, first = sum(f.file_size for f in group), group[0].first_row_id
+        if current and (first != end or size + weight > target_size):
+            yield tuple(current)
+            current, size = [], 0
+        if first is not None:
+            current += group
+            end, size = first + group[0].row_count, size + weight
+    if current:
+        yield tuple(current)
+
+
+def run(store: FileStore, task: SliceCompactTask) -> CommitMessage:
+    """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
+    check_no_newer(store, task.files)
+    shape = replace(FileShape.of(store), source=FileSource.COMPACT, tracked=False)
+    writer = DataFileWriter(store, task.partition, task.bucket, shape)
+    groups = row_groups(task.files)
+    try:
+        for group in groups:
+            for batch in read_slices(store, task.partition, task.bucket, group, store.schema.fields):
+                writer.write(pa.Table.from_batches([batch]))
+        written = writer.close()
+        if sum(f.row_count for f in written) != sum(group[0].row_count for group in groups):
+            raise CorruptedError(f"compaction of {store.bucket_path(task.partition, task.bucket)} would lose rows")
+    except BaseException:
+        writer.abort()
+        raise
+    firsts = itertools.accumulate((f.row_count for f in written[:-1]), initial=groups[0][0].first_row_id or 0)
+    numbers = min(f.min_sequence_number for f in task.files), max(f.max_sequence_number for f in task.files)
+    after = tuple(
+        replace(f, first_row_id=first, min_sequence_number=numbers[0], max_sequence_number=numbers[1])
+        for f, first in zip(written, firsts, strict=True)
+    )
+    return CommitMessage(
+        task.partition, task.bucket, task.total_buckets, compact_before=task.files, compact_after=after
+    )
+
+
+def compact_slices(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    runner: Runner = HERE,
+    progress: Progress | None = None,
+) -> Snapshot | None:
+    """Plan, have the tasks run, commit once; None when there was nothing to do. What others replace is left to them."""
+
+    def plan(buckets: Buckets | None) -> list[SliceCompactTask]:
+        return plan_slices(store, full=full, partitions=partitions, filter=filter, buckets=buckets)
+
+    return carry_out(store, plan, run, runner=runner, progress=progress)[0]
