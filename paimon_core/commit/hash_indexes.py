@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from paimon_core.commit.changes import Changes
-from paimon_core.datafile.hash_index import read_hashes, write_hashes
+from paimon_core.datafile.hash_index import distinct, read_hashes, write_hashes
 from paimon_core.errors import CommitConflictError, CorruptedError, OutOfRangeError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
@@ -101,7 +101,7 @@ class _Joining:
                 continue
             several = several or len(new) > 1
             parts = [*new, *([] if current is None else [current])]
-            sets[bucket] = np.unique(np.concatenate([read_hashes(self._store, e) for e in parts]))
+            sets[bucket] = distinct(np.concatenate([read_hashes(self._store, e) for e in parts]))
         if moved or several:
             self._check_apart(partition, sets, there)
         for bucket, hashes in sets.items():
@@ -118,7 +118,7 @@ class _Joining:
                 continue
             try:
                 lost = current is None or len(
-                    np.setdiff1d(read_hashes(self._store, entry), read_hashes(self._store, current), assume_unique=True)
+                    np.setdiff1d(read_hashes(self._store, entry), read_hashes(self._store, current))
                 )
             except CorruptedError:  # it was looked at long ago, and is gone with its snapshot
                 lost = True
@@ -129,7 +129,7 @@ class _Joining:
         """No key may be in two buckets."""
         mine = {e.bucket: e for e in self.entries if e.partition == partition}
         left = {**there, **mine}
-        all_sets = [*sets.values(), *(read_hashes(self._store, e) for b, e in left.items() if b not in sets)]
+        all_sets = [*sets.values(), *(distinct(read_hashes(self._store, e)) for b, e in left.items() if b not in sets)]
         hashes = np.sort(np.concatenate(all_sets)) if all_sets else np.empty(0, np.int32)
         if (hashes[1:] == hashes[:-1]).any():
             raise self._conflict(partition, "another writer gave keys that were new to both another bucket")

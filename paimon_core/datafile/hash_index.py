@@ -11,13 +11,13 @@ from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["read_hashes", "write_hashes"]
+__all__ = ["distinct", "read_hashes", "write_hashes"]
 
 _STORED = np.dtype(">i4")
 
 
 def read_hashes(store: FileStore, entry: IndexManifestEntry) -> np.ndarray:
-    """The hashes (int32, sorted, each once). Raises CorruptedError, naming the file, if they are not all there."""
+    """The hashes (int32, in any order). Raises CorruptedError, naming the file, if they are not all there."""
     path = store.index_path(entry)
     try:
         data = store.io.read(path)
@@ -27,7 +27,7 @@ def read_hashes(store: FileStore, entry: IndexManifestEntry) -> np.ndarray:
         ) from missing
     if len(data) != entry.row_count * _STORED.itemsize:
         raise CorruptedError(f"hash index {path} has {len(data)} bytes where {entry.row_count} hashes take 4 each")
-    return np.unique(np.frombuffer(data, _STORED).astype(np.int32))
+    return np.frombuffer(data, _STORED).astype(np.int32)
 
 
 def write_hashes(
@@ -39,3 +39,9 @@ def write_hashes(
     entry = IndexManifestEntry(ADD, partition, bucket, kind, name, len(data), len(hashes))
     store.io.write(join(store.index_directory(partition, bucket), name), data)
     return entry
+
+
+def distinct(hashes: np.ndarray) -> np.ndarray:
+    """The hashes sorted, each once; for millions of them much faster than numpy's own, which hashes them again."""
+    ordered = np.sort(hashes)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered

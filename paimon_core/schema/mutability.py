@@ -69,10 +69,16 @@ def check_change(options: Mapping[str, str], key: str, value: str | None) -> Non
 def _check_bucket(old: str | None, value: str | None) -> None:
     if value is None:
         raise InvalidInputError("option 'bucket' cannot be taken away once the table has data")
-    if (old or "-1") == "-1":
-        raise InvalidInputError(f"option 'bucket' cannot be changed to {value!r} once the table has data: it is -1")
-    if value == "-1":
-        raise InvalidInputError(f"option 'bucket' cannot be changed from {old!r} to -1 once the table has data")
+    before, after = (_mode_of(text) for text in (old or "-1", value))
+    if before != after:
+        raise InvalidInputError(
+            f"option 'bucket' cannot be changed from {old or -1} to {value} once the table has data: with {after} rows "
+            f"are found in another way than with {before}. Make a new table and copy the rows"
+        )
+
+
+def _mode_of(text: str) -> str:
+    return {"-1": "no fixed buckets (-1)", "-2": "postponed buckets (-2)"}.get(text.strip(), "fixed buckets")
 
 
 def _is_true(text: str | None) -> bool:

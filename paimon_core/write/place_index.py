@@ -66,7 +66,7 @@ class PlaceIndex:
         self._parts.append((wide[order], marks[1][new][order], places[new][order].astype(np.int64)))
         while len(self._parts) > 1 and _GROWTH * len(self._parts[-1][0]) >= len(self._parts[-2][0]):
             one, other = self._parts[-2:]
-            order = np.argsort(np.concatenate([one[0], other[0]]), kind="stable")  # two sorted runs are merged
+            order = np.argsort(np.concatenate([one[0], other[0]]))
             self._parts[-2:] = [tuple(np.concatenate(both)[order] for both in zip(one, other, strict=True))]  # type: ignore[list-item]
 
 

@@ -28,7 +28,7 @@ def indexed(table: SharedTable) -> list[list[Any]]:
     snapshot, store = ours.snapshot(), ours.store
     entries = store.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
     return [
-        [e.partition.hex(), e.bucket, e.row_count, e.file_size, read_hashes(store, e).tolist()]
+        [e.partition.hex(), e.bucket, e.row_count, e.file_size, sorted(read_hashes(store, e).tolist())]
         for e in entries
         if e.index_type == HASH
     ]

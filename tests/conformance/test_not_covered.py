@@ -274,3 +274,8 @@ def test_buckets_are_rescaled(judge, name, rng):
         assert sorted(map(str, found)) == sorted(str(row) for row in rows if row[0] == k)
     table.we_write(only_a)
     table.agree_everywhere()
+    others = [row for _, row in only_a]
+    table.ours().overwrite(table.arrow([{**row, "p": "b"} for row in others]), {"p": "b"})
+    table.we_write([["+I", {**row, "p": "b"}] for row in others])
+    table.java("write", rows=[["+I", {**row, "p": "b"}] for row in others])
+    table.agree_everywhere()

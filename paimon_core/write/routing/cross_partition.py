@@ -246,7 +246,13 @@ class _CrossPartition:
 
 def _by_key(marks: Marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows by key, those of one key in order of arrival; where each key begins; and the number of each row's key."""
-    order = np.lexsort(marks[::-1])
-    wide, narrow = marks[0][order], marks[1][order]
+    order = np.argsort(marks[0])
+    wide = marks[0][order]
+    same = wide[1:] == wide[:-1]
+    if same.any():  # only where keys come more than once the order of arrival has to be seen to
+        several = np.flatnonzero(np.append(False, same) | np.append(same, False))
+        rows = order[several]
+        order[several] = rows[np.lexsort((rows, marks[1][rows], marks[0][rows]))]
+    narrow = marks[1][order]
     begins = np.append(True, (wide[1:] != wide[:-1]) | (narrow[1:] != narrow[:-1]))
     return order, np.flatnonzero(begins), np.cumsum(begins) - 1
