@@ -7,7 +7,6 @@ from paimon_core.datafile.deletions import stored_vectors, vector_entries
 from paimon_core.lsm.row_groups import row_groups
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.merge import merge_engine
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED, DELETION_VECTORS_MERGE_ON_READ
