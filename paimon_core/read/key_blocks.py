@@ -56,12 +56,30 @@ def codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positions]:
     return found, first
 
 
+def find(keys: pa.Table, wanted: pa.Table) -> tuple[Positions, Positions]:
+    """What :func:`meet` gives, in any order, for keys that are sorted and distinct, as those of a file."""
+    if len(wanted.column_names) == 1 and keys.num_rows and _searchable(keys.column(0).type):
+        there, values = keys.column(0).to_numpy(), wanted.column(0).to_numpy()
+        place = np.minimum(np.searchsorted(there, values), len(there) - 1)
+        which = np.flatnonzero(there[place] == values)
+        return place[which], which
+    return meet(keys, wanted)
+
+
+def _searchable(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
 def meet(keys: pa.Table, wanted: pa.Table) -> tuple[Positions, Positions]:
     """Positions of the rows of ``keys`` that are among the rows of ``wanted``, each with the number it has there.
 
     Both have the same columns; a row of ``wanted`` occurs in it once. Exact for any types; the cost is one pass over
     the first column, and over the others of what is left.
     """
+    if len(wanted.column_names) == 1:
+        number = _numbers(keys.column(0), wanted.column(0).combine_chunks())
+        found: Positions = np.flatnonzero(number >= 0)
+        return found, number[found]
     at: Positions = np.arange(keys.num_rows)
     here, there = np.zeros(keys.num_rows, np.int64), np.zeros(wanted.num_rows, np.int64)
     for name in wanted.column_names:

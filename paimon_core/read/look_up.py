@@ -25,7 +25,7 @@ from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
 from paimon_core.predicate.expr import And, Leaf, Predicate
 from paimon_core.predicate.rewrite import to_file
-from paimon_core.read.key_blocks import KeyBlocks, Positions, codes, meet
+from paimon_core.read.key_blocks import KeyBlocks, Positions, codes, find, meet
 from paimon_core.read.sections import ReadFile, by_age
 from paimon_core.read.table_read import TableRead
 from paimon_core.row.binary_row import decode_rows
@@ -152,8 +152,7 @@ class LookUp:
     ) -> Iterator[pa.Table]:
         """The newest row of each key: what is found in a run is not looked for in older ones."""
         for run in reversed(aged):
-            for file in run.files:
-                batches = list(self._met(bucket, file, asked, wanted))
+            for batches in parallel_map(lambda file: list(self._met(bucket, file, asked, wanted)), run.files):
                 if batches:
                     yield drop_retracts(pa.Table.from_batches(batches))
 
@@ -168,9 +167,9 @@ class LookUp:
                 return
             columns = [self._store.schema.field(k) for k in self._key]
             batches = read_file(self._store, bucket.partition, bucket.number, file, columns)
-            keys = pa.Table.from_batches(batches)
+            keys = pa.Table.from_batches(batches).combine_chunks()
             self._blocks.put(file.file_name, keys)
-        at, which = meet(keys, wanted)
+        at, which = find(keys, wanted)
         deleted = how.vectors.get(file.file_name)
         if deleted is not None:
             left = ~deleted.among(at)
@@ -228,6 +227,9 @@ class _Asked:
 
     def left(self, file: DataFileMeta) -> pa.Table:
         """Keys that may be in a file and are looked for."""
+        span = self._spans[file.file_name]
+        if span.start == span.stop or self._open[span].all():
+            return self._keys.slice(span.start, span.stop - span.start)
         return self._keys.take(pa.array(self._places(file)))
 
     def close(self, file: DataFileMeta, which: Positions) -> None:
