@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.fileindex.index import Found, Test, check_root, check_rows
-from paimon_core.fileindex.roaring import bitmap, decode
+from paimon_core.fileindex.roaring import bitmap, decode_mask
 from paimon_core.fileindex.values import LONG_DIGITS, NUMBER_ROOTS, matching, restored, stored
 from paimon_core.row.columns import nulls, numbers
 from paimon_core.types.datatype import AtomicType
@@ -42,7 +42,7 @@ class BitSliced:
             at += 1
             if data[at - 1 : at] == b"\1":
                 found, sizes, at = _read_slices(data, at, rows)
-                values[found], known[found] = sign * sizes, True
+                values, known = np.where(found, sign * sizes, values), known | found
         keys = pa.array(values.astype(_width(kind)), mask=~known)
         return matching(test, restored(keys, kind), kind)
 
@@ -97,12 +97,12 @@ def _read_slices(data: bytes, at: int, rows: int) -> tuple[np.ndarray, np.ndarra
     version, least, _ = struct.unpack_from(">bqq", data, at)
     if version != _VERSION:
         raise ValueError(f"slices of version {version}")
-    found, at = decode(data, at + 17, rows)
+    found, at = decode_mask(data, at + 17, rows)
     (count,) = struct.unpack_from(">i", data, at)
     if not 0 <= count <= _MOST_SLICES:
         raise ValueError(f"{count} slices")
     sums, at = np.zeros(rows, np.int64), at + 4
     for bit in range(count):
-        those, at = decode(data, at, rows)
-        sums[those] |= np.int64(1) << np.int64(bit)
-    return found, sums[found] + least, at
+        those, at = decode_mask(data, at, rows)
+        sums |= those.astype(np.int64) << bit
+    return found, sums + least, at

@@ -10,7 +10,7 @@ from paimon_core.fileindex.bsi import check_digits
 from paimon_core.fileindex.collect import Collected, grouped
 from paimon_core.fileindex.index import Found, Test, check_root, check_rows
 from paimon_core.fileindex.records import big_endian, key_sizes, key_width, read_records, records
-from paimon_core.fileindex.roaring import bitmap, decode
+from paimon_core.fileindex.roaring import bitmap, decode_mask
 from paimon_core.fileindex.values import (
     FLOAT_ROOTS,
     NUMBER_ROOTS,
@@ -181,11 +181,11 @@ def _read_codes(data: bytes, at: int, rows: int, cardinality: int) -> np.ndarray
     if version != _VERSION or not 0 < bits <= _MOST_SLICES:
         raise ValueError(f"{bits} slices of version {version}")
     body = at + 4 + length
-    known, _ = decode(data, body, rows)
+    known, _ = decode_mask(data, body, rows)
     held = np.zeros(rows, np.int64)
     index = np.frombuffer(data, ">i4", 2 * bits, at + 14).reshape(-1, 2).tolist()
     for bit, (offset, _) in enumerate(index):
-        held[decode(data, body + known_length + offset, rows)[0]] |= 1 << bit
+        held |= decode_mask(data, body + known_length + offset, rows)[0].astype(np.int64) << bit
     codes[known] = held[known]
     if int(codes[known].max(initial=0)) >= cardinality:
         raise ValueError(f"a row has a code beyond the {cardinality} keys")

@@ -12,6 +12,7 @@ from paimon_core.row.columns import runs
 _PLAIN, _WITH_RUNS = 12346, 12347
 _MOST_LISTED = 4096
 _BITS_BYTES = 8192
+_ROWS = 1 << 16  # of a container
 _FEW = 4  # containers below which no offsets follow, where there are runs
 
 
@@ -106,6 +107,36 @@ def decode(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
 
     Raises ValueError, or struct.error, for bytes that are no such bitmap.
     """
+    containers, at = _containers(data, at)
+    found = [(np.flatnonzero(low) if bits else low) + base for base, low, bits in containers]
+    rows: np.ndarray = np.concatenate(found) if found else np.zeros(0, np.int64)
+    if len(rows) and int(rows.max()) >= limit:
+        raise ValueError(f"a bitmap holds row {int(rows.max())} of {limit}")
+    return rows, at
+
+
+def decode_mask(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
+    """What :func:`decode` gives as a mask of ``limit`` rows: quick where a bitmap holds many of them."""
+    containers, at = _containers(data, at)
+    mask = np.zeros(-(-limit // _ROWS) * _ROWS, bool)
+    for base, low, bits in containers:
+        if base >= len(mask):
+            raise ValueError(f"a bitmap holds rows from {base} on, of {limit}")
+        mask[base : base + _ROWS] |= low if bits else _spread(low)
+    if mask[limit:].any():
+        raise ValueError(f"a bitmap holds rows beyond {limit}")
+    return mask[:limit], at
+
+
+def _spread(low: np.ndarray) -> np.ndarray:
+    block = np.zeros(_ROWS, bool)
+    block[low] = True
+    return block
+
+
+def _containers(data: bytes, at: int) -> tuple[list[tuple[int, np.ndarray, bool]], int]:
+    """Of each container its first possible row and what it holds, as row numbers from there or (True) as a mask of
+    65 536; and where the bitmap ends."""
     (cookie,) = struct.unpack_from("<I", data, at)
     if cookie == _PLAIN:
         (count,) = struct.unpack_from("<I", data, at + 4)
@@ -116,24 +147,22 @@ def decode(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
         at, as_runs = at + 4 + len(flags), np.unpackbits(flags, bitorder="little").astype(bool)
     else:
         raise ValueError(f"a bitmap starts with {cookie}")
-    described = np.frombuffer(data, "<u2", 2 * count, at).astype(np.int64)
+    described = np.frombuffer(data, "<u2", 2 * count, at).reshape(-1, 2).tolist()
     at += 4 * count + (4 * count if cookie == _PLAIN or count >= _FEW else 0)
     found = []
-    for i, (key, more) in enumerate(described.reshape(-1, 2).tolist()):
-        low, at = _container(data, at, more + 1, i < len(as_runs) and bool(as_runs[i]))
-        found.append(low + (key << 16))
-    rows = np.concatenate(found) if found else np.zeros(0, np.int64)
-    if len(rows) and int(rows.max()) >= limit:
-        raise ValueError(f"a bitmap holds row {int(rows.max())} of {limit}")
-    return rows, at
-
-
-def _container(data: bytes, at: int, size: int, as_runs: bool) -> tuple[np.ndarray, int]:
-    if as_runs:
-        (count,) = struct.unpack_from("<H", data, at)
-        pairs = np.frombuffer(data, "<u2", 2 * count, at + 2).astype(np.int64)
-        return runs(pairs[::2], pairs[1::2] + 1), at + 2 + 4 * count
-    if size <= _MOST_LISTED:
-        return np.frombuffer(data, "<u2", size, at).astype(np.int64), at + 2 * size
-    bits = np.unpackbits(np.frombuffer(data, np.uint8, _BITS_BYTES, at), bitorder="little")
-    return np.flatnonzero(bits), at + _BITS_BYTES
+    for i, (key, more) in enumerate(described):
+        bits = False
+        if i < len(as_runs) and as_runs[i]:
+            (pieces,) = struct.unpack_from("<H", data, at)
+            pairs = np.frombuffer(data, "<u2", 2 * pieces, at + 2).astype(np.int64)
+            low, size = runs(pairs[::2], pairs[1::2] + 1), 2 + 4 * pieces
+            if len(low) and int(low.max()) >= _ROWS:
+                raise ValueError("a run goes beyond its container")
+        elif more < _MOST_LISTED:
+            low, size = np.frombuffer(data, "<u2", more + 1, at).astype(np.int64), 2 * (more + 1)
+        else:
+            raw = np.frombuffer(data, np.uint8, _BITS_BYTES, at)
+            low, size, bits = np.unpackbits(raw, bitorder="little").view(bool), _BITS_BYTES, True
+        found.append((key << 16, low, bits))
+        at += size
+    return found, at

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from paimon_core.fileindex.roaring import bitmap, bitmaps, decode
+from paimon_core.fileindex.roaring import bitmap, bitmaps, decode, decode_mask
 
 
 def drawn(rng):
@@ -39,6 +39,11 @@ def test_many_bitmaps_at_once_are_each_as_small_as_another_library_makes_them(se
         found, end = decode(data.tobytes(), int(at[number]), 1 << 32)
         assert found.tolist() == rows
         assert end == at[number + 1]
+        limit = max(rows, default=0) + 1
+        mask, end = decode_mask(data.tobytes(), int(at[number]), limit)
+        assert len(mask) == limit
+        assert np.flatnonzero(mask).tolist() == rows
+        assert end == at[number + 1]
 
 
 def test_rows_of_the_file_only():
@@ -46,3 +51,7 @@ def test_rows_of_the_file_only():
     assert decode(data, 0, 9)[0].tolist() == [3, 8]
     with pytest.raises(ValueError, match="row 8 of 8"):
         decode(data, 0, 8)
+    with pytest.raises(ValueError, match="beyond 8"):
+        decode_mask(data, 0, 8)
+    with pytest.raises(ValueError, match="from 65536 on, of 9"):
+        decode_mask(bitmap(np.array([1 << 16])), 0, 9)
