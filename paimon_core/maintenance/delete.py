@@ -65,9 +65,17 @@ def delete_rows(store: FileStore, predicate: Predicate) -> Snapshot | None:
         latest = store.snapshots.latest()
         there = latest is not None and live_entries(store, latest, partition=predicate, with_stats=False).live
         return TableCommit(store).drop_matching(predicate) if there else None
-    if store.schema.primary_keys:
-        return _retract(store, predicate)
-    return _attempts(store, predicate, _ROUNDS)
+    return _attempts(partial(_retract if store.schema.primary_keys else _mark_or_rewrite, store, predicate), _ROUNDS)
+
+
+def _attempts(attempt: Callable[[], Snapshot | None], most: int) -> Snapshot | None:
+    """What others have changed meanwhile is looked at again."""
+    try:
+        return attempt()
+    except CommitConflictError:
+        if most == 1:
+            raise
+    return _attempts(attempt, most - 1)
 
 
 def check_deletes(schema: TableSchema) -> None:
@@ -128,16 +136,7 @@ class _Bucket:
     vectors: list[IndexManifestEntry] = field(default_factory=list)
 
 
-def _attempts(store: FileStore, predicate: Predicate, most: int) -> Snapshot | None:
-    try:
-        return _attempt(store, predicate)
-    except CommitConflictError:
-        if most == 1:
-            raise
-    return _attempts(store, predicate, most - 1)
-
-
-def _attempt(store: FileStore, predicate: Predicate) -> Snapshot | None:
+def _mark_or_rewrite(store: FileStore, predicate: Predicate) -> Snapshot | None:
     snapshot = store.snapshots.latest()
     buckets: dict[tuple[bytes, int], _Bucket] = {}
     for split in TableScan(store, snapshot, predicate).plan().splits:
