@@ -37,8 +37,8 @@ _INDEXES: Final = ("new_indexes", "deleted_indexes", "compact_new_indexes", "com
 class CommitMessage:
     """New and deleted files of one bucket, and what compaction replaced there; changelog and index files of both.
 
-    Of a deleted file of deletion vectors those ranges are named that new ones, or the rewriting of their data files, take
-    the place of: whoever replaces a file with a vector, or its vector, names the one that is known.
+    Of a deleted file of deletion vectors those ranges are named that new ones, or the rewriting of their data files,
+    take the place of: whoever replaces a file with a vector, or its vector, names the one that is known.
     """
 
     partition: bytes
