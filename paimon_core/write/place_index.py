@@ -1,5 +1,7 @@
 """Where every key of a table lives, for tables whose keys may move between partitions; memory: 20 bytes a key."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,6 +17,9 @@ _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 Marks = tuple[np.ndarray, np.ndarray]
 """What keys are known by: 64 and 32 bits of two hashes that have nothing in common. Among a thousand million keys the
 chance that any two are taken for each other is one in a hundred thousand million."""
+
+
+_Part = tuple[np.ndarray, np.ndarray, np.ndarray]  # wide marks, sorted; narrow ones; places
 
 
 def fingerprints(keys: pa.RecordBatch) -> Marks:
@@ -33,8 +38,12 @@ class PlaceIndex:
     Kept as parts sorted by the wide mark, each some times smaller than the one before it.
     """
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    def __init__(self, known: Sequence[tuple[Marks, np.ndarray]] = ()) -> None:
+        """An index of ``known`` keys, which may come in many pieces, and the places they live in."""
+        self._parts: list[_Part] = []
+        if known:
+            wide, narrow = (np.concatenate([marks[i] for marks, _ in known]) for i in range(2))
+            self._parts.append(_sorted(wide, narrow, np.concatenate([places for _, places in known])))
 
     def __len__(self) -> int:
         return sum(len(wide) for wide, _, _ in self._parts)
@@ -61,16 +70,18 @@ class PlaceIndex:
             new[rows] = False
         if not new.any():
             return
-        wide = marks[0][new]
-        order = np.argsort(wide)
-        self._parts.append((wide[order], marks[1][new][order], places[new][order].astype(np.int64)))
+        self._parts.append(_sorted(marks[0][new], marks[1][new], places[new]))
         while len(self._parts) > 1 and _GROWTH * len(self._parts[-1][0]) >= len(self._parts[-2][0]):
-            one, other = self._parts[-2:]
-            order = np.argsort(np.concatenate([one[0], other[0]]))
-            self._parts[-2:] = [tuple(np.concatenate(both)[order] for both in zip(one, other, strict=True))]  # type: ignore[list-item]
+            wide, narrow, both = (np.concatenate(columns) for columns in zip(*self._parts[-2:], strict=True))
+            self._parts[-2:] = [_sorted(wide, narrow, both)]
 
 
-def _located(part: tuple[np.ndarray, np.ndarray, np.ndarray], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
+def _sorted(wide: np.ndarray, narrow: np.ndarray, places: np.ndarray) -> _Part:
+    order = np.argsort(wide)
+    return wide[order], narrow[order], places[order].astype(np.int64)
+
+
+def _located(part: _Part, marks: Marks) -> tuple[np.ndarray, np.ndarray]:
     """Which of the keys the part has, and where."""
     (wide, narrow, _), (asked_wide, asked_narrow) = part, marks
     at = np.searchsorted(wide, asked_wide)

@@ -79,6 +79,8 @@ class _CrossPartition:
         self._check_all_show(restore.snapshot)
         fields = tuple(store.schema.field(key) for key in store.schema.primary_keys)
         read = TableRead(store, fields)
+        known: list[tuple[Marks, np.ndarray]] = []
+        held = keys = 0
         for split in TableScan(store, restore.snapshot).plan().splits:
             if self._forgotten(split):
                 continue
@@ -87,8 +89,11 @@ class _CrossPartition:
                 places = np.full(batch.num_rows, self._number(split.partition) * _BUCKETS + split.bucket)
                 self._count(places, 1)
                 mine = slots_of(narrow, self._share.of) == self._share.number
-                self._index.put((wide[mine], narrow[mine]), places[mine])
-                self._check_memory()
+                known.append(((wide[mine], narrow[mine]), places[mine]))
+                held += sum(column.nbytes for column in (*known[-1][0], known[-1][1]))
+                keys += len(known[-1][1])
+                self._check_memory(keys, held)
+        self._index = PlaceIndex(known)
 
     def _forgotten(self, split: DataSplit) -> bool:
         """Whether all its files are older than the index looks back: their keys count as new."""
@@ -108,11 +113,11 @@ class _CrossPartition:
                 "are compacted, and may live in other partitions; compact() the table first"
             )
 
-    def _check_memory(self) -> None:
-        if self._index.nbytes > self._limit:
+    def _check_memory(self, keys: int, held: int) -> None:
+        if held > self._limit:
             raise OutOfRangeError(
                 f"writing to {self._store.root}, whose keys may move between partitions, needs an index of more than "
-                f"{len(self._index)} keys, which takes {self._index.nbytes} bytes where {self._limit} are allowed: "
+                f"{keys} keys, which takes {held} bytes where {self._limit} are allowed: "
                 f"raise the option {LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or let the index forget old keys "
                 f"({CROSS_PARTITION_UPSERT_INDEX_TTL.key!r})"
             )
@@ -142,7 +147,7 @@ class _CrossPartition:
         known = self._index.find(marks)
         dealt = self._moving if self._engine == "deduplicate" else self._staying
         result = dealt(batch, (order, first, group), wanted, known, marks)
-        self._check_memory()
+        self._check_memory(len(self._index), self._index.nbytes)
         return result
 
     def _moving(
