@@ -1,6 +1,7 @@
 """Table: what a user holds. Every method is one question or one change; the work is done in the packages below."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -17,10 +18,13 @@ from paimon_core.errors import (
     CommitUnknownError,
     InvalidInputError,
     NotFoundError,
+    PaimonError,
     UnsupportedError,
 )
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.lsm.universal import looks_up
+from paimon_core.maintenance.after_write import compact_touched
 from paimon_core.maintenance.append_compact import compact_append
 from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.compact import compact_table
@@ -239,7 +243,8 @@ class Table:
                 messages = writer.prepare_commit()
             committer, base_id = self.committer(), writer.base_id
             try:
-                return _or_abort(committer, messages, partial(committer.commit, messages, base_id=base_id))
+                made = _or_abort(committer, messages, partial(committer.commit, messages, base_id=base_id))
+                return self._compacted_after(made, committer.late)
             except CommitConflictError:  # others gave the same new keys another bucket: now it is known which
                 if not left:
                     raise
@@ -380,6 +385,13 @@ class Table:
         fields = project(store.schema, columns)
         scan = TableScan(store, snapshot, predicate, limit, self._read_optimized)
         return scan, TableRead(store, fields, predicate)
+
+    def _compacted_after(self, made: Snapshot | None, late: Collection[tuple[bytes, int]]) -> Snapshot | None:
+        """Where rows show, or changes are told, by compaction only, it is done again if others came in between."""
+        if late and looks_up(self._store.options):
+            with suppress(PaimonError, OSError):  # the rows are in; the next write or compact() does it
+                return compact_touched(self._store, late) or made
+        return made
 
     def _travel(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:
         """The snapshot meant, and the store with the schema to read it by: its own when travelling, else the newest."""

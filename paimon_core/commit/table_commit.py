@@ -110,6 +110,8 @@ class TableCommit:
         self._store = store
         self._given_user = user is not None
         self._recovered: set[str] = set()  # commit kinds whose past was looked up
+        self.late: frozenset[tuple[bytes, int]] = frozenset()
+        """Buckets (by partition and number) whose compaction came too late to be part of the last commit."""
         self.user = user if user is not None else _fresh_user(store)
         options = store.options
         timeout = options.value(COMMIT_TIMEOUT)
@@ -237,6 +239,7 @@ class TableCommit:
         with suppress(Exception):
             too, left_out = self._compact(identity, self._complete(messages, made))
             made = too or made
+            self.late = frozenset((late.message.partition, late.message.bucket) for late in left_out)
             self._drop(left_out)
         return made
 

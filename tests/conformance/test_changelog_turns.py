@@ -138,7 +138,7 @@ def play(judge, name, way, steps, seed, *, engines=ENGINES):
         merging = drawn(rng, engine)
         options = {**merging.options, **rng.choice(WAYS[way])}
         if rng.random() < 0.3:
-            options["changelog-file.format"] = "orc"
+            options["changelog-file.format"] = "parquet"  # ORC forgets blanks at the end of CHAR, Avro nanoseconds
         if way == "lookup" and rng.random() < 0.3:
             options["changelog-producer.row-deduplicate-ignore-fields"] = rng.choice(sorted(merging.columns))
         merging = replace(merging, options=options)

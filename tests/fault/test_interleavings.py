@@ -28,6 +28,7 @@ from tests.support.tables import ORDERS, append_table, files_below, orders, rows
 ROOT = "memory://w/t"
 FAST = {"commit.min-retry-wait": "0 ms", "commit.max-retry-wait": "0 ms"}
 EXAMPLES = 20
+TOLD, MARKED = {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}
 
 turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 12)), max_size=24)
 
@@ -81,6 +82,29 @@ def play(io: MemoryIO, operations, turns_) -> tuple[list, Table]:
         assert ordered(table.to_arrow(columns=["id", "v"], snapshot_id=snapshot_id)) == rows
     assert [snapshot_id for snapshot_id, _ in seen] == sorted(snapshot_id for snapshot_id, _ in seen)
     return results, table
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(turns=turns, options=st.sampled_from([TOLD, MARKED, TOLD | MARKED]))
+def test_rows_that_show_by_compaction_show(turns, options):
+    """Two upserts whose compactions meet: whoever comes too late compacts again, and tells what has changed."""
+    io = MemoryIO()
+    create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options={"bucket": "1", **FAST, **options}))
+    open_table(io).write(orders(*((k, "old", 1) for k in range(4))))
+    results = interleave(io, [write((1, "a", 1), (9, "a", 1)), write((2, "b", 2), (8, "b", 2)), look], turns)
+    assert not [r for r in results if isinstance(r, Exception)], results
+    table = open_table(io)
+    check_levels(table)
+    shown = [(row["id"], row["v"]) for row in rows_of(table.to_arrow())]
+    assert shown == [(0, "old"), (1, "a"), (2, "b"), (3, "old"), (8, "b"), (9, "a")]
+    if "changelog-producer" in options:
+        held: dict[int, dict] = {}
+        for row in table.changes(0).to_pylist():
+            if row.pop("rowkind") in ("+I", "+U"):
+                held[row["id"]] = row
+            else:
+                assert held.pop(row["id"]) == row
+        assert sorted(held.values(), key=lambda row: row["id"]) == rows_of(table.to_arrow())
 
 
 @settings(max_examples=EXAMPLES)
