@@ -149,7 +149,9 @@ def _field_default(schema: TableSchema) -> str | None:
 
 
 def _special_column(schema: TableSchema) -> str | None:
-    return next((f"column {path} of type {t}" for path, t in _types(schema.fields) if _is_special(t)), None)
+    apart = schema.options.value(ALL_OPTIONS["blob-field"]) if _on("data-evolution.enabled")(schema) else ()
+    special = ((path, t) for path, t in _types(schema.fields) if _is_special(t) and path not in apart)
+    return next((f"column {path} of type {t}" for path, t in special), None)
 
 
 def _variant_elsewhere(schema: TableSchema) -> str | None:
@@ -199,8 +201,9 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "a key could come to live in two partitions; 'bucket' = '-1' keeps count", write=True),
     # columns and rows beside the files
+    Limit(_set("blob-field"), "files of blobs are only read", write=True),
     Limit(
-        _set("blob-field", "blob-descriptor-field", "blob-view-field", "vector-field"),
+        _set("blob-descriptor-field", "blob-view-field", "vector-field"),
         "these columns lie in files of their own",
         read=True,
         write=True,

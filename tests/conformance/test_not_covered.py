@@ -114,7 +114,8 @@ FEATURES = (
     Append(
         "blob",
         options={**EVOLVING, "blob-field": "b"},
-        refusal="BLOB",
+        refusal="blob-field",
+        reads=True,
         columns=(("k", "INT"), ("b", "BLOB")),
     ),
     Append("variant", reads=True, writes=True, columns=VARIANT),

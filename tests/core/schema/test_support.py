@@ -65,7 +65,8 @@ WITH_KEY = [
 ON_ANY = [
     ({"row-tracking.enabled": "true"}, False, False),
     ({"data-evolution.enabled": "true"}, False, False),
-    ({"blob-field": "v"}, True, True),
+    ({"blob-field": "v"}, False, True),
+    ({"blob-view-field": "v"}, True, True),
     ({"vector-field": "v"}, True, True),
     ({"chain-table.enabled": "true"}, True, True),
     ({"scan.fallback-branch": "b"}, True, False),
@@ -149,6 +150,15 @@ def test_variants_lie_in_parquet_files_only(type_text):
         with pytest.raises(UnsupportedError, match=r"x.* of type VARIANT in (orc|avro) files"):
             check_writable(schema(options, extra=type_text))
         check_readable(schema(options, extra=type_text))
+
+
+def test_blobs_in_files_of_their_own_are_read():
+    evolving = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    table = schema({**evolving, "blob-field": "x"}, keys=(), extra="BLOB")
+    check_readable(table)
+    assert "blob-field" in (refused(check_writable, table) or "")
+    for options in ({"blob-field": "x"}, {**evolving, "blob-field": "v"}, evolving):
+        assert "column x of type BLOB" in (refused(check_readable, schema(options, keys=(), extra="BLOB")) or "")
 
 
 def test_ordinary_nested_columns_are_fine():

@@ -1,0 +1,138 @@
+"""Blob files (format 7.7): the values of one BLOB column, each a record with its checksum, their lengths at the end."""
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format.conform import conform_batch
+from paimon_core.format.damage import reading
+from paimon_core.format.file_format import FormatWriter
+from paimon_core.options.option import Options
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.prune import Mask
+from paimon_core.types.datatype import DataField
+
+_VERSION: Final = 1
+_MAGIC: Final = struct.pack("<i", 1481511375)
+_NULL: Final = -1
+_FRAME: Final = 16  # magic before the bytes, length and checksum behind
+_TAIL: Final = 5  # size of the index, version
+_BATCH_BYTES: Final = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BlobFormat:
+    """Blobs of the one column the file has."""
+
+    columns: tuple[DataField, ...]
+    name: str = "blob"
+
+    @staticmethod
+    def of(columns: Sequence[DataField], options: Options) -> "BlobFormat":
+        """For a file that holds these columns; it must be one."""
+        return BlobFormat(tuple(columns))
+
+    def read(
+        self,
+        source: Any,
+        fields: Sequence[DataField],
+        batch_size: int,
+        *,
+        predicate: Predicate | None = None,
+        batch_bytes: int | None = None,
+        path: str = "",
+        wanted: Mask | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`; ``predicate`` and ``wanted`` change nothing. A batch has one blob at least."""
+        lengths = _lengths(source, path)
+        (column,) = self.columns
+        if column.name not in {f.name for f in fields}:
+            yield conform_batch(pa.RecordBatch.from_arrays([pa.nulls(len(lengths))], names=[""]), fields, path)
+            return
+        first = offset = 0
+        for end in _cuts(lengths, batch_size, batch_bytes or _BATCH_BYTES):
+            values, offset = _records(source, offset, lengths[first:end], path)
+            yield conform_batch(
+                pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], [column.name]), fields, path
+            )
+            first = end
+
+    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+        """Refused: files of blobs are only read."""
+        raise UnsupportedError("blob files are not written yet")
+
+    def row_count(self, source: Any, path: str = "") -> int:
+        """See `FileFormat.row_count`: the index at the end of the file tells."""
+        return len(_lengths(source, path))
+
+
+def _lengths(source: Any, path: str) -> np.ndarray:
+    """Bytes of every record with its frame, -1 for NULL. CorruptedError unless they fill the file."""
+    size = source.seek(0, 2)
+    source.seek(max(0, size - _TAIL))
+    tail = source.read(_TAIL)
+    if len(tail) < _TAIL or tail[4] != _VERSION:
+        raise CorruptedError(f"{path} is no blob file, or damaged: it does not end with the version {_VERSION}")
+    index = int.from_bytes(tail[:4], "little")
+    if index > size - _TAIL:
+        raise CorruptedError(f"{path} is damaged: an index of {index} bytes in a file of {size}")
+    source.seek(size - _TAIL - index)
+    lengths = _deltas(source.read(index), path).cumsum()
+    if (lengths < _NULL).any():
+        raise UnsupportedError(f"{path} holds places of blobs that lie in other files, which are not read yet")
+    stored = lengths[lengths != _NULL]
+    if (stored < _FRAME).any() or stored.sum() != size - _TAIL - index:
+        raise CorruptedError(f"{path} is damaged: its blobs take {stored.sum()} of {size - _TAIL - index} bytes")
+    return lengths
+
+
+def _deltas(data: bytes, path: str) -> np.ndarray:
+    """Variable-length zig-zag numbers."""
+    octets = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(octets < 0x80)
+    if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):
+        raise CorruptedError(f"{path} is damaged: its index ends within a number")
+    starts = np.concatenate([[0], ends[:-1] + 1])[: len(ends)]
+    shifts = (np.arange(len(octets)) - np.repeat(starts, ends - starts + 1)) * 7
+    if (shifts > 63).any():
+        raise CorruptedError(f"{path} is damaged: its index holds a number of more than ten bytes")
+    parts = (octets & 0x7F).astype(np.uint64) << shifts.astype(np.uint64)
+    numbers = np.add.reduceat(parts, starts) if len(ends) else np.zeros(0, np.uint64)
+    signed: np.ndarray = ((numbers >> np.uint64(1)) ^ (np.uint64(0) - (numbers & np.uint64(1)))).view(np.int64)
+    return signed
+
+
+def _cuts(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
+    """Where batches of at most so many rows and about so many bytes end."""
+    total = np.maximum(lengths, 0).cumsum()
+    at = 0
+    while at < len(lengths):
+        before = int(total[at - 1]) if at else 0
+        at = max(at + 1, min(at + rows, int(np.searchsorted(total, before + size, "right"))))
+        yield at
+
+
+def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[list[bytes | None], int]:
+    """The blobs of neighbouring records, each checked, and where the next one begins."""
+    source.seek(offset)
+    with reading(path):
+        data = memoryview(source.read(int(lengths[lengths > 0].sum())))
+    values: list[bytes | None] = []
+    at = 0
+    for length in lengths.tolist():
+        if length == _NULL:
+            values.append(None)
+            continue
+        end = at + length
+        size, checksum = struct.unpack("<qI", data[end - 12 : end])
+        if data[at : at + 4] != _MAGIC or size != length or zlib.crc32(data[at : end - 4]) != checksum:
+            raise CorruptedError(f"{path} is damaged: the blob at byte {offset + at} is not what was written")
+        values.append(bytes(data[at + 4 : end - 12]))
+        at = end
+    return values, offset + at
