@@ -54,17 +54,6 @@ def test_variants_go_there_and_back(spark, path):
     assert sorted(tuple(row) for row in found) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
 
 
-@everywhere
-def test_variants_go_there_and_back(spark, path):
-    texts = ['{"a":1,"b":[true,null,"x"]}', "7", None]
-    frame = spark.createDataFrame(list(enumerate(texts)), "id int, j string").selectExpr("id", "parse_json(j) AS v")
-    save(frame, path)
-    back = load(spark, path)
-    assert back.schema["v"].dataType.simpleString() == "variant"
-    found = back.selectExpr("id", "to_json(v)", "variant_get(v, '$.a', 'int')").collect()
-    assert sorted(tuple(row) for row in found) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
-
-
 # ---- append, upsert, delete
 
 

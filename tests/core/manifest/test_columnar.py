@@ -19,7 +19,8 @@ STATS = pa.struct([("_MIN_VALUES", pa.binary()), ("_MAX_VALUES", pa.binary()), (
 TYPES = {
     "_KEY_STATS": STATS, "_VALUE_STATS": STATS, "_EXTRA_FILES": TEXTS, "_VALUE_STATS_COLS": TEXTS, "_WRITE_COLS": TEXTS,
     "_CREATION_TIME": pa.timestamp("ms"), "_MIN_KEY": pa.binary(), "_MAX_KEY": pa.binary(), "_FILE_NAME": pa.string(),
-    "_EMBEDDED_FILE_INDEX": pa.binary(), "_EXTERNAL_PATH": pa.string(), "_LEVEL": pa.int32(), "_FILE_SOURCE": pa.int32(),
+    "_EMBEDDED_FILE_INDEX": pa.binary(), "_EXTERNAL_PATH": pa.string(), "_LEVEL": pa.int32(),
+    "_FILE_SOURCE": pa.int32(),
 }  # fmt: skip
 WRITERS = {"parquet": parquet.write_table, "orc": lambda table, sink: orc.write_table(table, sink)}
 formats = pytest.mark.parametrize("name", sorted(WRITERS))
