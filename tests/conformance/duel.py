@@ -148,18 +148,14 @@ class Duel:
 
 
 def described(table: MergedTable) -> list[list[Any]]:
-    """What the metadata say of every file that bears on what comes next.
-
-    Of first-row Java writes a lone file of level 0 anew, in the format of its new level; we only move it.
-    """
+    """What the metadata say of every file that bears on what comes next."""
     ours = table.ours()
-    moved = table.merging.name == "first-row"
     schema = ours.schema
     return [
         [
             partition.hex(), bucket, f.level, f.row_count, f.delete_row_count,
             repr(deserialize(f.min_key, schema.key_arrow)), repr(deserialize(f.max_key, schema.key_arrow)),
-            f.min_sequence_number, f.max_sequence_number, "" if moved else f.file_name.rsplit(".", 1)[1],
+            f.min_sequence_number, f.max_sequence_number, f.file_name.rsplit(".", 1)[1],
         ]
         for (partition, bucket), levels in levels_of(ours).items()
         for f in levels.all_files

@@ -13,6 +13,7 @@ import pytest
 from paimon_core.datafile.deletions import deleted_rows, vector_entries
 from paimon_core.lsm.universal import num_levels
 from paimon_core.scan.table_scan import passes_over_level_0
+from paimon_core.types.datatype import AtomicType
 from paimon_core.types.system_fields import ROW_KIND
 from tests.conformance.compare import same
 from tests.conformance.duel import Duel
@@ -93,7 +94,9 @@ class Telling(Duel):
         told = changes_to_us(self.table, snapshot.id)
         same(told, changes_to_java(self.table, snapshot.id), f"{self.table.name}: what changed, to us, and to Java")
         if self.complete():
-            same(self.replayed(), self.table.agree(), f"{self.table.name}: what changes lead to")
+            char = [f.type.root == "CHAR" if isinstance(f.type, AtomicType) else False for f in self.table.fields_at()]
+            lead_to, there = (_without_blanks(rows, char) for rows in (self.replayed(), self.table.agree()))
+            same(lead_to, there, f"{self.table.name}: what changes lead to")
 
     def complete(self) -> bool:
         """Whether all that was written has been told as changes."""
@@ -127,6 +130,13 @@ def rows_in_order(table: MergedTable, snapshot_id: int) -> list[list]:
     found = table.ours().changes(snapshot_id - 1, snapshot_id)
     single = [rows(found.slice(i, 1), fields)[0] for i in range(found.num_rows)]
     return table._formed(single, fields)
+
+
+def _without_blanks(found: list[list], char: list[bool]) -> list[list]:
+    """Files of ORC forget blanks at the end of CHAR: changes and rows may lie in files of different formats."""
+    return ordered(
+        [[v.rstrip() if c and v is not None else v for v, c in zip(row, char, strict=True)] for row in found]
+    )
 
 
 def play(judge, name, way, steps, seed, *, engines=ENGINES):
