@@ -3,7 +3,7 @@
 An item of such a list is a column, or ``m[key]`` for one key of the map ``m``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from paimon_core.options.per_field import split_list
 
@@ -48,6 +48,16 @@ def stray_option(options: Mapping[str, str]) -> str | None:
     known = {(kind, about) for kind, item in indexed(options) for about in (index_column(item), item)}
     strays = (f"{_PREFIX}{k}.{about}.{name}" for k, about, name, _ in _settings(options) if (k, about) not in known)
     return next(strays, None)
+
+
+def renamed_setting(key: str, renamed: Callable[[str], str]) -> str:
+    """``file-index.<kind>.<item>.<option>`` about the column under its new name; any other key as it is."""
+    found = next(_settings({key: ""}), None)
+    if found is None:
+        return key
+    kind, item, name, _ = found
+    column = index_column(item)
+    return f"{_PREFIX}{kind}.{renamed(column)}{item[len(column) :]}.{name}"
 
 
 def _settings(options: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:

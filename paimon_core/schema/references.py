@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from paimon_core.options.file_index import index_column, split_index_option
+from paimon_core.options.file_index import index_column, renamed_setting, split_index_option
 from paimon_core.options.per_field import field_option, split_field_option, split_list
 from paimon_core.schema.table_schema import TableSchema
 
@@ -83,7 +83,7 @@ def _rename(key: str, text: str, renamed: Callable[[str], str]) -> tuple[str, st
         return key, _list(text, lambda item: renamed(index_column(item)) + item[len(index_column(item)) :])
     found = split_field_option(key)
     if found is None:
-        return key, text
+        return renamed_setting(key, renamed), text
     columns, option = found
     if option == "sequence-group":
         text = _list(text, renamed)

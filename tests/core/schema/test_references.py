@@ -32,6 +32,10 @@ def test_renaming_follows_everywhere_and_nowhere_else():
         "fields.a.stats-mode": "none",
         "fields.x,a.sequence-group": "a,b",
         "file-index.bitmap.columns": "a,a[k],b",
+        "file-index.bitmap.a.version": "1",
+        "file-index.bitmap.a[k].version": "1",
+        "file-index.bitmap.b.version": "1",
+        "file-index.read.a": "a",
         "comment": "a",
         "fields.aa.stats-mode": "a",
     }
@@ -41,6 +45,10 @@ def test_renaming_follows_everywhere_and_nowhere_else():
         "fields.z.stats-mode": "none",
         "fields.x,z.sequence-group": "z,b",
         "file-index.bitmap.columns": "z,z[k],b",
+        "file-index.bitmap.z.version": "1",
+        "file-index.bitmap.z[k].version": "1",
+        "file-index.bitmap.b.version": "1",
+        "file-index.read.a": "a",
         "comment": "a",
         "fields.aa.stats-mode": "a",
     }
