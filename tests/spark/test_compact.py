@@ -90,6 +90,29 @@ def test_a_full_compaction_in_one_commit(spark, path):
     assert open_spark(spark, path).compact(full=True) is None
 
 
+@everywhere
+def test_rows_deleted_by_position_stay_away(spark, path):
+    """Splits and tasks take along where the vectors are, parts of a partition too."""
+    options = {"deletion-vectors.enabled": "true", "target-file-size": "1 b"}
+    table = Table.create(path, Schema(DAYS, partition_keys=["dt"], options=options))
+    for i in range(2):
+        table.write(pa.table({"id": list(range(50)), "dt": ["a", "b"] * 25, "v": [f"{i}"] * 50}, schema=DAYS))
+
+    def found():
+        rows = spark.read.format("paimon").load(path).collect()
+        return sorted((row.id, row.dt, row.v) for row in rows)
+
+    table.delete("id between 10 and 29 and v = '0' or id = 40")
+    left = [(i, "ab"[i % 2], v) for i in range(50) for v in "01" if i != 40 and not (10 <= i < 30 and v == "0")]
+    assert found() == left
+    assert spark.read.format("paimon").load(path).where("id < 20 and v = '0'").count() == 10
+    open_spark(spark, path).compact(order_by=["v"], partitions=[{"dt": "a"}])
+    assert found() == left
+    open_spark(spark, path).compact(full=True)
+    assert found() == left
+    assert table.snapshot().index_manifest is None
+
+
 def test_minor_is_what_the_policy_picks(spark, path):
     days(path, 2, writes=3)
     assert open_spark(spark, path).compact() is None
