@@ -87,6 +87,10 @@ class Table:
         self._key_blocks = KeyBlocks(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
         self._look_up: LookUp | None = None
 
+    def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[FileStore, bool]]:
+        """Travels without what it has cached."""
+        return _arrived, (self._store, self._read_optimized)
+
     # ---- opening and making
 
     @staticmethod
@@ -426,6 +430,10 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.path + (_VIEW if self._read_optimized else '')!r}, schema {self.schema.id})"
+
+
+def _arrived(store: FileStore, read_optimized: bool) -> Table:
+    return Table(store, read_optimized=read_optimized)
 
 
 def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataField, ...]:

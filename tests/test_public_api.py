@@ -3,6 +3,7 @@
 import inspect
 import pickle
 
+import pyarrow as pa
 import pytest
 
 import paimon_core
@@ -11,7 +12,7 @@ from paimon_core import errors
 TABLE = {
     "alter", "arrow_schema", "changes", "committer", "compact", "create", "delete", "drop_partitions", "explain", "get",
     "open", "overwrite", "path", "read_optimized", "reader", "scan", "schema", "snapshot", "snapshots", "store",
-    "to_arrow", "to_batches", "truncate", "with_options", "write", "writer",
+    "to_arrow", "to_batches", "truncate", "update_columns", "with_options", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
             "MissingDependencyError": ImportError}  # fmt: skip
@@ -54,3 +55,15 @@ def test_the_tree_drawn_is_the_tree_there_is():
     assert drawn | {"PaimonError"} == set(errors.__all__)
     for name, base in BUILT_IN.items():
         assert f"{name} ({base.__name__})" in errors.__doc__
+
+
+def test_a_table_travels(tmp_path):
+    schema = paimon_core.Schema(
+        pa.schema([pa.field("id", pa.int64(), nullable=False)]), ["id"], options={"bucket": "1"}
+    )
+    table = paimon_core.Table.create(str(tmp_path / "t"), schema)
+    table.write(pa.table({"id": [1, 2]}, schema=table.arrow_schema))
+    assert table.get({"id": 2}) == {"id": 2}
+    again = pickle.loads(pickle.dumps(table.with_options({"read.batch-size": "7"})))
+    assert again.schema.options["read.batch-size"] == "7"
+    assert again.get({"id": 1}) == {"id": 1}
