@@ -147,6 +147,8 @@ def play(judge, name, way, steps, seed, *, engines=ENGINES):
         engine = rng.choice([e for e in engines if e != "first-row" or way in ("lookup", "none")])
         merging = drawn(rng, engine)
         options = {**merging.options, **rng.choice(WAYS[way])}
+        if rng.random() < 0.2:
+            options["bucket"] = "-1"
         if rng.random() < 0.3:
             options["changelog-file.format"] = "parquet"  # ORC forgets blanks at the end of CHAR, Avro nanoseconds
         if way == "lookup" and rng.random() < 0.3:
