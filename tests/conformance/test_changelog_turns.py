@@ -166,7 +166,7 @@ def play(judge, name, way, steps, seed, *, engines=ENGINES):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_turns(judge, name, way, seed):
-    play(judge, name, way, 14, seed)
+    play(judge, name, way, 9, seed)
 
 
 @pytest.mark.slow
