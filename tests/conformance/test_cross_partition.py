@@ -34,7 +34,7 @@ class Game:
         drawn = []
         for _ in range(self.rng.choice((1, 6, 15))):
             row = {
-                "p": self.rng.choice(("a", "b", "c/d")),
+                "p": self.rng.choice(("a", "b", "ü=1")),
                 "k": self.rng.choice(("x", "a longer text")),
                 "n": self.rng.randrange(7),
                 "v": self.rng.choice((None, 1, 2, 3)),
