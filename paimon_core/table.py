@@ -15,7 +15,6 @@ from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import (
     AlreadyExistsError,
     CommitConflictError,
-    CommitUnknownError,
     InvalidInputError,
     NotFoundError,
     PaimonError,
@@ -25,16 +24,11 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.universal import looks_up
 from paimon_core.maintenance.after_write import compact_touched
-from paimon_core.maintenance.append_compact import compact_append
 from paimon_core.maintenance.carry_out import HERE, Progress, Runner
-from paimon_core.maintenance.compact import compact_table
+from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.delete import delete_rows
-from paimon_core.maintenance.postponed import deal_out_postponed
-from paimon_core.maintenance.slices import compact_slices, update_columns
+from paimon_core.maintenance.slices import update_columns
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
-from paimon_core.maintenance.task import partition_choice
-from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
@@ -247,7 +241,7 @@ class Table:
                 messages = writer.prepare_commit()
             committer, base_id = self.committer(), writer.base_id
             try:
-                made = _or_abort(committer, messages, partial(committer.commit, messages, base_id=base_id))
+                made = committer.or_abort(messages, partial(committer.commit, messages, base_id=base_id))
                 return self._compacted_after(made, committer.late)
             except CommitConflictError:  # others gave the same new keys another bucket: now it is known which
                 if not left:
@@ -270,7 +264,7 @@ class Table:
                 writer.write(_completed(batch, partition))
             messages = writer.prepare_commit()
         committer = self.committer()
-        return _or_abort(committer, messages, lambda: committer.overwrite(messages, partition))
+        return committer.or_abort(messages, lambda: committer.overwrite(messages, partition))
 
     def delete(self, filter: str | Predicate) -> Snapshot | None:
         """Delete the rows that match, in one commit; None where there are none.
@@ -355,13 +349,9 @@ class Table:
         if order_by is not None or order_strategy not in (None, "none"):
             key = cluster_key(store, order_by, order_strategy)
             return sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
-        dealt_out = None
-        if bucket_mode(store.schema) is BucketMode.POSTPONE:
-            dealt_out = deal_out_postponed(store, partition_choice(store, partitions, predicate))
-        append = compact_slices if store.options.value(DATA_EVOLUTION_ENABLED) else compact_append
-        compact = compact_table if store.schema.primary_keys else append
-        made = compact(store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress)
-        return made or dealt_out
+        return compact_table(
+            store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress
+        )
 
     # ---- changing
 
@@ -508,18 +498,6 @@ def _completed(batch: pa.RecordBatch, partition: Mapping[str, object] | str | No
         if column not in batch.schema.names:
             batch = batch.append_column(column, pa.array([value] * batch.num_rows))
     return batch
-
-
-def _or_abort(
-    committer: TableCommit, messages: list[CommitMessage], commit: Callable[[], Snapshot | None]
-) -> Snapshot | None:
-    try:
-        return commit()
-    except CommitUnknownError:
-        raise  # the snapshot may refer to the files
-    except Exception:
-        committer.abort(messages)
-        raise
 
 
 def _integer(name: str, value: object) -> int:

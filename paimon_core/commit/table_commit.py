@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from paimon_core.commit.attempt import Draft, Identity, write_attempt
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
@@ -55,6 +56,7 @@ from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
+T = TypeVar("T")
 Decide = Callable[[Snapshot | None], Changes | None]
 
 
@@ -228,6 +230,16 @@ class TableCommit:
             for entry in message.new_indexes:
                 self._store.io.delete(self._store.index_path(entry))
         self._discard(messages)
+
+    def or_abort(self, messages: Sequence[CommitMessage], commit: Callable[[], T]) -> T:
+        """What ``commit`` gives; where it fails, and provably nothing came of it, the files of the messages go."""
+        try:
+            return commit()
+        except CommitUnknownError:
+            raise  # the snapshot may refer to the files
+        except Exception:
+            self.abort(messages)
+            raise
 
     # ---- compaction
 

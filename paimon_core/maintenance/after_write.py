@@ -5,12 +5,11 @@ from collections.abc import Collection
 from functools import partial
 
 from paimon_core.datafile.deletions import by_bucket, vector_entries
-from paimon_core.maintenance.carry_out import Buckets, carry_out
-from paimon_core.maintenance.task import BucketFiles
+from paimon_core.maintenance.carry_out import carry_out
+from paimon_core.maintenance.task import BucketFiles, Buckets, files_by_bucket
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
-from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.scan.entries import partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import InlineAppend
@@ -43,10 +42,8 @@ def _found(store: FileStore, buckets: Buckets) -> list[BucketFiles]:
     if snapshot is None:
         return []
     where = partitions_predicate(store, {partition for partition, _ in buckets})
-    keyed = bool(store.schema.primary_keys)  # files with keys may move as they are, and take their statistics along
-    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=keyed).live:
-        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    keyed = bool(store.schema.primary_keys)  # only files with keys move as they are
+    found = files_by_bucket(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)
     vectors = by_bucket(vector_entries(store, snapshot)) if keyed else {}
     return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in found.items()]
 

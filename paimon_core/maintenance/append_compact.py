@@ -4,19 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.datafile.deletions import deleted_rows, read_entries, vector_entries, vectors_of
-from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
-from paimon_core.maintenance.task import BucketFiles, partition_choice
+from paimon_core.maintenance.task import BucketFiles, Buckets, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.expr import Predicate
-from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
-from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import append_picks, concatenate
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["AppendCompactTask", "compact_append", "plan_append", "run"]
+__all__ = ["AppendCompactTask", "plan_append", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +40,7 @@ def plan_append(
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
-        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
     picks = append_picks(store)
     pick = picks.unordered if bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE else picks.ordered
     entries = vector_entries(store, snapshot)
@@ -68,20 +62,3 @@ def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
         compact_after=after,
         compact_deleted_indexes=task.vectors,
     )
-
-
-def compact_append(
-    store: FileStore,
-    *,
-    full: bool = False,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    runner: Runner = HERE,
-    progress: Progress | None = None,
-) -> Snapshot | None:
-    """Plan, have the tasks run, commit once; None when there was nothing to do. What others replace is left to them."""
-
-    def plan(buckets: Buckets | None) -> list[AppendCompactTask]:
-        return plan_append(store, full=full, partitions=partitions, filter=filter, buckets=buckets)
-
-    return carry_out(store, plan, run, runner=runner, progress=progress)[0]

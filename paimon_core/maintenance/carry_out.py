@@ -1,22 +1,21 @@
 """Plans carried out: tasks run side by side, here or wherever a runner takes them, their messages committed once."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.errors import CommitUnknownError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.task import CompactionTask
+from paimon_core.maintenance.task import Buckets, CompactionTask
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["HERE", "Buckets", "Progress", "Runner", "carry_out"]
+__all__ = ["HERE", "Progress", "Runner", "carry_out"]
 
 Task = TypeVar("Task", bound=CompactionTask)
 Progress = Callable[[int, int], None]
 """Told after every task how many bytes are done, of how many."""
-Buckets = Collection[tuple[bytes, int]]
 _ROUNDS = 5  # a bucket that others replace again and again needs none from us
 _RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
 
@@ -100,13 +99,7 @@ def carry_out(
         if not tasks:
             return made, []
         messages = runner.run_all(store, tasks, run, progress)
-        try:
-            snapshot, late = committer.compact(join(messages))
-        except CommitUnknownError:
-            raise  # the snapshot may refer to the files
-        except Exception:
-            committer.abort(messages)
-            raise
+        snapshot, late = committer.or_abort(messages, partial(committer.compact, join(messages)))
         made = snapshot or made
         if not late:
             break

@@ -1,4 +1,4 @@
-"""Compaction of primary-key tables: one task for each bucket that has something to do, run anywhere, committed once."""
+"""Compaction of primary-key tables: one task for each bucket that has something to do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,18 +8,14 @@ from paimon_core.datafile.deletions import by_bucket, read_entries, stored_vecto
 from paimon_core.datafile.writer import local_millis
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction, num_levels
-from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
-from paimon_core.maintenance.task import partition_choice
+from paimon_core.maintenance.task import Buckets, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.expr import Predicate
-from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
-from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.compactor import CompactTask, compact, expiring
 
-__all__ = ["CompactTask", "compact_table", "plan_compaction", "run_task"]
+__all__ = ["CompactTask", "plan_compaction", "run_task"]
 
 
 def plan_compaction(
@@ -28,14 +24,31 @@ def plan_compaction(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    buckets: Buckets | None = None,
 ) -> list[CompactTask]:
     """What there is to do in the newest snapshot: what the policy picks, or with ``full`` all to the highest level.
 
     One task a bucket, none where a bucket is in shape. ``partitions`` ({column: value} each) and ``filter`` (bound, on
-    partition columns) say where to look. ``write-only`` does not count here. REQUIRES: a table with a primary key.
+    partition columns) say where to look, ``buckets`` narrow it further. ``write-only`` does not count here.
+    REQUIRES: a table with a primary key.
     """
     check_writable(store.schema)
-    return _plan(store, full, partition_choice(store, partitions, filter), None)
+    chosen = partition_choice(store, partitions, filter)
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    policy, clock, old = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
+    vectors = by_bucket(vector_entries(store, snapshot))
+    tasks = []
+    for place, files in files_by_bucket(store, snapshot, partition=chosen, buckets=buckets, with_stats=True).items():
+        levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
+        entries = vectors.get(place[:2], ())
+        marked = stored_vectors(store, entries)
+        past = {f.file_name for f in files if full and (f.file_name in marked or old(f))}
+        unit = policy.full(levels, past) if full else policy.pick(levels, clock)
+        if unit is not None:
+            tasks.append(CompactTask.of(store, place, levels, unit, entries))
+    return tasks
 
 
 def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
@@ -59,48 +72,3 @@ def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
         TableCommit(store).abort([message])
         raise
     return replace(message, compact_new_indexes=new, compact_deleted_indexes=task.vectors)
-
-
-def compact_table(
-    store: FileStore,
-    *,
-    full: bool = False,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    runner: Runner = HERE,
-    progress: Progress | None = None,
-) -> Snapshot | None:
-    """Plan, have the tasks run, commit once as COMPACT; None when there was nothing to do.
-
-    A bucket whose files a concurrent writer replaced meanwhile is planned and done again, in a commit of its own; one
-    that others keep replacing is left to them. After an error no file is left, but for CommitUnknownError.
-    """
-    check_writable(store.schema)
-    choice = partition_choice(store, partitions, filter)
-
-    def plan(buckets: Buckets | None) -> list[CompactTask]:
-        return _plan(store, full, choice, buckets)
-
-    return carry_out(store, plan, run_task, runner=runner, progress=progress)[0]
-
-
-def _plan(store: FileStore, full: bool, choice: Predicate | None, buckets: Buckets | None) -> list[CompactTask]:
-    snapshot = store.snapshots.latest()
-    if snapshot is None:
-        return []
-    policy, clock, old = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
-    vectors = by_bucket(vector_entries(store, snapshot))
-    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=choice, buckets=buckets).live:
-        if entry.bucket >= 0:
-            found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    tasks = []
-    for place, files in found.items():
-        levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
-        entries = vectors.get(place[:2], ())
-        marked = stored_vectors(store, entries)
-        past = {f.file_name for f in files if full and (f.file_name in marked or old(f))}
-        unit = policy.full(levels, past) if full else policy.pick(levels, clock)
-        if unit is not None:
-            tasks.append(CompactTask.of(store, place, levels, unit, entries))
-    return tasks

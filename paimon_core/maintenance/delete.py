@@ -5,7 +5,7 @@ files they lie in are written again without them. Where others change the same f
 for again, so that no row comes back that either has deleted. Tables with a primary key get a row of kind -D for each.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,7 +16,7 @@ from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.deletions import one_index_a_bucket, read_entries, vector_entries, write_vectors
 from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitConflictError, CommitUnknownError, UnsupportedError
+from paimon_core.errors import CommitConflictError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -119,7 +119,7 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
             for batch in read.to_batches(split):
                 writer.write(batch, pa.repeat("-D", batch.num_rows))
         messages = writer.prepare_commit()
-    return _committed(committer, messages, partial(committer.commit, messages, base_id=writer.base_id))
+    return committer.or_abort(messages, partial(committer.commit, messages, base_id=writer.base_id))
 
 
 # ---- without
@@ -153,19 +153,7 @@ def _mark_or_rewrite(store: FileStore, predicate: Predicate) -> Snapshot | None:
             _delete(store, bucket, predicate, messages)
         return committer.commit(messages)
 
-    return _committed(committer, messages, commit)
-
-
-def _committed(
-    committer: TableCommit, messages: Sequence[CommitMessage], commit: Callable[[], Snapshot | None]
-) -> Snapshot | None:
-    try:
-        return commit()
-    except CommitUnknownError:
-        raise  # the snapshot may refer to the files
-    except BaseException:
-        committer.abort(messages)
-        raise
+    return committer.or_abort(messages, commit)
 
 
 def _delete(store: FileStore, bucket: _Bucket, predicate: Predicate, messages: list[CommitMessage]) -> None:

@@ -1,12 +1,12 @@
 """Rows that wait in bucket -2 dealt out to real buckets, in one COMPACT snapshot: what makes them visible."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.reader import read_file
-from paimon_core.errors import CommitUnknownError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
@@ -39,13 +39,7 @@ def deal_out_postponed(store: FileStore, choice: Predicate | None = None) -> Sna
         messages = _dealt_out(store, choice)
         if not messages:
             break
-        try:
-            snapshot, late = committer.compact(messages)
-        except CommitUnknownError:
-            raise  # the snapshot may refer to the files
-        except Exception:
-            committer.abort(messages)
-            raise
+        snapshot, late = committer.or_abort(messages, partial(committer.compact, messages))
         made = snapshot or made
         if not late:
             break

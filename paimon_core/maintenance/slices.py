@@ -18,8 +18,7 @@ from paimon_core.errors import CommitUnknownError, CorruptedError, InvalidInputE
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_picks import Group
 from paimon_core.lsm.row_groups import Slices, row_groups
-from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
-from paimon_core.maintenance.task import BucketFiles, partition_choice
+from paimon_core.maintenance.task import BucketFiles, Buckets, Place, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
@@ -35,13 +34,11 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID
 from paimon_core.write.append_compactor import append_picks, check_no_newer
 
-__all__ = ["SliceCompactTask", "compact_slices", "plan_slices", "run", "update_columns"]
+__all__ = ["SliceCompactTask", "plan_slices", "run", "update_columns"]
 
 _WRITERS = 2  # files written side by side
 _ONE_FILE = 1 << 62  # bytes no file reaches: the rows of one range stay together
 
-Place = tuple[bytes, int, int]
-"""Partition, bucket and number of buckets."""
 Work = tuple[Place, Slices, int, int]
 """Files of one range of rows, and from where to where among the rows to change theirs lie."""
 
@@ -199,9 +196,7 @@ def plan_slices(
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    found: dict[Place, list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
-        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
     picks = append_picks(store)
     least = 2 if full else max(2, picks.min_files)
     return [
@@ -253,20 +248,3 @@ def run(store: FileStore, task: SliceCompactTask) -> CommitMessage:
     return CommitMessage(
         task.partition, task.bucket, task.total_buckets, compact_before=task.files, compact_after=after
     )
-
-
-def compact_slices(
-    store: FileStore,
-    *,
-    full: bool = False,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    runner: Runner = HERE,
-    progress: Progress | None = None,
-) -> Snapshot | None:
-    """Plan, have the tasks run, commit once; None when there was nothing to do. What others replace is left to them."""
-
-    def plan(buckets: Buckets | None) -> list[SliceCompactTask]:
-        return plan_slices(store, full=full, partitions=partitions, filter=filter, buckets=buckets)
-
-    return carry_out(store, plan, run, runner=runner, progress=progress)[0]

@@ -16,17 +16,15 @@ from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.datafile.writer import target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.lsm.append_picks import Group
-from paimon_core.maintenance.carry_out import HERE, Buckets, Progress, Runner, carry_out
+from paimon_core.maintenance.carry_out import HERE, Progress, Runner, carry_out
 from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles
 from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
-from paimon_core.maintenance.task import partition_choice
+from paimon_core.maintenance.task import Buckets, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate
-from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -114,9 +112,7 @@ def plan_sort(
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=chosen, buckets=buckets, with_stats=False).live:
-        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
     entries = vector_entries(store, snapshot)
     tasks = [
         SortCompactTask(*at, tuple(files), key, vectors=vectors_of(entries, {f.file_name for f in files}))

@@ -1,8 +1,8 @@
 """What all plans of upkeep have in common: tasks are values, and partitions are chosen the same way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from paimon_core.commit.overwrite import partition_predicate
 from paimon_core.errors import InvalidInputError
@@ -10,9 +10,15 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.predicate.expr import Predicate, conjunction
 from paimon_core.predicate.rewrite import columns
+from paimon_core.scan.entries import live_entries
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["BucketFiles", "CompactionTask", "partition_choice"]
+__all__ = ["BucketFiles", "Buckets", "CompactionTask", "Place", "files_by_bucket", "partition_choice"]
+
+Buckets: TypeAlias = Collection[tuple[bytes, int]]
+Place: TypeAlias = tuple[bytes, int, int]
+"""Partition, bucket and number of buckets."""
 
 
 class CompactionTask(Protocol):
@@ -72,3 +78,20 @@ def partition_choice(
             )
     chosen = [] if partitions is None else [partition_predicate(store, partitions)]
     return conjunction([*chosen, *([] if predicate is None else [predicate])])
+
+
+def files_by_bucket(
+    store: FileStore,
+    snapshot: Snapshot,
+    *,
+    partition: Predicate | None = None,
+    buckets: Buckets | None = None,
+    with_stats: bool = False,
+) -> dict[Place, list[DataFileMeta]]:
+    """The live files of each bucket, in partitions that match (bound) and among ``buckets``; rows that have yet to be
+    dealt out to a bucket are in none. Files that may move as they are have to take their statistics along."""
+    found: dict[Place, list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=with_stats).live:
+        if entry.bucket >= 0:
+            found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return found

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.maintenance.compact import compact_table, plan_compaction, run_task
+from paimon_core.maintenance.compact import plan_compaction, run_task
+from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.schema.schema import Schema
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table

@@ -1,0 +1,51 @@
+"""Compaction of a table of any kind: planned, run anywhere, committed once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paimon_core.maintenance import append_compact as append
+from paimon_core.maintenance import slices
+from paimon_core.maintenance.append_compact import plan_append
+from paimon_core.maintenance.carry_out import HERE, Progress, Runner, carry_out
+from paimon_core.maintenance.compact import plan_compaction, run_task
+from paimon_core.maintenance.postponed import deal_out_postponed
+from paimon_core.maintenance.slices import plan_slices
+from paimon_core.maintenance.task import partition_choice
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED
+from paimon_core.predicate.expr import Predicate
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.routing import BucketMode, bucket_mode
+
+__all__ = ["compact_table"]
+
+
+def compact_table(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    runner: Runner = HERE,
+    progress: Progress | None = None,
+) -> Snapshot | None:
+    """Plan, have the tasks run, commit once as COMPACT; None when there was nothing to do.
+
+    Rows that wait to be dealt out to buckets are dealt out first. A bucket whose files a concurrent writer replaced
+    meanwhile is planned and done again, in a commit of its own; one that others keep replacing is left to them. After
+    an error no file is left, but for CommitUnknownError.
+    """
+    check_writable(store.schema)
+    dealt_out = None
+    if bucket_mode(store.schema) is BucketMode.POSTPONE:
+        dealt_out = deal_out_postponed(store, partition_choice(store, partitions, filter))
+    where: dict[str, Any] = {"full": full, "partitions": partitions, "filter": filter}
+    by: dict[str, Any] = {"runner": runner, "progress": progress}
+    if store.schema.primary_keys:
+        made, _ = carry_out(store, lambda buckets: plan_compaction(store, **where, buckets=buckets), run_task, **by)
+    elif store.options.value(DATA_EVOLUTION_ENABLED):
+        made, _ = carry_out(store, lambda buckets: plan_slices(store, **where, buckets=buckets), slices.run, **by)
+    else:
+        made, _ = carry_out(store, lambda buckets: plan_append(store, **where, buckets=buckets), append.run, **by)
+    return made or dealt_out
