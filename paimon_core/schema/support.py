@@ -124,6 +124,12 @@ def _merge_on_read(schema: TableSchema) -> str | None:
     return _on("postpone.merge-on-read")(schema) if schema.bucket == -2 else None
 
 
+def _looks_up_in_vain(schema: TableSchema) -> str | None:
+    full = _text(schema, "changelog-producer") == "full-compaction"
+    shown = _on("force-lookup")(schema) if full and schema.primary_keys else None
+    return None if shown is None else f"{shown} with 'changelog-producer' = 'full-compaction'"
+
+
 def _cross_partition(schema: TableSchema) -> str | None:
     return "a primary key that lacks a partition column" if schema.is_cross_partition and schema.bucket != -1 else None
 
@@ -189,6 +195,12 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
     # merging
+    Limit(
+        _looks_up_in_vain,
+        "readers would count on look-ups that such a producer's compactions do not make, and lose values",
+        read=True,
+        write=True,
+    ),
     Limit(_on("sequence.snapshot-ordering"), "rows are ordered by the snapshot that added them", read=True, write=True),
     Limit(
         _is("write.sequence-number-init-mode", "snapshot"),

@@ -80,8 +80,7 @@ class CompactTask:
     ) -> "CompactTask":
         """The task to carry out ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
         level, options = unit.output_level, store.options
-        found = looks_up(options) and options.value(CHANGELOG_PRODUCER) != "full-compaction"
-        deeper = tuple(f for f in levels.all_files if f.level > level) if found and level else ()
+        deeper = tuple(f for f in levels.all_files if f.level > level) if looks_up(options) and level else ()
         drops = levels.drops_deletes(level) or (level > 0 and bool(options.value(DELETION_VECTORS_ENABLED)))
         return CompactTask(*place, unit, level == levels.max_level, drops, deeper, vectors, tells)
 
@@ -223,7 +222,7 @@ class _Compaction:
 
     def _changes_on_its_way(self, file: DataFileMeta) -> bool:
         """Whether rows of a file that leaves level 0 alone become others by what is below them."""
-        if not self._looks_up or self._full or file.level or not self._task.unit.output_level:
+        if not self._looks_up or file.level or not self._task.unit.output_level:
             return False
         if not file.file_name.endswith(f".{self._writer.format}") or (self._marks and file.delete_row_count != 0):
             return True
@@ -243,7 +242,7 @@ class _Compaction:
 
     def _merged(self, parts: Sequence[list[SortedRun]]) -> Merged:
         files = [file for section in parts for run in section for file in run.files]
-        if self._looks_up and not self._full and self._task.unit.output_level and any(not f.level for f in files):
+        if self._looks_up and self._task.unit.output_level and any(not f.level for f in files):
             merged = self._lifted(files)
         elif self._full and self._difference is not None:
             merged = self._fully(parts, self._difference)
@@ -261,7 +260,7 @@ class _Compaction:
                 yield rows.drop_columns([LEVEL]) if read is not self._read else rows, ()
 
     def _fully(self, parts: Sequence[list[SortedRun]], difference: Difference) -> Merged:
-        fold = FullChanges(self._engine, difference, self._task.unit.output_level, upper_only=self._looks_up)
+        fold = FullChanges(self._engine, difference, self._task.unit.output_level)
         engine, read = replace(self._engine, fold=fold, keeps_rows=False), with_levels(self._read)
         for section in parts:
             for rows in merge_section(section, read, self._order, engine, self._store.options):

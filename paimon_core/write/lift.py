@@ -65,15 +65,15 @@ class _Told:
 class FullChanges(_Told):
     """The fold of a full compaction, and how its result differs from what the highest level held."""
 
-    def __init__(self, engine: MergeEngine, difference: Difference, top: int, *, upper_only: bool) -> None:
+    def __init__(self, engine: MergeEngine, difference: Difference, top: int) -> None:
         super().__init__(engine, difference)
-        self._top, self._upper_only = top, upper_only
+        self._top = top
 
     def __call__(self, window: Window) -> pa.Table:
         """One row a group; a row of the highest level that is alone in its group has not changed."""
         old = _lying(window, last(levels_of(window) == self._top, window.starts))
         several = window.ends - window.starts > 1
-        return self._folded(upper(window) if self._upper_only else window, old, several | (old < 0))
+        return self._folded(window, old, several | (old < 0))
 
 
 class Lift(_Told):

@@ -109,7 +109,7 @@ def test_a_manifest_of_a_newer_version_is_refused_by_name(tmp_path, kind):
     [
         {"pk-clustering-override": "true"},
         {"merge-engine": "made-up-in-2030"},
-        {"data-evolution.enabled": "true"},
+        {"query-auth.enabled": "true"},
     ],
 )
 def test_a_feature_not_known_yet_is_refused_on_read(tmp_path, options):

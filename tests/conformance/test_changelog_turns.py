@@ -36,7 +36,7 @@ WAYS = {
         VECTORS, {**VECTORS, "deletion-vectors.bitmap64": "true"}, {**VECTORS, **LOOKUP}, {**VECTORS, **LOOKUP, **ONCE},
         {**VECTORS, "changelog-producer": "input"},
     ),
-    "force-lookup": ({"force-lookup": "true"}, {"force-lookup": "true", **FULL}),
+    "force-lookup": ({"force-lookup": "true"},),
 }  # fmt: skip
 
 

@@ -44,7 +44,7 @@ WAYS = {
     "lookup, once": {**LOOKUP, **ONCE},
     "full": FULL,
     "full, every time": {**FULL, **ONCE, "full-compaction.delta-commits": "1"},
-    "full, looking up": {**FULL, "force-lookup": "true"},
+    "looked up": {"force-lookup": "true"},
     "input": {"changelog-producer": "input"},
     "marked": MARKED,
     "marked, lookup": {**MARKED, **LOOKUP, "deletion-vectors.bitmap64": "true"},

@@ -40,6 +40,7 @@ WITH_KEY = [
     ({"changelog-producer": "full-compaction"}, False, False),
     ({"changelog-producer": "lookup"}, False, False),
     ({"force-lookup": "true"}, False, False),
+    ({"force-lookup": "true", "changelog-producer": "full-compaction"}, True, True),
     ({"sequence.snapshot-ordering": "true"}, True, True),
     ({"write.sequence-number-init-mode": "snapshot"}, False, True),
     ({"write.sequence-number-init-mode": "scan"}, False, False),

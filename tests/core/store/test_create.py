@@ -66,8 +66,8 @@ def test_what_breaks_a_rule_or_cannot_be_written_leaves_nothing(tmp_path):
         ({"bucket": "0"}, InvalidInputError),
         ({"bukcet": "1"}, InvalidInputError),
         ({"bucket": "2", "path": "/elsewhere"}, InvalidInputError),
-        ({"bucket": "-1"}, UnsupportedError),
-        ({"bucket": "2", "deletion-vectors.enabled": "true"}, UnsupportedError),
+        ({"bucket": "2", "pk-clustering-override": "true"}, UnsupportedError),
+        ({"bucket": "2", "manifest.format": "orc"}, UnsupportedError),
     ):
         with pytest.raises(error):
             create(str(root), options)
