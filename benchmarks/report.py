@@ -11,7 +11,19 @@ import pyarrow as pa
 
 from benchmarks.measure import Row
 
-OPPONENTS = ("pyarrow", "rust", "java", "pypaimon", "connector", "bare", "deduplicate", "compacted")
+OPPONENTS = (
+    "pyarrow",
+    "rust",
+    "java",
+    "pypaimon",
+    "connector",
+    "bare",
+    "deduplicate",
+    "compacted",
+    "plain",
+    "fixed",
+    "without",
+)
 _COLOURS = {
     "ours": "#1f77b4",
     "pyarrow": "#7f7f7f",
@@ -22,6 +34,9 @@ _COLOURS = {
     "bare": "#7f7f7f",
     "deduplicate": "#ff7f0e",
     "compacted": "#ff7f0e",
+    "plain": "#ff7f0e",
+    "fixed": "#ff7f0e",
+    "without": "#ff7f0e",
 }
 _LINE, _LEFT, _WIDE = 14, 330, 520
 
