@@ -38,6 +38,7 @@ from paimon_core.maintenance.staging import deal_out_staged, drop_staged, stagin
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.option import Option
+from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.align import column_positions
@@ -211,8 +212,9 @@ class PaimonWriter(DataSourceArrowWriter):
             compact_touched(self._table.store, touched, tells=not self._overwrite)
         except Exception as error:
             _log.warning(
-                "the rows are committed to %s, but compacting them failed; the next write or compact() does it: %s: %s",
+                "the rows are committed to %s, but not compacted; the next write or compact() does it%s: %s: %s",
                 self._table.path,
+                ", and only then do they show" if passes_over_level_0(self._table.store) else "",
                 type(error).__name__,
                 error,
             )

@@ -24,7 +24,7 @@ def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]], *,
     """Compact what is due in these buckets of the newest snapshot, in one COMPACT snapshot; None if nothing is.
 
     ``tells``: changes are told, where the table has a changelog producer for it; not after an overwrite.
-    Nothing is done to a table that is ``write-only`` or has no fixed buckets. Memory: that of two compactions, however
+    Nothing is done to a table that is ``write-only`` or has no buckets. Memory: that of two compactions, however
     large the buckets are. Raises what the commit raises; no row is at stake.
     """
     touched = {(partition, bucket) for partition, bucket in touched if bucket >= 0}  # others wait to be dealt out

@@ -11,9 +11,14 @@ import pytest
 import paimon_spark
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact import plan_compaction, run_task
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.distribute import JobNames, OnSpark, dealt
+from paimon_spark.options import write_request
+from paimon_spark.types import spark_schema
+from paimon_spark.writer import PaimonWriter, table_to_write
 from tests.support.compaction import check_levels, delta, levels_of, shape
 from tests.support.tables import files_below, rows_of
 
@@ -390,3 +395,19 @@ def test_a_compaction_that_fails_does_not_undo_the_write(spark, path):
     Path(path, victim).write_bytes(content)
     assert {row["n"] for row in table.to_arrow().to_pylist()} == {1}
     assert data_files(path) == {f"bucket-0/{name}" for name in live_files(table)}
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_a_compaction_that_fails_after_a_write_is_told_and_what_it_hides(path, caplog, hides):
+    marked = {"deletion-vectors.enabled": "true"} if hides else {"num-sorted-run.compaction-trigger": "1"}
+    table = days(path, 1, writes=1, **{"write-only": "true", **marked})
+    places = {(e.partition, e.bucket) for e in live_entries(table.store, table.snapshot()).live}
+    for name in data_files(path):
+        Path(path, name).write_bytes(b"garbage")
+    request = write_request({"path": path, "write-only": "false"}, DAYS.names)
+    schema = spark_schema(table.schema.fields)
+    writer = PaimonWriter(table_to_write(request, schema), request, schema, overwrite=False)
+    table.write(pa.table({"id": [1], "dt": ["a"], "v": ["x"]}, schema=DAYS))
+    writer._compact([CommitMessage(partition, bucket, 1) for partition, bucket in places])
+    assert "but not compacted" in caplog.text
+    assert ("only then do they show" in caplog.text) == hides
