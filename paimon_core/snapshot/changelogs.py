@@ -14,6 +14,10 @@ class Changelogs:
     io: FileIO
     root: str
 
+    def ids(self) -> list[int]:
+        """All ids by listing, ascending."""
+        return self._files.ids()
+
     def earliest_id(self) -> int | None:
         """The oldest id; None where there are none."""
         return self._files.earliest_id()
