@@ -18,12 +18,17 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who commits what: stable over retries, so that a commit whose answer was lost can be recognised."""
+    """Who commits what: stable over retries, so that a commit whose answer was lost can be recognised.
+
+    ``after``: the newest snapshot that no earlier run of the same commit, with files of its own, can have made; None
+    where no run can have had other files.
+    """
 
     user: str
     identifier: int
     properties: Mapping[str, str] = field(default_factory=dict)
     watermark: int | None = None
+    after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from paimon_core.commit.compaction import LeftOut, compacts, holding, made_files
 from paimon_core.commit.conflict import Conflict, bucket_conflict, replacement_conflict, slice_conflict
 from paimon_core.commit.hash_indexes import delete_indexes, drop_joined, routes_by_hash, with_hash_indexes
 from paimon_core.commit.index_changes import vector_conflict
+from paimon_core.commit.landed import Search
 from paimon_core.commit.overwrite import (
     DYNAMIC,
     Spec,
@@ -77,10 +78,10 @@ class Retries:
 class _Rounds:
     """Where the loop of one commit stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, search: Search) -> None:
         self._started = time.monotonic()
         self.attempts = 0
-        self.first_base: int | None = None
+        self.search = search
         self.doubt: Exception | None = None
 
     @property
@@ -134,6 +135,7 @@ class TableCommit:
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
         base_id: int | None = None,
+        after: int | None = None,
     ) -> Snapshot | None:
         """Publish what the messages say; returns the last snapshot made, None when there was nothing to commit.
 
@@ -141,9 +143,11 @@ class TableCommit:
         meanwhile, that part of the compaction is dropped: it changes no row.
         ``base_id``: the snapshot the writers looked at, if any; a partition rewritten since with another number of
         buckets is then noticed. With ``identifier`` a commit that landed before is returned, not repeated.
+        ``after``: an earlier run can have made this commit after that snapshot, with other files: then LandedBefore is
+        raised, or HistoryGone when that cannot be told any more (see NumberedCommits).
         Raises CommitConflictError (nothing changed) or CommitUnknownError (files kept: look before retrying).
         """
-        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark)
+        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark, after)
         appended, compacting = append_changes(messages), any(map(compacts, messages))
         made = None
         if not appended.is_empty or (identifier is not None and not compacting):
@@ -179,13 +183,15 @@ class TableCommit:
         identifier: int | None = None,
         *,
         properties: Mapping[str, str] | None = None,
+        after: int | None = None,
     ) -> Snapshot | None:
         """Replace the whole table (``partition=None``), one partition, or those the messages touch ("dynamic").
 
         What is replaced is what is live when the snapshot is made, rows committed meanwhile included. A dynamic
         overwrite without new files changes nothing and returns None; any other makes a snapshot even when empty.
+        ``after`` is that of a commit.
         """
-        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {})
+        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, after=after)
         touched = distinct_partitions(messages)
         if partition == DYNAMIC and not self._store.schema.partition_keys:
             partition = None
@@ -238,7 +244,8 @@ class TableCommit:
         except CommitUnknownError:
             raise  # the snapshot may refer to the files
         except Exception:
-            self.abort(messages)
+            with suppress(OSError):  # what went wrong first is what is told
+                self.abort(messages)
             raise
 
     # ---- compaction
@@ -329,15 +336,13 @@ class TableCommit:
 
     def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot | None:
         """The snapshot made, or found to have been made before; None where ``decide`` finds nothing left to do."""
-        rounds = _Rounds()
+        rounds = _Rounds(Search(identity, kind, self._seen_of(identity, kind)))
         try:
             while True:
                 base = self._store.snapshots.latest()
-                landed = self._landed(identity, kind, base, rounds.first_base)
+                landed = rounds.search.find(self._store.snapshots, base)
                 if landed is not None:
                     return landed
-                if rounds.first_base is None:
-                    rounds.first_base = 0 if base is None else base.id
                 if rounds.over(self._retries):
                     break
                 changes = decide(base)
@@ -370,6 +375,7 @@ class TableCommit:
         except BaseException:
             delete_indexes(self._store, changes.written_indexes)
             raise
+        rounds.search.drafted.add(draft.snapshot.delta_manifest_list)
         match self._try(draft):
             case Published():
                 self._store.snapshots.write_hint("LATEST", draft.snapshot.id)  # best effort: else others list
@@ -394,28 +400,17 @@ class TableCommit:
         except Exception as error:  # not knowing is the one thing never to be mistaken for failure
             return Unknown(error)
 
-    def _landed(self, identity: Identity, kind: str, latest: Snapshot | None, since: int | None) -> Snapshot | None:
-        """The snapshot an earlier attempt made, if it did.
+    def _seen_of(self, identity: Identity, kind: str) -> int | None:
+        """Up to which snapshot nothing of this commit can be found; None means all there are.
 
-        Within one call only snapshots newer than the first base can be ours. A user that was given to us may have
-        committed in an earlier life: then all snapshots are looked at, once.
+        A user that was given to us may have committed in an earlier life: all snapshots are looked at, once.
         """
-        if latest is None:
+        if identity.after is not None:
+            return identity.after
+        if not self._given_user or kind in self._recovered or identity.identifier == BATCH:
             return None
-        if since is None:
-            if not self._given_user or kind in self._recovered or identity.identifier == BATCH:
-                return None
-            self._recovered.add(kind)
-            since = 0
-        ids = [i for i in self._store.snapshots.ids() if i > since] if since == 0 else range(since + 1, latest.id + 1)
-        for snapshot in parallel_map(self._snapshot, ids):
-            if snapshot is not None and (snapshot.commit_user, snapshot.commit_identifier, snapshot.commit_kind) == (
-                identity.user,
-                identity.identifier,
-                kind,
-            ):
-                return snapshot
-        return None
+        self._recovered.add(kind)
+        return 0
 
     def _snapshot(self, snapshot_id: int) -> Snapshot | None:
         try:

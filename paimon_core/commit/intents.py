@@ -1,0 +1,64 @@
+"""What a numbered commit is about to do, written down before it does it.
+
+``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: an attempt
+at ``n`` that landed has made a snapshot newer than ``base``. The file is created exclusively and never changed, so
+that of two processes at one number both go by the same base. Those of lower numbers go when a new one is begun.
+Other engines know nothing of the directory, and leave it alone: it is none of those that hold files of the table.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+
+from paimon_core.errors import CorruptedError
+from paimon_core.fileio.directory import NumberedDirectory
+from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.store.layout import escape
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Intents:
+    """The intents of one user in a table or branch."""
+
+    io: FileIO
+    root: str
+    user: str
+
+    def numbers(self) -> list[int]:
+        """The commits begun last, ascending; one or two of them. Empty for a user never seen."""
+        return self._files.ids()
+
+    def base(self, number: int) -> int | None:
+        """The newest snapshot that no attempt at this commit can have made; None if the intent is not there."""
+        path = self._files.path(number)
+        try:
+            data = self.io.read(path)
+        except FileNotFoundError:
+            return None
+        try:
+            said = json.loads(data)
+            version, base = said["version"], said["base"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptedError(f"{path} is no intent of a commit: {data[:100]!r}") from error
+        if version != _VERSION or not isinstance(base, int):
+            raise CorruptedError(f"{path} is an intent of version {version!r}, this engine knows {_VERSION}")
+        return base
+
+    def begin(self, number: int, base: int) -> int | None:
+        """Write down that ``number`` is about to be committed; returns the base that counts, as `base` does.
+
+        That is another than ``base`` where another process has begun the same commit.
+        """
+        data = json.dumps({"version": _VERSION, "base": base}).encode()
+        return base if self.io.create_exclusive(self._files.path(number), data) else self.base(number)
+
+    def forget(self, number: int) -> None:
+        """Remove an intent that is of no use any more, as far as that can be done."""
+        with suppress(OSError):
+            self.io.delete(self._files.path(number))
+
+    @property
+    def _files(self) -> NumberedDirectory:
+        return NumberedDirectory(self.io, join(self.root, "intent", f"user-{escape(self.user)}"), "batch-")

@@ -1,0 +1,76 @@
+"""Was it me? Looking for the snapshot that an earlier attempt at a commit has made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from paimon_core.commit.attempt import Identity
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.snapshot.snapshots import Snapshots
+
+_FEW = 16  # snapshots that are asked for one by one, rather than listed
+
+
+class LandedBefore(Exception):
+    """A commit was found done by an earlier run, whose files are others: these here are not part of it."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__(f"done by snapshot {snapshot.id}")
+        self.snapshot = snapshot
+
+
+class HistoryGone(Exception):
+    """Of the snapshots that an earlier run can have made some are not there any more, and none of the others is it.
+
+    ``attempted``: whether this run may have published something by now.
+    """
+
+    def __init__(self, after: int, attempted: bool) -> None:
+        super().__init__(f"snapshots after {after} are gone")
+        self.attempted = attempted
+
+
+@dataclass(slots=True)
+class Search:
+    """The search of one commit for its own traces; it goes on where it ended before.
+
+    ``looked``: the newest snapshot that needs no look, None where nothing of ours can be there at first.
+    """
+
+    identity: Identity
+    kind: str
+    looked: int | None
+    drafted: set[str] = field(default_factory=set)  # manifest lists of this run's attempts
+
+    def find(self, snapshots: Snapshots, latest: Snapshot | None) -> Snapshot | None:
+        """The snapshot that made this commit, if one up to ``latest`` did.
+
+        Where earlier runs can have made it, with files of their own, one of theirs raises LandedBefore, and
+        HistoryGone says that nobody can tell.
+        """
+        after, self.looked = self.looked, 0 if latest is None else latest.id
+        if latest is None or after is None or after >= latest.id:
+            return None
+        seen = 0
+        for snapshot in parallel_map(snapshots.find, _ids(snapshots, after, latest.id)):
+            if snapshot is None:
+                continue
+            seen += 1
+            if self._is_it(snapshot):
+                if self.identity.after is not None and snapshot.delta_manifest_list not in self.drafted:
+                    raise LandedBefore(snapshot)
+                return snapshot
+        if self.identity.after is not None and seen < latest.id - after:
+            raise HistoryGone(after, bool(self.drafted))
+        return None
+
+    def _is_it(self, snapshot: Snapshot) -> bool:
+        """A commit may make two snapshots, of its rows and of their compaction: one of the kind looked for."""
+        ours, of = self.identity, (snapshot.commit_user, snapshot.commit_identifier)
+        compacts = CommitKind.COMPACT in (self.kind, snapshot.commit_kind)
+        return of == (ours.user, ours.identifier) and (not compacts or snapshot.commit_kind == self.kind)
+
+
+def _ids(snapshots: Snapshots, after: int, until: int) -> Sequence[int]:
+    wanted = range(after + 1, until + 1)
+    return wanted if len(wanted) <= _FEW else [i for i in snapshots.ids() if i in wanted]

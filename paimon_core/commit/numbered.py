@@ -1,0 +1,152 @@
+"""Commits that their maker numbers: each number lands once, whatever crashes and is done again with other files.
+
+Why this is exact. Before an attempt at number ``n`` publishes anything it looks at the newest snapshot, then for the
+intent of ``n``, and creates it with that snapshot as base unless it is there. So whoever finds no intent of ``n`` knows
+that nothing of ``n`` was there when it looked; whoever finds one knows that nothing of ``n`` is at or below its base.
+From that base on every snapshot is looked at, up to the one the attempt is made on, before each attempt: snapshot
+numbers are given away one at a time, so of two processes at work on ``n`` the later one meets the other's snapshot. A
+number below the newest one begun has landed: its maker goes on only then. Only where snapshots after the base were
+expired meanwhile can nobody tell, and ``doubt`` decides.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+from paimon_core.commit.attempt import Identity
+from paimon_core.commit.intents import Intents
+from paimon_core.commit.landed import HistoryGone, LandedBefore, Search
+from paimon_core.commit.overwrite import Spec
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.errors import CommitUnknownError, InvalidInputError, OutOfRangeError, PaimonError
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.file_store import FileStore
+
+DOUBT_OPTION: Final = "write.stream.on-doubt"
+Doubt: TypeAlias = Literal["fail", "commit", "skip"]
+_Publish: TypeAlias = Callable[..., Snapshot | None]
+
+
+class NumberedCommits:
+    """Numbered commits of one user to one table. Numbers grow, and are repeated only until they have landed.
+
+    ``gapless``: numbers count up from 0 without a gap, so that a table that misses some is another one. ``doubt`` says
+    what becomes of a commit of which nobody can tell whether it has landed: it fails, is done, or is left out.
+    """
+
+    def __init__(self, store: FileStore, user: str, *, gapless: bool = False, doubt: Doubt = "fail") -> None:
+        self._store, self._user = store, user
+        self._gapless, self._doubt = gapless, doubt
+        self._commit = TableCommit(store, user)
+        self._intents = Intents(store.io, store.branch_root, user)
+
+    def has_landed(self, number: int) -> bool:
+        """Whether this commit surely is in the table, so that no work need be done for it. Changes nothing."""
+        begun = self._intents.numbers()
+        if begun and begun[-1] > number:
+            return True
+        base = self._intents.base(number) if number in begun else None
+        if base is None:
+            return False
+        latest, identity = self._store.snapshots.latest(), Identity(self._user, number, after=base)
+        try:
+            Search(identity, CommitKind.APPEND, base).find(self._store.snapshots, latest)
+        except LandedBefore:
+            return True
+        except HistoryGone:
+            return False
+        return False
+
+    def commit(self, messages: Sequence[CommitMessage], number: int, *, base_id: int | None = None) -> Snapshot | None:
+        """`TableCommit.commit` at most once for this number; without any change it leaves no snapshot.
+
+        Returns the snapshot made, be it by an earlier run; None where there is none, or none any more. What the
+        messages wrote is deleted where that earlier run's files are in the table instead, and after any error but
+        CommitUnknownError, for then nothing came of it.
+        """
+        publish = partial(self._commit.commit, messages, number, base_id=base_id)
+        return self._once(messages, number, publish if any(not m.is_empty for m in messages) else None)
+
+    def overwrite(
+        self, messages: Sequence[CommitMessage], number: int, partition: Spec | str | None = None
+    ) -> Snapshot | None:
+        """`TableCommit.overwrite` at most once for this number, in the way of `commit`."""
+        return self._once(messages, number, partial(self._commit.overwrite, messages, partition, number))
+
+    def _once(self, messages: Sequence[CommitMessage], number: int, publish: _Publish | None) -> Snapshot | None:
+        if not 0 <= number < BATCH:
+            raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
+
+        def told_apart() -> Snapshot | None:
+            base = self._begin(number)
+            if publish is None:
+                return None
+            try:
+                return publish(after=base)
+            except HistoryGone as gone:
+                self._decide(self._history_gone(number, base, attempted=gone.attempted))
+            return publish(after=self._store.snapshots.latest_id() or 0)
+
+        try:
+            return self._commit.or_abort(messages, told_apart)
+        except LandedBefore as before:
+            return before.snapshot
+        except _LeftOut:
+            return None
+
+    def _begin(self, number: int) -> int:
+        """The snapshot after which alone this commit can have landed; _LeftOut if it surely has."""
+        newest = self._store.snapshots.latest_id() or 0  # looked at before the intents are: see above
+        begun = self._intents.numbers()
+        last = begun[-1] if begun else self._last_in_snapshots(number)
+        if number in begun:
+            base = self._intents.base(number)
+        elif number <= last:
+            raise _LeftOut
+        else:
+            if self._gapless and number > last + 1:
+                self._decide(self._gap(number, last))
+            base = self._intents.begin(number, newest)
+        for old in begun[:-1] if number in begun else begun:
+            self._intents.forget(old)
+        if base is None:  # another process is past this number
+            raise _LeftOut
+        return base
+
+    def _last_in_snapshots(self, number: int) -> int:
+        """The last number of a user without intents; -1 if there is none, as for everybody's first commit."""
+        if number == 0:
+            return -1
+        ours = (s.commit_identifier for s in self._store.snapshots.all() if s.commit_user == self._user)
+        return max((n for n in ours if n != BATCH), default=-1)
+
+    def _decide(self, problem: PaimonError) -> None:
+        match self._doubt:
+            case "fail":
+                raise problem
+            case "skip":
+                raise _LeftOut
+
+    def _gap(self, number: int, last: int) -> InvalidInputError:
+        seen = "none of its batches" if last < 0 else f"its batches up to {last} only"
+        return InvalidInputError(
+            f"this is batch {number} of the query {self._user}, and the table at {self._store.root} has seen {seen}: "
+            "was the table made anew or restored, or is the checkpoint that of another table? Start the query with a "
+            f"new checkpointLocation, or, to go on here, with the option {DOUBT_OPTION} = commit"
+        )
+
+    def _history_gone(self, number: int, base: int, *, attempted: bool) -> PaimonError:
+        kind = CommitUnknownError if attempted else OutOfRangeError
+        return kind(
+            f"batch {number} of {self._user} is repeated, and nobody can tell whether it is in the table at "
+            f"{self._store.root}: it can only have made a snapshot after {base}, and some of those have expired. Look "
+            f"whether its rows are there, then start it once with the option {DOUBT_OPTION} = skip if they are, or "
+            "= commit if they are not; snapshots kept for longer than writers are down (snapshot.time-retained) "
+            "prevent this"
+        )
+
+
+class _LeftOut(Exception):
+    """Nothing is to be done for this commit."""
