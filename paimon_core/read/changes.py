@@ -1,49 +1,130 @@
-"""What changed between two snapshots, as the rows that tell it (behaviour 9.3)."""
+"""What changed, as rows: each with its kind, or only those that came where nothing else may have happened."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
-from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.manifest.entry import ADD, ManifestEntry
-from paimon_core.options.merge import CHANGELOG_PRODUCER
+from paimon_core.predicate.compute import evaluate
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import columns, restrict
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.pieces import Piece, Way, changed_pieces
+from paimon_core.scan.stream_scan import ChangeSplit
+from paimon_core.scan.stream_start import earliest_change, find_change, without_start
 from paimon_core.schema.support import check_readable
-from paimon_core.snapshot.changelogs import Changelogs
-from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.row_kind import INSERT, kind_names
+from paimon_core.types.datatype import DataField
+from paimon_core.types.row_kind import DELETE, INSERT, is_retract, kind_names
 from paimon_core.types.system_fields import ROW_KIND, VALUE_KIND
 
-__all__ = ["changes", "changes_schema"]
+__all__ = ["ChangeRead", "changes", "changes_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRead:
+    """Rows of the splits of a stream: the columns ``fields``, of rows matching ``predicate`` (bound to the store's
+    schema).
+
+    With ``kinds`` every row that changed comes, its kind ("+I", "-U", "+U", "-D") in a first column ``rowkind``.
+    Without it rows that came, or came instead of others, do; one that went is an UnsupportedError, or left out where
+    the user says so by ``ignore_deletes``.
+    """
+
+    store: FileStore
+    fields: tuple[DataField, ...]
+    predicate: Predicate | None = None
+    kinds: bool = False
+    ignore_deletes: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of every batch."""
+        return arrow_schema((ROW_KIND, *self.fields) if self.kinds else self.fields)
+
+    def to_batches(self, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+        """The rows of one split in their order; batches are never empty. Memory as of a batch read."""
+        for piece in split.pieces:
+            for batch in self._told(piece):
+                shaped = self._with_kinds(batch) if self.kinds else self._came(batch, piece)
+                if shaped.num_rows:
+                    yield shaped
+
+    def _told(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+        """``_VALUE_KIND``, then columns: those asked for, and where deletes are refused all that the filter needs."""
+        store = without_start(self.store)
+        if store.schema.primary_keys and piece.way is Way.TOLD:
+            yield from TableRead(store, self._read_fields(), self._read_predicate()).told(piece.split)
+            return
+        kind = pa.scalar(DELETE if piece.way is Way.WENT else INSERT, pa.int8())
+        read = TableRead(store, self._read_fields(), self.predicate)
+        schema = arrow_schema((VALUE_KIND, *read.fields))
+        for batch in read.to_batches(piece.split):
+            columns = [pa.repeat(kind, batch.num_rows), *batch.columns]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def _refuses_deletes(self) -> bool:
+        return not self.kinds and not self.ignore_deletes
+
+    def _read_fields(self) -> tuple[DataField, ...]:
+        if self.predicate is None or not self._refuses_deletes:
+            return self.fields
+        extra = columns(self.predicate) - {f.name for f in self.fields}
+        return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
+
+    def _read_predicate(self) -> Predicate | None:
+        """A row that went need not say more than its key: whether a delete is meant cannot be told by other columns."""
+        if self.predicate is None or not self._refuses_deletes:
+            return self.predicate
+        return restrict(self.predicate, set(self.store.schema.primary_keys))
+
+    def _with_kinds(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *batch.columns[1:]], schema=self.schema)
+
+    def _came(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        kinds = batch.column(0).to_numpy()
+        if self._refuses_deletes and (kinds == DELETE).any():
+            raise UnsupportedError(
+                f"rows of {self.store.root} were deleted at snapshot {piece.split.snapshot_id}, which a stream of rows "
+                "cannot tell: read changes with their kinds ('read.changelog' = 'true'), or leave deletes out "
+                "('read.ignore-deletes' = 'true')"
+            )
+        came = ~is_retract(kinds)
+        rows = batch if came.all() else batch.filter(pa.array(came))
+        if self.predicate is not None and self._refuses_deletes:
+            rows = rows.filter(evaluate(self.predicate, rows))
+        return pa.RecordBatch.from_arrays([rows.column(f.name) for f in self.fields], schema=self.schema)
 
 
 def changes_schema(store: FileStore) -> pa.Schema:
     """The columns of changes: ``rowkind`` (text such as "+I"), then those of the table."""
-    return arrow_schema((ROW_KIND, *store.schema.fields))
+    return ChangeRead(store, store.schema.fields, kinds=True).schema
 
 
 def changes(store: FileStore, after: int, through: int | None = None) -> Iterator[pa.RecordBatch]:
     """The changes of every snapshot from ``after``, which does not count, ``through`` one that does (None: the newest).
 
-    Where the table has a changelog producer they are what it told; else the rows that were written, as they are stored.
-    Snapshot by snapshot; of one key in the order they happened. Overwriting tells nothing. What has expired is read as
-    long as its changelog is kept. Memory: a batch. OutOfRangeError for snapshots that are not there.
+    Where the table has a changelog producer they are what it told; else the rows that were written, once per key and
+    commit. Snapshot by snapshot; of one key in the order they happened. Overwriting tells nothing, unless the table's
+    options ask for it. What has expired is read as long as its changelog is kept. Memory: as of a batch read.
+    OutOfRangeError for snapshots that are not there.
     """
     check_readable(store.schema)
-    told = store.options.value(CHANGELOG_PRODUCER) != "none"
+    read = ChangeRead(store, store.schema.fields, kinds=True)
     for snapshot in _snapshots(store, after, through):
-        for entry in _entries(store, snapshot, told=told):
-            yield from _rows(store, entry)
+        before = partial(store.snapshots.find, snapshot.id - 1)
+        yield from read.to_batches(ChangeSplit(tuple(changed_pieces(store, snapshot, before))))
 
 
 def _snapshots(store: FileStore, after: int, through: int | None) -> Iterator[Snapshot]:
-    kept = Changelogs(store.io, store.branch_root)
     latest = store.snapshots.latest_id() or 0
-    known = [i for i in (kept.earliest_id(), store.snapshots.earliest_id()) if i is not None]
-    first, last = min(known, default=1), latest if through is None else through
+    first, last = earliest_change(store) or 1, latest if through is None else through
     if not first - 1 <= after <= last <= latest:
         raise OutOfRangeError(
             f"{store.root} has no changes after snapshot {after} through {last}: it has snapshots {first} to {latest}, "
@@ -51,29 +132,6 @@ def _snapshots(store: FileStore, after: int, through: int | None) -> Iterator[Sn
         )
 
     def find(snapshot_id: int) -> Snapshot:
-        return store.snapshots.find(snapshot_id) or kept.find(snapshot_id) or store.snapshots.get(snapshot_id)
+        return find_change(store, snapshot_id) or store.snapshots.get(snapshot_id)
 
     return parallel_map(find, range(after + 1, last + 1))
-
-
-def _entries(store: FileStore, snapshot: Snapshot, *, told: bool) -> list[ManifestEntry]:
-    if snapshot.commit_kind == CommitKind.OVERWRITE or (not told and snapshot.commit_kind != CommitKind.APPEND):
-        return []
-    name = snapshot.changelog_manifest_list if told else snapshot.delta_manifest_list
-    size = snapshot.changelog_manifest_list_size if told else snapshot.delta_manifest_list_size
-    metas = [] if name is None else store.manifests.read_list(name, size)
-    entries = [e for m in metas for e in store.manifests.read(m.file_name, m.file_size, with_stats=False)]
-    if any(e.kind != ADD for e in entries):
-        raise UnsupportedError(
-            f"snapshot {snapshot.id} of {store.root} deletes files, though it only appends: its rows are no changes"
-        )
-    return [e for e in entries if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
-
-
-def _rows(store: FileStore, entry: ManifestEntry) -> Iterator[pa.RecordBatch]:
-    keyed, schema = bool(store.schema.primary_keys), changes_schema(store)
-    fields = (*store.schema.fields, *((VALUE_KIND,) if keyed else ()))
-    for batch in read_file(store, entry.partition, entry.bucket, entry.file, fields, Reading()):
-        kinds = batch.column(VALUE_KIND.name) if keyed else pa.repeat(pa.scalar(INSERT, pa.int8()), batch.num_rows)
-        columns = [kind_names(kinds), *batch.columns[: len(store.schema.fields)]]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -25,6 +25,7 @@ from paimon_core.schema.support import check_readable
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
+from paimon_core.types.selection import kept
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 
 
@@ -45,10 +46,25 @@ class TableRead:
         """The rows of one split; batches are never empty. Memory is bounded by two batches per overlapping run."""
         check_readable(self.store.schema)
         read = self._merged if self.store.schema.primary_keys else self._joined
-        pieces: Iterator[pa.RecordBatch | pa.Table] = self._raw(split) if split.raw_convertible else read(split)
-        schema, names = self.schema, [f.name for f in self.fields]
+        return self._answers(self._raw(split, self._needed()) if split.raw_convertible else read(split), self.schema)
+
+    def told(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        """The rows of one split of a table with a primary key as they were told: ``_VALUE_KIND`` (int8) comes first,
+        and rows that retract come, too. What overlaps is merged, as one write of all of it would have been."""
+        check_readable(self.store.schema)
+        if split.raw_convertible:
+            rows: Iterator[pa.RecordBatch | pa.Table] = self._raw(split, (*self._needed(), VALUE_KIND))
+        else:
+            rows = self._merged(split, kinds=True)
+        return self._answers(rows, arrow_schema((VALUE_KIND, *self.fields)))
+
+    def _answers(
+        self, pieces: Iterator[pa.RecordBatch] | Iterator[pa.RecordBatch | pa.Table], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that match, of the columns asked for."""
+        names = schema.names
         for piece in pieces:
-            rows = piece if self.predicate is None else piece.filter(evaluate(self.predicate, piece))
+            rows = piece if self.predicate is None else kept(piece, evaluate(self.predicate, piece))
             if not rows.num_rows:
                 continue
             for batch in _batches(rows):
@@ -60,9 +76,9 @@ class TableRead:
         extra = columns(self.predicate) - asked if self.predicate is not None else set()
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
 
-    def _raw(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+    def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = load_vectors(self.store.io, split.vectors)
-        read = file_reader(self.store, split.partition, split.bucket, self._needed(), self.predicate, vectors)
+        read = file_reader(self.store, split.partition, split.bucket, fields, self.predicate, vectors)
         return (batch for file in split.files for batch in read(file, 1))
 
     def _joined(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
@@ -75,19 +91,24 @@ class TableRead:
         for group in row_groups(split.files):
             yield from read_slices(self.store, split.partition, split.bucket, group, self._needed())
 
-    def _merged(self, split: DataSplit) -> Iterator[pa.Table]:
+    def _merged(self, split: DataSplit, *, kinds: bool = False) -> Iterator[pa.Table]:
         vectors = load_vectors(self.store.io, split.vectors)
         place = (self.store, split.partition, split.bucket)
-        return self.merged(split.files, lambda fields, predicate: file_reader(*place, fields, predicate, vectors))
+        return self.merged(
+            split.files, lambda fields, predicate: file_reader(*place, fields, predicate, vectors), kinds=kinds
+        )
 
     def merged(
         self,
         files: Sequence[DataFileMeta],
         reading: Callable[[Sequence[DataField], Predicate | None], ReadFile],
+        *,
+        kinds: bool = False,
     ) -> Iterator[pa.Table]:
         """The merged rows of files of one bucket, deleted ones dropped, not yet filtered; with further columns.
 
         ``reading``: how to read these columns of a file, where rows that a predicate is not true for may be left out.
+        ``kinds``: deletes are kept, and ``_VALUE_KIND`` is among the columns.
         """
         store, schema = self.store, self.store.schema
         needed = self._needed()
@@ -113,13 +134,13 @@ class TableRead:
                 )
                 deletes = True
             else:
-                deletes = any(_may_delete(f) for f in runs[0].files)
+                deletes = kinds or any(_may_delete(f) for f in runs[0].files)
                 fields = (*needed, VALUE_KIND) if deletes else needed
                 alone = reading(fields, self.predicate)
                 merged = (batch for file in runs[0].files for batch in alone(file, 1))
             for rows in merged:
                 table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-                yield drop_retracts(table) if deletes else table
+                yield drop_retracts(table) if deletes and not kinds else table
 
 
 def _stacked(runs: Sequence[SortedRun]) -> bool:

@@ -1,5 +1,6 @@
 """Consumers: how far readers of changes have come, kept beside the table under names (format 10.3)."""
 
+import builtins
 import json
 from dataclasses import dataclass
 
@@ -59,7 +60,7 @@ class Consumers:
         """The oldest snapshot any consumer has still to read; None where there are no consumers."""
         return min(self.list().values(), default=None)
 
-    def expire(self, older_than: int) -> list[str]:
+    def expire(self, older_than: int) -> "builtins.list[str]":
         """Forget those that recorded nothing since this moment (epoch ms); their ids."""
         gone = sorted(consumer_id for consumer_id, modified in self._modified().items() if modified < older_than)
         for consumer_id in gone:
