@@ -1,6 +1,6 @@
 """The snapshots of a table or branch: a directory of small immutable files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from paimon_core.errors import OutOfRangeError
@@ -99,6 +99,17 @@ class Snapshots:
     def write_hint(self, which: Hint, snapshot_id: int) -> bool:
         """Replace ``LATEST`` or ``EARLIEST``; False if that failed, which costs others only a listing."""
         return self._files.write_hint(which, snapshot_id)
+
+    def exists(self, snapshot_id: int) -> bool:
+        """Whether this snapshot is there."""
+        return self._files.exists(snapshot_id)
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Forget these, the oldest, one after another, so that those left have no gap; what they name stays."""
+        for number in ids:
+            self.io.delete(self.path(number))
+        if ids:
+            self.write_hint("EARLIEST", ids[-1] + 1)
 
     @property
     def _files(self) -> NumberedDirectory:

@@ -1,0 +1,69 @@
+"""Changelogs that outlived their snapshots, when they have been kept long enough in their turn (behaviour 7.11)."""
+
+from collections.abc import Iterator
+
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.removal import (
+    Paths,
+    Removal,
+    changelog_files,
+    data_lists,
+    dead_files,
+    delete_files,
+    metadata,
+    needed,
+    neighbours,
+)
+from paimon_core.snapshot.changelogs import Changelogs
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.retention import Retention, first_kept, outlived
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["expire_changelogs"]
+
+
+def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool = False) -> Expired:
+    """Expire the oldest of these changelogs, as many as go at once; what went.
+
+    The newest stays, as long as the table's options keep changes longer than snapshots at all. Those a consumer has
+    still to read stay. What failing leaves is as with snapshots.
+    """
+    kept = Changelogs(store.io, store.branch_root)
+    earliest, newest = kept.earliest_id(), kept.latest_id()
+    latest, oldest = store.snapshots.latest_id(), store.snapshots.earliest()
+    if earliest is None or newest is None or latest is None or oldest is None:
+        return Expired()
+    unread = Consumers(store.io, store.branch_root).min_next()
+    below = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
+    end = first_kept(retention, earliest, latest, below, lambda ids: _times(kept, ids))
+    gone = [found for found in parallel_map(kept.find, range(earliest, end)) if found is not None]
+    if not gone:
+        return Expired()
+    tags = store.tags.list()
+    removal = _removal(store, gone)
+    following = kept.find(end)
+    names = needed(store, removal, tags)
+    for snapshot in (oldest, *neighbours(tags, gone[0].id, end)):
+        names |= metadata(store, snapshot).keys()
+    if following is not None:
+        names |= metadata(store, following, strict=False).keys()
+    paths = removal.paths(store, names)
+    if not dry_run:
+        kept.remove([changelog.id for changelog in gone])
+        delete_files(store, paths)
+    return Expired(changelogs=tuple(changelog.id for changelog in gone), files=len(paths))
+
+
+def _removal(store: FileStore, gone: list[Snapshot]) -> Removal:
+    """Changelog files, where there are some; else what was written, which went on as a change until now."""
+    others: Paths = {}
+    for changelog in gone:
+        others |= changelog_files(store, changelog) or data_lists(store, changelog)
+    written = [changelog for changelog in gone if changelog.changelog_manifest_list is None]
+    return Removal(dead_files(store, written, spare_appended=False), others)
+
+
+def _times(kept: Changelogs, ids: range) -> Iterator[int | None]:
+    return (None if found is None else found.time_millis for found in map(kept.find, ids))

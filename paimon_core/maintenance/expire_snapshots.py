@@ -1,0 +1,136 @@
+"""Snapshots that have been kept long enough, and the files only they need (behaviour 7.10).
+
+What goes is looked up first. Then the snapshots go, the oldest first, and their files after them: a reader that comes
+too late finds its snapshot gone, never a snapshot whose files are; and whoever dies on the way leaves files nobody
+refers to. Expiries that meet do the same twice, or each a part.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from paimon_core.errors import CorruptedError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.maintenance.removal import (
+    Paths,
+    Removal,
+    changelog_files,
+    data_lists,
+    dead_files,
+    delete_files,
+    indexes,
+    metadata,
+    needed,
+    neighbours,
+)
+from paimon_core.options.merge import CHANGELOG_PRODUCER
+from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
+from paimon_core.snapshot.changelogs import Changelogs
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.retention import Retention, first_kept, outlived
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["Expired", "expire_snapshots"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What went, or would go: ids of snapshots, ids of changelogs that had outlived theirs, and how many files."""
+
+    snapshots: tuple[int, ...] = ()
+    changelogs: tuple[int, ...] = ()
+    files: int = 0
+
+    def __add__(self, other: "Expired") -> "Expired":
+        return Expired(self.snapshots + other.snapshots, self.changelogs + other.changelogs, self.files + other.files)
+
+
+def expire_snapshots(
+    store: FileStore, retention: Retention, *, dry_run: bool = False, earliest: int | None = None
+) -> Expired:
+    """Expire the oldest snapshots, as many as go at once; what went.
+
+    Those from the first on that a consumer has still to read stay. Files that tags, other branches or changelogs need
+    are kept. ``earliest``: where to begin, where earlier ones are taken for gone. Nothing has changed after a
+    CorruptedError or, until the first snapshot is gone, an OSError; after that, files may be left that nobody needs.
+    """
+    latest = store.snapshots.latest_id()
+    if latest is None or latest - retention.least < 1:  # ids count from 1
+        return Expired()
+    begin = store.snapshots.earliest_id() if earliest is None else earliest
+    if begin is None or begin > latest - retention.least:
+        return Expired()
+    end = first_kept(retention, begin, latest, _unread(store), lambda ids: _times(store, ids))
+    gone = list(_found(store, range(begin, end)))
+    kept = store.snapshots.find(end) if gone else None
+    if kept is None:  # or others expire it at this moment, and all before
+        return Expired()
+    keeps_changes = outlived(store.options) or Changelogs(store.io, store.branch_root).earliest_id() is not None
+    tags = store.tags.list()
+    try:
+        removal = _removal(store, gone, kept, keeps_changes=keeps_changes)
+        names = needed(store, removal, tags) | _named(store, [kept, *neighbours(tags, gone[0].id, end)])
+    except CorruptedError:
+        if store.snapshots.exists(end):
+            raise
+        return Expired()
+    paths = removal.paths(store, names)
+    if not dry_run:
+        if keeps_changes:
+            Changelogs(store.io, store.branch_root).keep(gone)
+        store.snapshots.remove([snapshot.id for snapshot in gone])
+        if not _is_after(store, kept):
+            return Expired(tuple(s.id for s in gone))
+        added = [tag for tag in store.tags.list() if tag not in tags]  # made of what was still there
+        paths = removal.paths(store, names | _of_new_tags(store, removal, added))
+        delete_files(store, paths)
+    return Expired(tuple(s.id for s in gone), files=len(paths))
+
+
+def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> Removal:
+    """What snapshots, with ``kept`` following the last, leave behind.
+
+    Where changes are kept the changelog files stay; and where there are none, what was written is the change: it stays
+    with the manifests that tell of it.
+    """
+    written = keeps_changes and store.options.value(CHANGELOG_PRODUCER) == "none"
+    others: Paths = {}
+    for snapshot in gone:
+        others |= indexes(store, snapshot)
+        if not written:
+            others |= data_lists(store, snapshot)
+        if not keeps_changes:
+            others |= changelog_files(store, snapshot)
+    return Removal(dead_files(store, [*gone[1:], kept], spare_appended=written), others)
+
+
+def _of_new_tags(store: FileStore, removal: Removal, added: list[Tag]) -> set[str]:
+    return needed(store, removal, added) | _named(store, [tag.snapshot for tag in added]) if added else set()
+
+
+def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
+    return {name for snapshot in snapshots for name in metadata(store, snapshot)}
+
+
+def _is_after(store: FileStore, kept: Snapshot) -> bool:
+    """Whether the timeline still goes on as it was planned: nobody rolled it back to one of those that went."""
+    there = store.snapshots.find(kept.id)
+    return there == kept or (there is None and (store.snapshots.latest_id() or 0) > kept.id)
+
+
+def _unread(store: FileStore) -> int | None:
+    if store.options.value(CONSUMER_CHANGELOG_ONLY):
+        return None
+    return Consumers(store.io, store.branch_root).min_next()
+
+
+def _times(store: FileStore, ids: range) -> Iterator[int | None]:
+    """The first alone: in a table that is expired often it is too young most of the time."""
+    found = chain(map(store.snapshots.find, ids[:1]), parallel_map(store.snapshots.find, ids[1:]))
+    return (None if snapshot is None else snapshot.time_millis for snapshot in found)
+
+
+def _found(store: FileStore, ids: range) -> Iterator[Snapshot]:
+    return (snapshot for snapshot in parallel_map(store.snapshots.find, ids) if snapshot is not None)

@@ -1,0 +1,95 @@
+"""How long snapshots, and changelogs that outlive them, are kept: numbers and times in, an id out (behaviour 7.10)."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.options.option import Options
+from paimon_core.options.snapshot import (
+    CHANGELOG_NUM_RETAINED_MAX,
+    CHANGELOG_NUM_RETAINED_MIN,
+    CHANGELOG_TIME_RETAINED,
+    SNAPSHOT_EXPIRE_LIMIT,
+    SNAPSHOT_NUM_RETAINED_MAX,
+    SNAPSHOT_NUM_RETAINED_MIN,
+    SNAPSHOT_TIME_RETAINED,
+)
+
+__all__ = ["Retention", "changelog_retention", "first_kept", "outlived", "snapshot_retention"]
+
+Times = Callable[[range], Iterable[int | None]]
+"""The commit times (epoch ms) of ids, in their order and no more than are looked at; None for what is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """At least ``least`` of the newest are kept, at most ``most``; between the two those from ``older_than`` on
+    (epoch ms). ``limit``: the most that go at once."""
+
+    least: int
+    most: int
+    older_than: int
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.least < 1:
+            raise InvalidInputError(f"at least {self.least} snapshots are to be kept: the newest one always is, say 1")
+        if self.most < self.least:
+            raise InvalidInputError(
+                f"at least {self.least} snapshots are to be kept, but {self.most} at most: lower the first or raise "
+                "the second"
+            )
+
+
+def snapshot_retention(options: Options, now: int) -> Retention:
+    """What the options ``snapshot.*`` say at the moment ``now`` (epoch ms)."""
+    return Retention(
+        options.value(SNAPSHOT_NUM_RETAINED_MIN),
+        options.value(SNAPSHOT_NUM_RETAINED_MAX),
+        now - _millis(options.value(SNAPSHOT_TIME_RETAINED)),
+        options.value(SNAPSHOT_EXPIRE_LIMIT),
+    )
+
+
+def changelog_retention(options: Options, now: int) -> Retention:
+    """What the options ``changelog.*`` say, each that of the snapshots where it is not set."""
+    least, most, time = _changelog_options(options)
+    return Retention(least, most, now - _millis(time), options.value(SNAPSHOT_EXPIRE_LIMIT))
+
+
+def outlived(options: Options) -> bool:
+    """Whether changes are to be kept longer than the snapshots that made them."""
+    least, most, time = _changelog_options(options)
+    return (
+        least > options.value(SNAPSHOT_NUM_RETAINED_MIN)
+        or most > options.value(SNAPSHOT_NUM_RETAINED_MAX)
+        or time > options.value(SNAPSHOT_TIME_RETAINED)
+    )
+
+
+def first_kept(retention: Retention, earliest: int, latest: int, below: int | None, times: Times) -> int:
+    """The oldest id to be kept of those from ``earliest`` to ``latest``; ``earliest`` where none goes.
+
+    ``below``: ids from here on stay, whatever their age; None for no such bound.
+    """
+    end = min(latest - retention.least + 1, earliest + retention.limit, latest + 1 if below is None else below)
+    aged = range(max(latest - retention.most + 1, earliest), end)
+    for number, time in zip(aged, times(aged), strict=False):
+        if time is not None and time >= retention.older_than:
+            return number
+    return max(end, earliest)
+
+
+def _changelog_options(options: Options) -> tuple[int, int, timedelta]:
+    least, most = options.value(CHANGELOG_NUM_RETAINED_MIN), options.value(CHANGELOG_NUM_RETAINED_MAX)
+    time = options.value(CHANGELOG_TIME_RETAINED)
+    return (
+        options.value(SNAPSHOT_NUM_RETAINED_MIN) if least is None else least,
+        options.value(SNAPSHOT_NUM_RETAINED_MAX) if most is None else most,
+        options.value(SNAPSHOT_TIME_RETAINED) if time is None else time,
+    )
+
+
+def _millis(time: timedelta) -> int:
+    return time // timedelta(milliseconds=1)

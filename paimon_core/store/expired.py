@@ -1,0 +1,29 @@
+"""Files that are gone because their snapshot is: no damage, but a reader that came too late."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from paimon_core.errors import CorruptedError, OutOfRangeError
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["expiry_told", "is_missing"]
+
+
+def is_missing(error: CorruptedError) -> bool:
+    """Whether it is for a file that is not there, not for what is in it."""
+    return isinstance(error.__cause__, FileNotFoundError)
+
+
+@contextmanager
+def expiry_told(store: FileStore, snapshot_id: int) -> Iterator[None]:
+    """Inside, files of a snapshot are read. OutOfRangeError where one is missing because the snapshot has expired."""
+    try:
+        yield
+    except CorruptedError as error:
+        if is_missing(error) and not store.snapshots.exists(snapshot_id):
+            raise OutOfRangeError(
+                f"snapshot {snapshot_id} of {store.root} expired while it was read: read the table again; where reads "
+                "take longer than snapshots are kept, raise snapshot.time-retained or snapshot.num-retained.min, or "
+                f"read a tag ({error})"
+            ) from error
+        raise
