@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import pyarrow as pa
 from paimon_core.datafile.columns import file_format
 from paimon_core.datafile.indexes import indexed_rows
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
-from paimon_core.deletion.vector import DeletionVector
+from paimon_core.deletion.vector import DeletionVector, Positions
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex.index import Found
 from paimon_core.manifest.data_file import DataFileMeta
@@ -22,12 +23,15 @@ from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_field, arrow_schema
 from paimon_core.types.datatype import DataField
+from paimon_core.types.selection import bits, kept
 from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
 _LEAST_BYTES = 1 << 18  # below this the cost of a batch outweighs that of its rows
 _NOWHERE = np.zeros(0, np.int64)
+Places: TypeAlias = slice | Positions
+"""Where the rows of a batch lie in their file: from one position to another, or here and there."""
 
 
 def batch_limits(store: FileStore, together: int = 1) -> tuple[int, int]:
@@ -90,26 +94,31 @@ def read_file(
     wanted = found if isinstance(found, np.ndarray) else None
     skips = (pushed is not None or wanted is not None) and meta.file_name.endswith(".parquet")
     drops = deletions is not None or wanted is not None
-    by_position = len(stored) + len(constants) < len(fields) or drops or asks_row_ids(stored)
-    if deletions is not None and deletions.cardinality and deletions.positions()[-1] >= meta.row_count:
-        raise CorruptedError(
-            f"the deletion vector of {path} deletes row {deletions.positions()[-1]} of {meta.row_count}, counted from 0"
-        )
+    numbered = len(stored) + len(constants) < len(fields) or asks_row_ids(stored)
+    placed = skips and (numbered or drops)
+    _check_within(meta, deletions, path)
     seen = 0
-    columns = (*plan.file_columns, ROW_POSITION) if skips and by_position else plan.file_columns
+    columns = (*plan.file_columns, ROW_POSITION) if placed else plan.file_columns
     for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted), how.together):
-        batch, positions = _positioned(whole, seen, columns) if by_position else (whole, _NOWHERE)
-        seen += batch.num_rows
-        if drops:
-            batch, positions = _without(batch, positions, _dropped(positions, deletions, wanted))
-            if not batch.num_rows:
+        batch, places = _parted(whole) if placed else (whole, slice(seen, seen + whole.num_rows))
+        if (seen := seen + batch.num_rows) > meta.row_count:
+            break
+        positions = _numbers(places) if numbered else _NOWHERE
+        if drops and not (left := _left(places, deletions, wanted)).all():
+            if not left.any():
                 continue
+            batch, positions = kept(batch, bits(left)), positions[left] if numbered else positions
         evolved = plan.apply(batch)
         if tracked:
             evolved = with_tracking(evolved, meta, positions)
         yield evolved if len(stored) == len(fields) else _completed(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
+
+
+def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: str) -> None:
+    if deletions is not None and deletions.cardinality and (last := deletions.positions()[-1]) >= meta.row_count:
+        raise CorruptedError(f"the deletion vector of {path} deletes row {last} of {meta.row_count}, counted from 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,35 +168,25 @@ def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[Da
     return {k: pa.array([v], arrow_field(wanted[k]).type)[0] for k, v in values if k in wanted}
 
 
-def _positioned(
-    batch: pa.RecordBatch, seen: int, columns: Sequence[DataField]
-) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
-    """The batch, and the positions of its rows in the file: its last column where parts of the file are skipped."""
-    if columns and columns[-1] is ROW_POSITION:
-        last = batch.num_columns - 1
-        return batch.remove_column(last), batch.column(last).to_numpy()
-    return batch, np.arange(seen, seen + batch.num_rows)
+def _parted(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Positions]:
+    """The batch without its last column, and that: the positions of its rows in a file of which parts are skipped."""
+    last = batch.num_columns - 1
+    return batch.remove_column(last), batch.column(last).to_numpy()
 
 
-def _dropped(
-    positions: npt.NDArray[np.int64], deletions: DeletionVector | None, wanted: Mask | None
-) -> npt.NDArray[np.bool_]:
-    """Which of the rows at these positions are deleted, or not wanted."""
-    deleted = np.zeros(len(positions), bool) if deletions is None else deletions.among(positions)
-    return deleted if wanted is None else deleted | ~wanted[positions]
+def _numbers(places: Places) -> Positions:
+    return np.arange(places.start, places.stop) if isinstance(places, slice) else places
 
 
-def _without(
-    batch: pa.RecordBatch, positions: npt.NDArray[np.int64], deleted: npt.NDArray[np.bool_]
-) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
-    if not deleted.any():
-        return batch, positions
-    kept = ~deleted
-    if not batch.num_columns:
-        return _nothing(int(kept.sum())), positions[kept]
-    mask = pa.array(kept)
-    columns = [column.filter(mask) for column in batch.columns]  # all at once it goes by indices, which costs twice
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema), positions[kept]
+def _left(places: Places, deletions: DeletionVector | None, wanted: Mask | None) -> npt.NDArray[np.bool_]:
+    """Which of the rows at these places are neither deleted nor unwanted."""
+    if deletions is None:
+        return np.ones(0, bool) if wanted is None else wanted[places]
+    if isinstance(places, slice):
+        deleted = deletions.mask(places.start, places.stop - places.start)
+    else:
+        deleted = deletions.among(places)
+    return ~deleted if wanted is None else wanted[places] & ~deleted
 
 
 def _nothing(rows: int) -> pa.RecordBatch:
@@ -199,7 +198,7 @@ def _completed(
     batch: pa.RecordBatch,
     fields: Sequence[DataField],
     constants: dict[str, pa.Scalar],
-    positions: npt.NDArray[np.int64],
+    positions: Positions,
 ) -> pa.RecordBatch:
     """With what the file does not store: values of its partition, and positions."""
     rows, stored = batch.num_rows, iter(batch.columns)

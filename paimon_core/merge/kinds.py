@@ -7,6 +7,7 @@ import pyarrow as pa
 from paimon_core.merge.words import Column
 from paimon_core.types import system_fields
 from paimon_core.types.row_kind import is_retract
+from paimon_core.types.selection import bits, kept
 
 SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
 VALUE_KIND = system_fields.VALUE_KIND.name
@@ -20,4 +21,4 @@ def retracts(kinds: Column) -> npt.NDArray[np.bool_]:
 def drop_retracts(table: pa.Table) -> pa.Table:
     """The rows that add; the table itself, uncopied, where no row retracts. Needs the column ``_VALUE_KIND``."""
     retracting = retracts(table.column(VALUE_KIND))
-    return table.filter(pa.array(~retracting)) if retracting.any() else table
+    return kept(table, bits(~retracting)) if retracting.any() else table

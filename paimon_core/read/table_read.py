@@ -22,6 +22,7 @@ from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_order
 from paimon_core.read.slices import read_slices
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -43,8 +44,15 @@ class TableRead:
         return arrow_schema(self.fields)
 
     def to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
-        """The rows of one split; batches are never empty. Memory is bounded by two batches per overlapping run."""
+        """The rows of one split; batches are never empty. Memory is bounded by two batches per overlapping run.
+
+        Raises OutOfRangeError where the split's snapshot has expired, and files of it with it.
+        """
         check_readable(self.store.schema)
+        with expiry_told(self.store, split.snapshot_id):
+            yield from self._to_batches(split)
+
+    def _to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         read = self._merged if self.store.schema.primary_keys else self._joined
         return self._answers(self._raw(split, self._needed()) if split.raw_convertible else read(split), self.schema)
 
