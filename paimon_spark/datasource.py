@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.table import Table, project
-from paimon_spark.options import ReadRequest, read_request, write_request
+from paimon_spark.options import ReadRequest, read_request, stream_write_request, write_request
 from paimon_spark.reader import reader_of
+from paimon_spark.stream_writer import PaimonStreamWriter
 from paimon_spark.types import spark_schema
 from paimon_spark.writer import PaimonWriter, table_to_write
 
 
 class PaimonDataSource(DataSource):
-    """Tables of Apache Paimon, read and written in batches.
+    """Tables of Apache Paimon, read and written in batches and streams.
 
     Spark builds one of these from the options of a read or write and calls it in Python processes of its own.
     """
@@ -44,11 +45,10 @@ class PaimonDataSource(DataSource):
         """Refused: batch reads only."""
         raise UnsupportedError("readStream is not supported yet by the format 'paimon' here: use spark.read")
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
-        """Refused: batch writes only."""
-        raise UnsupportedError(
-            "writeStream is not supported yet by the format 'paimon' here: use foreachBatch with a batch write in it"
-        )
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """A writer of micro-batches into the table, which is made from ``schema`` and the options if there is none."""
+        request = stream_write_request(_mapping(self.options), schema.names)
+        return PaimonStreamWriter(table_to_write(request, schema), request, schema, overwrite)
 
     def _table(self) -> tuple[ReadRequest, Table]:
         request = read_request(_mapping(self.options))

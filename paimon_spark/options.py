@@ -14,7 +14,9 @@ from typing import Any
 
 from paimon_core import options as core_options
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.commit.numbered import Doubt
 from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 
 READ_OPTIONS = {
     "columns": "the columns to read, separated by commas",
@@ -22,10 +24,24 @@ READ_OPTIONS = {
     "limit": "a hint: reading may stop once that many rows are certain",
     "read.arrow-batch-rows": "rows per batch handed to Spark",
 }
+STREAM_OPTIONS = {
+    "read.changelog": "rows of every kind, told by a first column 'rowkind': +I, -U, +U or -D",
+    "read.ignore-deletes": "rows that were deleted are passed over, where there is no 'rowkind' to tell them by",
+    "read.stream.maxfilespertrigger": "files after which a micro-batch takes no more",
+    "read.stream.maxbytespertrigger": "bytes of files after which a micro-batch takes no more",
+    "read.stream.maxrowspertrigger": "rows after which a micro-batch takes no more",
+    "read.stream.minrowspertrigger": "rows that a micro-batch waits for; with maxTriggerDelayMs",
+    "read.stream.maxtriggerdelayms": "milliseconds after the last micro-batch that it waits at most",
+    "incremental-between": "two snapshots, 'a,b': the changes after the first one, and no more after the second",
+    "startingversion": "as 'scan.snapshot-id', or 'latest'",
+}
 WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
     "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
     "commit.user": "the name this job's commit carries",
+    "txnappid": "who numbers its writes, so that one done again is found done; with 'txnVersion'",
+    "txnversion": "the number of this write, greater than those of the writes before it",
+    "write.stream.on-doubt": "when nobody can tell whether a repeated batch is in the table: fail, commit or skip",
 }
 PLACE_OPTIONS = {
     "path": "the directory of the table",
@@ -46,19 +62,29 @@ _ALIASES = {
     "partition-overwrite-mode": "partitionoverwritemode",
     "primary-keys": "primary-key",
     "partition-keys": "partition",
+    "readchangefeed": "read.changelog",
+    "readchangedata": "read.changelog",
+    "ignoredeletes": "read.ignore-deletes",
+    "maxfilespertrigger": "read.stream.maxfilespertrigger",
+    "maxbytespertrigger": "read.stream.maxbytespertrigger",
+    "maxrowspertrigger": "read.stream.maxrowspertrigger",
+    "minrowspertrigger": "read.stream.minrowspertrigger",
+    "maxtriggerdelayms": "read.stream.maxtriggerdelayms",
+    "streaming-max-files-per-micro-batch": "read.stream.maxfilespertrigger",
+    "streaming-max-rows-per-micro-batch": "read.stream.maxrowspertrigger",
+    "startingtimestamp": "scan.timestamp",
+    "stream-from-timestamp": "scan.timestamp-millis",
 }
+_STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
+_BATCH_MODES = ("default", "full", "latest", "latest-full", "from-snapshot", "from-snapshot-full", "from-timestamp")
 _TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.timestamp-millis", "scan.version")
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
 _NOT_YET = {
     re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
-    re.compile(r"read\.changelog|readchangefeed|readchangedata"): "reading change rows",
-    re.compile(r"read\.stream\..*|max(files|bytes)pertrigger|streaming-max-.*|consumer-id|consumer\..*"): "streaming",
-    re.compile(r"checkpointlocation|queryname|stream-from-timestamp"): "streaming",
     re.compile(r"scan\.watermark"): "time travel by watermark",
     re.compile(r"write\.merge-schema.*|merge-?schema|overwriteschema"): "changing the schema while writing",
     re.compile(r"replacewhere|overwrite-mode"): "overwriting by condition",
-    re.compile(r"txnappid|txnversion|write\.stream\.commit-user|foreachbatch\..*"): "idempotent batch writes",
     re.compile(r"usermetadata|snapshot-property\..*"): "snapshot properties",
     re.compile(r"system-table"): "system tables",
 }
@@ -90,8 +116,31 @@ class ReadRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """A stream of changes, as asked for in options; where it starts is for the engine to read in `options`.
+
+    A micro-batch ends at `limits`. Where `min_rows` is given it waits for so many rows, but not longer than
+    `max_delay_millis` after the last one.
+    """
+
+    place: Place
+    options: Mapping[str, str]
+    columns: tuple[str, ...] | None = None
+    filter: str | None = None
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    changelog: bool = False
+    ignore_deletes: bool = False
+    limits: Limits = NO_LIMITS
+    min_rows: int | None = None
+    max_delay_millis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A batch write, as asked for in options. `dynamic` is about mode overwrite; None keys mean "not said"."""
+    """A write, as asked for in options. `dynamic` is about mode overwrite; None keys mean "not said".
+
+    With a `version` the commit is number so much of `commit_user`, and done once.
+    """
 
     place: Place
     options: Mapping[str, str]
@@ -100,26 +149,75 @@ class WriteRequest:
     row_kind_column: str | None = None
     dynamic: bool = False
     commit_user: str | None = None
+    version: int | None = None
+    on_doubt: Doubt = "fail"
 
 
 def read_request(given: Mapping[str, str]) -> ReadRequest:
     """Sort the options of a reader; InvalidInputError or UnsupportedError names the one at fault."""
     named = _canonical(given)
+    streaming = next((key for key in named if key in _STREAMS_ONLY), None)
+    if streaming is not None:
+        raise UnsupportedError(
+            f"option {streaming!r} is about streams: give it to spark.readStream, or ask paimon_core's Table.changes"
+        )
     storage = _take_storage(named)
     place = _take_place(named, storage)
     when = _take_time_travel(named)
-    columns, text = named.pop("columns", None), named.pop("filter", None)
-    limit, rows = named.pop("limit", None), named.pop("read.arrow-batch-rows", None)
+    limit = named.pop("limit", None)
+    columns, text, rows = _take_what(named)
     _check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS}, "the options of this read")
     return ReadRequest(
         place,
         named,
         when,
-        columns=_names("columns", columns),
+        columns=columns,
         filter=text,
         limit=None if limit is None else _positive("limit", limit, zero=True),
-        batch_rows=DEFAULT_BATCH_ROWS if rows is None else _positive("read.arrow-batch-rows", rows),
+        batch_rows=rows,
     )
+
+
+def stream_request(given: Mapping[str, str]) -> StreamRequest:
+    """Sort the options of a stream that is read; InvalidInputError or UnsupportedError names the one at fault."""
+    named = _canonical(given)
+    storage = _take_storage(named)
+    place = _take_place(named, storage)
+    if place.read_optimized:
+        raise UnsupportedError(f"{place.path}$ro cannot be read as a stream: read one of {place.path} itself")
+    if "limit" in named:
+        raise InvalidInputError("option 'limit' is for batch reads: a stream has no end to stop before")
+    columns, text, rows = _take_what(named)
+    most = [_taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "bytes", "rows")]
+    least = _taken_number(named, "read.stream.minrowspertrigger")
+    delay = _taken_number(named, "read.stream.maxtriggerdelayms")
+    if (least is None) != (delay is None):
+        raise InvalidInputError(
+            "options 'read.stream.minRowsPerTrigger' and 'read.stream.maxTriggerDelayMs' go together: give both"
+        )
+    if least is not None and most[2] is not None and least > most[2]:
+        raise InvalidInputError(
+            f"a micro-batch is to have at least {least} rows and at most {most[2]}: give other limits"
+        )
+    changelog, ignore = (_taken_flag(named, key) for key in ("read.changelog", "read.ignore-deletes"))
+    if changelog and ignore:
+        raise InvalidInputError(
+            "options 'read.changelog' and 'read.ignore-deletes' contradict each other: the first tells deletes by the "
+            "column 'rowkind'; give one of them"
+        )
+    _take_starting_version(named)
+    _check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
+    return StreamRequest(place, named, columns, text, rows, changelog, ignore, Limits(*most), least, delay or 0)
+
+
+def only_a_stream_takes(given: Mapping[str, str]) -> bool:
+    """Whether these options make sense for a stream alone.
+
+    Spark asks for the columns before it says whether a batch or a stream is to be read.
+    """
+    named = _canonical(given)
+    mode = named.get("scan.mode", "default").lower()
+    return mode not in _BATCH_MODES or not _STREAMS_ONLY.isdisjoint(named)
 
 
 def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
@@ -130,8 +228,9 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     if place.read_optimized:
         raise UnsupportedError(f"{place.path}$ro can only be read: write to {place.path} itself")
     primary_key, partition = named.pop("primary-key", None), named.pop("partition", None)
-    row_kind, user = named.pop("row-kind-column", None), named.pop("commit.user", None)
-    dynamic = _take_overwrite_mode(named)
+    row_kind = named.pop("row-kind-column", None)
+    user, version = _take_transaction(named)
+    doubt, dynamic = _take_doubt(named), _take_overwrite_mode(named)
     time_travel = [key for key in named if key in _TIME_TRAVEL]
     if time_travel:
         raise InvalidInputError(f"option {time_travel[0]!r} is about reading: a write follows the newest snapshot")
@@ -144,7 +243,27 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
         row_kind_column=row_kind,
         dynamic=dynamic,
         commit_user=user,
+        version=version,
+        on_doubt=doubt,
     )
+
+
+def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
+    """Sort the options of a stream that is written, among which Spark puts two of its own."""
+    request = write_request(
+        {key: value for key, value in given.items() if key.lower() not in ("checkpointlocation", "queryname")},
+        column_names,
+    )
+    if request.commit_user is not None:
+        raise InvalidInputError(
+            "options 'commit.user' and 'txnAppId' are for batch writes: a stream commits by the id that its checkpoint "
+            "gives it, and is recognised by that; leave them out"
+        )
+    if request.dynamic:
+        raise InvalidInputError(
+            "option 'partitionOverwriteMode' = 'dynamic' is for batch writes: output mode complete replaces the table"
+        )
+    return request
 
 
 def _canonical(given: Mapping[str, str]) -> dict[str, str]:
@@ -188,18 +307,35 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
     return Place(path, branch or identifier.branch, dict(storage), identifier.system_table is not None)
 
 
+def _take_what(named: dict[str, str]) -> tuple[tuple[str, ...] | None, str | None, int]:
+    """The columns, the filter and the rows of a batch for Spark."""
+    columns, rows = named.pop("columns", None), _taken_number(named, "read.arrow-batch-rows")
+    return _names("columns", columns), named.pop("filter", None), DEFAULT_BATCH_ROWS if rows is None else rows
+
+
+def _take_starting_version(named: dict[str, str]) -> None:
+    """Delta's name of a start: a number, whose changes come first, or ``latest``."""
+    version = named.pop("startingversion", None)
+    if version is None:
+        return
+    key, value = ("scan.mode", "latest") if version.lower() == "latest" else ("scan.snapshot-id", version)
+    if named.setdefault(key, value) != value:
+        raise InvalidInputError(
+            f"options 'startingVersion' = {version!r} and {key!r} = {named[key]!r} disagree: keep one"
+        )
+
+
 def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
     said = [key for key in _TIME_TRAVEL if key in named]
     if len(said) > 1:
         raise InvalidInputError(f"options {', '.join(map(repr, said))} each choose a moment: give one of them")
-    mode = named.pop("scan.mode", None)
-    if mode is not None and mode.lower() not in ("default", "full", "latest", "latest-full"):
-        moments = {"from-snapshot": "scan.snapshot-id", "from-snapshot-full": "scan.snapshot-id"}
-        needed = {**moments, "from-timestamp": "scan.timestamp-millis"}.get(mode.lower())
-        if needed is None:
-            raise UnsupportedError(f"option 'scan.mode' = {mode!r} is not supported for batch reads")
-        if not said:
-            raise InvalidInputError(f"option 'scan.mode' = {mode!r} needs a moment, such as {needed!r}")
+    mode = named.pop("scan.mode", "default")
+    if mode.lower() not in _BATCH_MODES:
+        raise UnsupportedError(f"option 'scan.mode' = {mode!r} is not supported for batch reads")
+    moments = {"from-snapshot": "scan.snapshot-id", "from-snapshot-full": "scan.snapshot-id"}
+    needed = {**moments, "from-timestamp": "scan.timestamp-millis"}.get(mode.lower())
+    if not said and needed is not None:
+        raise InvalidInputError(f"option 'scan.mode' = {mode!r} needs a moment, such as {needed!r}")
     if not said:
         return {}
     key = said[0]
@@ -214,6 +350,28 @@ def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
         case "scan.timestamp":
             return {"timestamp": value}
     return {"version": value}
+
+
+def _take_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
+    """Who commits, and the number of the commit where it has one."""
+    user, application, version = (named.pop(key, None) for key in ("commit.user", "txnappid", "txnversion"))
+    if (application is None) != (version is None):
+        raise InvalidInputError("options 'txnAppId' and 'txnVersion' go together: give both, or neither")
+    if application is not None and user not in (None, application):
+        raise InvalidInputError(
+            f"options 'commit.user' = {user!r} and 'txnAppId' = {application!r} both say who commits: give the latter"
+        )
+    if application == "":
+        raise InvalidInputError("option 'txnAppId' is empty: give a name that no other writer of the table has")
+    return application or user, None if version is None else _positive("txnVersion", version, zero=True)
+
+
+def _take_doubt(named: dict[str, str]) -> Doubt:
+    match named.pop("write.stream.on-doubt", "fail").lower():
+        case "fail" | "commit" | "skip" as doubt:
+            return doubt
+        case other:
+            raise InvalidInputError(f"option 'write.stream.on-doubt' is {other!r}: fail, commit or skip")
 
 
 def _take_overwrite_mode(named: dict[str, str]) -> bool:
@@ -233,7 +391,7 @@ def _take_overwrite_mode(named: dict[str, str]) -> bool:
 
 
 def _check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
-    for key in named:
+    for key in (key for key in named if key not in ours):
         for pattern, feature in _NOT_YET.items():
             if pattern.fullmatch(key):
                 raise UnsupportedError(f"option {key!r}: {feature} is not supported yet by the format 'paimon' here")
@@ -265,6 +423,17 @@ def _names(key: str, text: str | None) -> tuple[str, ...] | None:
     if len(set(names)) < len(names):
         raise InvalidInputError(f"option {key!r} names a column twice: {text!r}")
     return names
+
+
+def _taken_number(named: dict[str, str], key: str) -> int | None:
+    return None if key not in named else _positive(key, named.pop(key))
+
+
+def _taken_flag(named: dict[str, str], key: str) -> bool:
+    text = named.pop(key, "false")
+    if text.lower() not in ("true", "false"):
+        raise InvalidInputError(f"option {key!r} is {text!r}: true or false")
+    return text.lower() == "true"
 
 
 def _positive(key: str, text: str, *, zero: bool = False) -> int:

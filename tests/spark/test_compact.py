@@ -18,7 +18,8 @@ from paimon_core.table import Table
 from paimon_spark.distribute import JobNames, OnSpark, dealt
 from paimon_spark.options import write_request
 from paimon_spark.types import spark_schema
-from paimon_spark.writer import PaimonWriter, table_to_write
+from paimon_spark.write_job import WriteJob
+from paimon_spark.writer import table_to_write
 from tests.support.compaction import check_levels, delta, levels_of, shape
 from tests.support.tables import files_below, rows_of
 
@@ -406,8 +407,8 @@ def test_a_compaction_that_fails_after_a_write_is_told_and_what_it_hides(path, c
         Path(path, name).write_bytes(b"garbage")
     request = write_request({"path": path, "write-only": "false"}, DAYS.names)
     schema = spark_schema(table.schema.fields)
-    writer = PaimonWriter(table_to_write(request, schema), request, schema, overwrite=False)
+    job = WriteJob(table_to_write(request, schema), request, schema, overwrite=False)
     table.write(pa.table({"id": [1], "dt": ["a"], "v": ["x"]}, schema=DAYS))
-    writer._compact([CommitMessage(partition, bucket, 1) for partition, bucket in places])
+    job._compact([CommitMessage(partition, bucket, 1) for partition, bucket in places])
     assert "but not compacted" in caplog.text
     assert ("only then do they show" in caplog.text) == hides

@@ -1,0 +1,84 @@
+"""Streaming writes: every micro-batch becomes one commit, and is in the table once, whatever dies and is done again.
+
+Who commits is told by the query's id, which Spark keeps in the checkpoint and gives to every task; the number of the
+commit is that of the batch. With these two the engine recognises a batch that has landed (see NumberedCommits). Batches
+count up from 0, so a query that comes to a table with another batch than the next one started from the checkpoint of
+another table, or its table was made anew: that is refused.
+
+Spark makes the writer anew for the tasks of each batch and for its commit, in processes of their own. What the commit
+must know of the tasks travels in their messages.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedError
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.table import Table
+from paimon_spark.options import WriteRequest
+from paimon_spark.write_job import WriteJob, Written
+
+
+class PaimonStreamWriter(DataSourceStreamArrowWriter):
+    """One micro-batch; `overwrite` is output mode complete: each batch replaces the table. Pickles.
+
+    InvalidInputError when the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    """
+
+    def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
+        self._table, self._request = table, request
+        self._job = WriteJob(table, request, schema, overwrite)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Write the rows of one task."""
+        return self._job.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""
+        query = self._query(messages)
+        store = self._table.store
+        numbered = NumberedCommits(store, query, gapless=True, doubt=self._request.on_doubt)
+
+        def publish(changes: list[CommitMessage], base_id: int | None) -> None:
+            if self._job.overwrite:
+                numbered.overwrite(changes, batchId)
+            else:
+                numbered.commit(changes, batchId, base_id=base_id)
+
+        self._job.commit(messages, publish)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Delete the files of a batch whose tasks failed; when it was the commit that failed, it did so itself."""
+        if any(message is None for message in messages):
+            self._job.abort(messages)
+
+    def _query(self, messages: list[WriterCommitMessage | None]) -> str:
+        """The query whose tasks wrote, all to the table of this name that is there now."""
+        written = [message for message in messages if isinstance(message, Written)]
+        for schema_id, time in {message.table for message in written}:
+            if not self._is_there(schema_id, time):
+                raise CommitConflictError(
+                    f"the table at {self._table.path} was dropped or made anew while the query wrote to it: start the "
+                    "query with a new checkpointLocation to fill the new table"
+                )
+        queries = {message.query for message in written}
+        query = queries.pop() if len(queries) == 1 else None
+        if query is None:
+            raise UnsupportedError(
+                f"this Spark does not tell tasks which streaming query they are of (got {sorted(map(str, queries))}): "
+                "without it a repeated batch cannot be recognised; use foreachBatch with paimon_spark.upsert_batch"
+            )
+        return query
+
+    def _is_there(self, schema_id: int, time: int) -> bool:
+        ours = self._table.schema
+        if schema_id == ours.id:
+            return time == ours.time_millis
+        try:
+            return self._table.store.schemas.get(schema_id).time_millis == time
+        except NotFoundError:
+            return False

@@ -1,0 +1,181 @@
+"""One job that writes: every task writes files and says which, and all of them are committed at once.
+
+Spark may run a task twice and may stop a job at any point; files that no committed message names are never seen by a
+reader.
+
+Compaction. Where the rows were shuffled by `clustered`, a task has its buckets for itself, and compacts them while it
+writes. Spark does not say so: a task takes it from its first rows, and the driver, who sees which task wrote where,
+drops the compaction of every bucket that another task wrote to as well. What is then still due in the buckets written
+to is compacted after the commit; what becomes of that never makes the write fail.
+
+Dynamic and postponed buckets. A key must get the same bucket in whichever task it turns up. So the snapshot that says
+where keys are, and how many buckets partitions have, is chosen once for all tasks, and a new key's bucket follows from
+its hash and that snapshot alone; the commit joins what the tasks add to the index of each bucket.
+
+Keys that may move between partitions. What becomes of a row depends on all others of its key. Tasks put the rows aside,
+and the commit deals them out; where `clustered` has sent all rows of a key to one task, the tasks do that themselves.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from paimon_core.commit.compaction import compacts, without_compaction
+from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.after_write import compact_touched
+from paimon_core.maintenance.staging import deal_out_staged, drop_staged, staging
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.scan.table_scan import passes_over_level_0
+from paimon_core.table import Table
+from paimon_core.write.align import column_positions
+from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_spark.clustered import shares_in
+from paimon_spark.options import WriteRequest
+from paimon_spark.placing import Placing, places_of
+from paimon_spark.types import named, paimon_fields
+
+_log = logging.getLogger(__name__)
+STRIDE = 1 << 20
+"""Tasks number their rows in steps of this, each from its own partition number on: no two rows of a job share a
+sequence number, whichever tasks meet in a bucket, and a task that runs again gives the same numbers."""
+_QUERY = "sql.streaming.queryId"  # kept in a checkpoint, so the same in every run that starts from it
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """What one task wrote to which table, the snapshot it had looked at before, and the streaming query it is of."""
+
+    messages: tuple[CommitMessage, ...]
+    base_id: int | None
+    query: str | None
+    table: tuple[int, int]  # its schema: number and time
+
+
+Publish: TypeAlias = Callable[[list[CommitMessage], int | None], object]
+"""Commits messages of tasks that had looked at this snapshot; deletes their files where nothing can come of them."""
+
+
+class WriteJob:
+    """One write job. Pickles: tasks run with copies of it.
+
+    InvalidInputError when the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    """
+
+    def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
+        kind = request.row_kind_column
+        self._row_kind = None if kind is None else row_kind_name(kind, schema)
+        mode = bucket_mode(table.schema)
+        self._share = shares_in(schema.names) if mode is BucketMode.KEY_DYNAMIC else None
+        self._extra = [name for name in (self._row_kind, self._share and self._share[0]) if name is not None]
+        column_positions(tuple(name for name in schema.names if name not in self._extra), table.schema)
+        self._aside = mode is BucketMode.KEY_DYNAMIC and self._share is None
+        self.table = table
+        self._placing = Placing.of(table.schema, None, table.path) if places_of(table.schema) else None
+        decided = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
+        self._base_id = _newest(table) if decided else None
+        self._user = request.commit_user
+        self.overwrite = overwrite
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Write the rows of one task. Whatever goes wrong, the files written so far are deleted."""
+        context = TaskContext.get()
+        task = 0 if context is None else context.partitionId()
+        if task >= STRIDE:
+            raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce first")
+        query = None if context is None else context.getLocalProperty(_QUERY)
+        place = (self.table.schema.id, self.table.schema.time_millis)
+        first = next((batch for batch in iterator if batch.num_rows), None)
+        if first is None:
+            return Written((), None, query, place)
+        alone: bool | tuple[int, int] = self._placing is not None and self._placing.owned_by(task, first)
+        if self._share is not None:
+            alone = (task, self._share[1])
+        settings: dict[str, Any] = {"sequence": (task, STRIDE), "alone": alone, "base_id": self._base_id}
+        table = Table(staging(self.table.store)) if self._aside else self.table
+        with table.writer(self._user, overwrite=self.overwrite, **settings) as writer:
+            for batch in chain([first], iterator):
+                self._check_share(batch, task)
+                kinds = None if self._row_kind is None else batch.column(self._row_kind)
+                writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
+            return Written(tuple(writer.prepare_commit()), writer.base_id, query, place)
+
+    def _check_share(self, batch: pa.RecordBatch, task: int) -> None:
+        """The rows must be in the task that `clustered` sent them to."""
+        if self._share is not None and not pc.all(pc.equal(batch.column(self._share[0]), task)).as_py():
+            raise InvalidInputError(
+                f"rows that clustered() has sent to other tasks came to task {task}: write right after "
+                "df.transform(clustered(path)), nothing may move rows in between"
+            )
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], publish: Publish) -> None:
+        """Make everything visible in one snapshot, by `publish`, and bring the buckets written to into shape."""
+        written = [message for message in messages if isinstance(message, Written)]
+        staged = [change for message in written for change in message.messages]
+        if not self._aside:
+            self._publish(written, publish)
+            return
+        try:
+            with self.table.writer(self._user, overwrite=self.overwrite, base_id=self._base_id) as writer:
+                dealt_out = tuple(deal_out_staged(writer, self.table.store, staged))
+                base_id = writer.base_id
+            self._publish([Written(dealt_out, base_id, None, (0, 0))], publish)
+        finally:
+            drop_staged(self.table.store, staged)
+
+    def _publish(self, written: Sequence[Written], publish: Publish) -> None:
+        changes = self._surely_alone(written)
+        publish(changes, min((m.base_id for m in written if m.base_id is not None), default=None))
+        self._compact(changes)
+
+    def _surely_alone(self, written: Sequence[Written]) -> list[CommitMessage]:
+        """All messages, without compactions of buckets that several tasks wrote to: one did not see all there is."""
+        changes = [change for message in written for change in message.messages]
+        tasks = Counter((change.partition, change.bucket) for change in changes)
+        store = self.table.store
+        return [
+            without_compaction(store, change)
+            if compacts(change) and tasks[change.partition, change.bucket] > 1
+            else change
+            for change in changes
+        ]
+
+    def _compact(self, changes: Sequence[CommitMessage]) -> None:
+        """What is due in the buckets written to. The rows are in: whatever goes wrong here is only told."""
+        try:
+            touched = {(change.partition, change.bucket) for change in changes}
+            compact_touched(self.table.store, touched, tells=not self.overwrite)
+        except Exception as error:
+            _log.warning(
+                "the rows are committed to %s, but not compacted; the next write or compact() does it%s: %s: %s",
+                self.table.path,
+                ", and only then do they show" if passes_over_level_0(self.table.store) else "",
+                type(error).__name__,
+                error,
+            )
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Delete what tasks have written for a commit that there will not be."""
+        changes = [change for message in messages if isinstance(message, Written) for change in message.messages]
+        if self._aside:
+            drop_staged(self.table.store, changes)
+        else:
+            self.table.committer(self._user).abort(changes)
+
+
+def _newest(table: Table) -> int:
+    snapshot = table.snapshot()
+    return 0 if snapshot is None else snapshot.id
+
+
+def row_kind_name(column: str, schema: StructType) -> str:
+    """The column of the DataFrame that carries row kinds, as it is spelled there."""
+    return named(paimon_fields(schema), column, "the DataFrame (option 'row-kind-column')").name
