@@ -82,8 +82,17 @@ def test_writers_of_buckets_compact_alike(judge, name, rng):
     table.agree_everywhere()
 
 
-@pytest.mark.parametrize("strategy", ["order", "zorder", "hilbert"])
-@pytest.mark.parametrize("file_format", FORMATS)
+STRATEGIES = ("order", "zorder", "hilbert")
+SORTINGS = [
+    pytest.param(
+        f, s, id=f"{f}-{s}", marks=() if f == "parquet" or s == STRATEGIES[FORMATS.index(f)] else pytest.mark.slow
+    )
+    for f in FORMATS
+    for s in STRATEGIES
+]
+
+
+@pytest.mark.parametrize(("file_format", "strategy"), SORTINGS)
 def test_sorting(judge, name, rng, strategy, file_format):
     """By every type of column; Java finds by our statistics what it found before, and goes on."""
     kind = APPEND.of_format(file_format)

@@ -105,8 +105,14 @@ def some_rows(table, rng, keyed, count=15):
     return found
 
 
-@pytest.mark.parametrize("keyed", [True, False], ids=["keys", "append"])
-@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize(
+    ("file_format", "keyed"),
+    [
+        pytest.param(f, keyed, id=f"{f}-{kind}", marks=() if keyed == (f != "orc") else pytest.mark.slow)
+        for f in FORMATS
+        for kind, keyed in (("keys", True), ("append", False))
+    ],
+)
 def test_every_change_while_both_write(judge, name, rng, file_format, keyed):
     table = SharedTable(judge, name)
     options = {"file.format": file_format, **({"bucket": "2"} if keyed else {})}
