@@ -27,8 +27,10 @@ from paimon_core.maintenance.after_write import compact_touched
 from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.delete import delete_rows
+from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.slices import update_columns
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
+from paimon_core.maintenance.upkeep import expire_table, maintain
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
@@ -47,6 +49,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import resolve
 from paimon_core.store.create import create_table
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.write.routing import BucketMode, bucket_mode
@@ -217,9 +220,10 @@ class Table:
         store, snapshot = self._travel({})
         wanted = key_table(store.schema, key)
         scan = TableScan(store, snapshot, read_optimized=self._read_optimized)
-        if self._look_up is None or self._look_up.scan != scan:
-            self._look_up = LookUp(scan, self._key_blocks)
-        rows = self._look_up.rows(wanted, project(store.schema, columns))
+        with expiry_told(store, None if snapshot is None else snapshot.id):
+            if self._look_up is None or self._look_up.scan != scan:
+                self._look_up = LookUp(scan, self._key_blocks)
+            rows = self._look_up.rows(wanted, project(store.schema, columns))
         if not isinstance(key, Mapping):
             return rows
         return rows.to_pylist()[0] if rows.num_rows else None
@@ -242,7 +246,7 @@ class Table:
             committer, base_id = self.committer(), writer.base_id
             try:
                 made = committer.or_abort(messages, partial(committer.commit, messages, base_id=base_id))
-                return self._compacted_after(made, committer.late)
+                return self._kept_up(self._compacted_after(made, committer.late))
             except CommitConflictError:  # others gave the same new keys another bucket: now it is known which
                 if not left:
                     raise
@@ -264,7 +268,7 @@ class Table:
                 writer.write(_completed(batch, partition))
             messages = writer.prepare_commit()
         committer = self.committer()
-        return committer.or_abort(messages, lambda: committer.overwrite(messages, partition))
+        return self._kept_up(committer.or_abort(messages, lambda: committer.overwrite(messages, partition)))
 
     def delete(self, filter: str | Predicate) -> Snapshot | None:
         """Delete the rows that match, in one commit; None where there are none.
@@ -276,7 +280,7 @@ class Table:
         predicate = _bound(filter, self._writable())
         if predicate is None:
             raise InvalidInputError("which rows are to be deleted? Give a filter, or remove all with truncate()")
-        return delete_rows(self._store, predicate)
+        return self._kept_up(delete_rows(self._store, predicate))
 
     def update_columns(self, data: pa.Table) -> Snapshot | None:
         """Give rows new values of some columns, in one commit; None where ``data`` has no row.
@@ -285,15 +289,15 @@ class Table:
         change; all others stay where they are. Raises InvalidInputError for ids the table does not have,
         CommitConflictError where others changed the same columns of the same files meanwhile.
         """
-        return update_columns(self._writable(), data)
+        return self._kept_up(update_columns(self._writable(), data))
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit; the snapshots before it can still be read."""
-        return self.committer().truncate()
+        return self._kept_up(self.committer().truncate())
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
         """Remove whole partitions in one commit, each {column: value}; a column left out means all its values."""
-        return self.committer().drop_partitions(partitions)
+        return self._kept_up(self.committer().drop_partitions(partitions))
 
     def writer(
         self,
@@ -348,10 +352,30 @@ class Table:
         predicate = _bound(filter, store)
         if order_by is not None or order_strategy not in (None, "none"):
             key = cluster_key(store, order_by, order_strategy)
-            return sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
-        return compact_table(
-            store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress
-        )
+            made = sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
+        else:
+            made = compact_table(
+                store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress
+            )
+        return self._kept_up(made, dedicated=True)
+
+    def expire_snapshots(
+        self,
+        older_than: datetime | str | int | None = None,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Expired:
+        """Remove old snapshots, and the files that only they need; what went, or with ``dry_run`` would go.
+
+        Snapshots made before ``older_than`` (by default as ``snapshot.time-retained`` says), beyond the ``retain_min``
+        newest; and all beyond the ``retain_max`` newest. What is not given is taken from the table's options, whose
+        ``snapshot.expire.limit`` does not count here. What tags, branches and consumers need stays. Changelogs kept
+        longer than their snapshots go as their own options say.
+        """
+        before = None if older_than is None else _millis(older_than)
+        return expire_table(self._writable(), before, retain_max, retain_min, dry_run=dry_run)
 
     # ---- changing
 
@@ -385,6 +409,12 @@ class Table:
         if late and looks_up(self._store.options):
             with suppress(PaimonError, OSError):  # the rows are in; the next write or compact() does it
                 return compact_touched(self._store, late) or made
+        return made
+
+    def _kept_up(self, made: Snapshot | None, *, dedicated: bool = False) -> Snapshot | None:
+        """What a commit gave; after it what has been kept long enough goes."""
+        if made is not None:
+            maintain(self._store, dedicated=dedicated)
         return made
 
     def _travel(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:

@@ -1,11 +1,12 @@
-"""What a table needs after a commit: consumers, snapshots and changelogs that have been kept long enough go."""
+"""What has been kept long enough goes, after a commit or when somebody asks: consumers, snapshots, changelogs."""
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 
 from paimon_core.maintenance.expire_changelogs import expire_changelogs
-from paimon_core.maintenance.expire_snapshots import expire_snapshots
+from paimon_core.maintenance.expire_snapshots import Expired, expire_snapshots
 from paimon_core.options.lsm import WRITE_ONLY
 from paimon_core.options.scan import CONSUMER_EXPIRATION_TIME
 from paimon_core.options.snapshot import SNAPSHOT_EXPIRE_EXECUTION_MODE
@@ -13,7 +14,7 @@ from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.retention import changelog_retention, outlived, snapshot_retention
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["maintain"]
+__all__ = ["expire_table", "maintain"]
 
 _log = logging.getLogger(__name__)
 
@@ -43,3 +44,34 @@ def _expire(store: FileStore) -> None:
             expire_changelogs(store, changelog_retention(options, now))
     except Exception as error:
         _log.warning("snapshots of %s were not expired, the next commit tries again: %s", store.root, error)
+
+
+def expire_table(
+    store: FileStore,
+    older_than: int | None = None,
+    retain_max: int | None = None,
+    retain_min: int | None = None,
+    *,
+    dry_run: bool = False,
+) -> Expired:
+    """Expire snapshots older than a moment (epoch ms) or beyond a number, then changelogs, until all that is due went.
+
+    What is not given the options say; a ``retain_max`` below their least number lowers it. In steps of
+    ``snapshot.expire.limit``, which bound what is held in memory. With ``dry_run`` it is told what would go; of
+    changelogs, of those only that are there by now.
+    """
+    now, options = store.now(), store.options
+    given = snapshot_retention(options, now)
+    most = given.most if retain_max is None else retain_max
+    least = min(given.least, max(most, 1)) if retain_min is None else retain_min
+    older = given.older_than if older_than is None else older_than
+    retention = replace(given, least=least, most=most, older_than=older)
+    total, earliest = Expired(), None
+    while (step := expire_snapshots(store, retention, dry_run=dry_run, earliest=earliest)).snapshots:
+        total, earliest = total + step, step.snapshots[-1] + 1
+    longer = changelog_retention(options, now)
+    while (step := expire_changelogs(store, longer, dry_run=dry_run)).changelogs:
+        total += step
+        if dry_run:
+            break
+    return total

@@ -19,6 +19,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 
 
@@ -61,15 +62,22 @@ class TableScan:
     read_optimized: bool = False
 
     def plan(self) -> Plan:
-        """Read the metadata and decide. Costs one read per manifest that survives pruning, in parallel."""
+        """Read the metadata and decide. Costs one read per manifest that survives pruning, in parallel.
+
+        Raises OutOfRangeError where the snapshot expires meanwhile.
+        """
         check_readable(self.store.schema)
         if self.snapshot is None:
             return Plan(None, [])
+        with expiry_told(self.store, self.snapshot.id):
+            return self._plan(self.snapshot)
+
+    def _plan(self, snapshot: Snapshot) -> Plan:
         schema = self.store.schema
         partition = None
         if self.predicate is not None and schema.partition_keys:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
-        found = live_entries(self.store, self.snapshot, partition=partition, with_stats=self.predicate is not None)
+        found = live_entries(self.store, snapshot, partition=partition, with_stats=self.predicate is not None)
         live = self.visible(found.live)
         options = self.store.options
         marked = bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED)
@@ -82,17 +90,17 @@ class TableScan:
             files, without_index = [*indexed, *kept], len(chosen) - len(indexed)
         packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
         splits = plan_splits(
-            self.snapshot.id,
+            snapshot.id,
             files,
             packing,
             schema.key_arrow if schema.primary_keys else None,
-            stored_vectors(self.store, vector_entries(self.store, self.snapshot)),
+            stored_vectors(self.store, vector_entries(self.store, snapshot)),
             disjoint=marked,
             sliced=sliced,
         )
         if self.limit is not None and self.predicate is None:
             splits = _enough(splits, self.limit)
-        return Plan(self.snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), without_index)
+        return Plan(snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), without_index)
 
     def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:
         """Those of the live entries whose rows a batch read shows."""
