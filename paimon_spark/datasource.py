@@ -1,15 +1,32 @@
-"""The format "paimon" as Spark sees it: a name, a schema, a batch reader and a batch writer."""
+"""The format "paimon" as Spark sees it: a name, a schema, readers and writers of batches and streams."""
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import NotFoundError, OutOfRangeError
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table, project
-from paimon_spark.options import ReadRequest, read_request, stream_write_request, write_request
+from paimon_core.types.system_fields import ROW_KIND
+from paimon_spark.options import (
+    ReadRequest,
+    StreamRequest,
+    only_a_stream_takes,
+    read_request,
+    stream_request,
+    stream_write_request,
+    write_request,
+)
 from paimon_spark.reader import reader_of
+from paimon_spark.stream_reader import PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
 from paimon_spark.types import spark_schema
 from paimon_spark.writer import PaimonWriter, table_to_write
@@ -27,34 +44,52 @@ class PaimonDataSource(DataSource):
         return "paimon"
 
     def schema(self) -> StructType:
-        """Columns of the table at the moment the options choose, narrowed to the option ``columns``."""
-        request, table = self._table()
-        return spark_schema(project(table.scan(**request.when).store.schema, request.columns))
+        """Columns of the table, narrowed to the option ``columns``: those of now, or of the moment the options choose.
+
+        A stream of changes of every kind has a column ``rowkind`` before them.
+        """
+        given = _mapping(self.options)
+        if only_a_stream_takes(given):
+            request = stream_request(given)
+            fields = project(_opened(request).schema, request.columns)
+            return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
+        read = read_request(given)
+        return spark_schema(project(_schema_at(_opened(read), read.when), read.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of exactly the columns of ``schema``, which is the user's own if one was given."""
-        request, table = self._table()
-        return reader_of(table, request, schema)
+        request = read_request(_mapping(self.options))
+        return reader_of(_opened(request), request, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer into the table, which is made from ``schema`` and the options when there is none yet."""
         request = write_request(_mapping(self.options), schema.names)
         return PaimonWriter(table_to_write(request, schema), request, schema, overwrite)
 
-    def streamReader(self, schema: StructType) -> NoReturn:
-        """Refused: batch reads only."""
-        raise UnsupportedError("readStream is not supported yet by the format 'paimon' here: use spark.read")
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """A reader of the changes of the table, with exactly the columns of ``schema``."""
+        request = stream_request(_mapping(self.options))
+        return PaimonStreamReader(_opened(request).store, request, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer of micro-batches into the table, which is made from ``schema`` and the options if there is none."""
         request = stream_write_request(_mapping(self.options), schema.names)
         return PaimonStreamWriter(table_to_write(request, schema), request, schema, overwrite)
 
-    def _table(self) -> tuple[ReadRequest, Table]:
-        request = read_request(_mapping(self.options))
-        place = request.place
-        table = Table.open(place.path, place.storage_options, request.options, place.branch)
-        return request, table.read_optimized() if place.read_optimized else table
+
+def _opened(request: ReadRequest | StreamRequest) -> Table:
+    place = request.place
+    table = Table.open(place.path, place.storage_options, request.options, place.branch)
+    return table.read_optimized() if place.read_optimized else table
+
+
+def _schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
+    """The schema of a moment; that of now where the moment has gone: a stream may have come further in the meantime,
+    and a batch read says so when it is planned."""
+    try:
+        return table.scan(**when).store.schema
+    except (OutOfRangeError, NotFoundError):
+        return table.schema
 
 
 def _mapping(options: Any) -> Mapping[str, str]:

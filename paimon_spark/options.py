@@ -231,9 +231,9 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     row_kind = named.pop("row-kind-column", None)
     user, version = _take_transaction(named)
     doubt, dynamic = _take_doubt(named), _take_overwrite_mode(named)
-    time_travel = [key for key in named if key in _TIME_TRAVEL]
-    if time_travel:
-        raise InvalidInputError(f"option {time_travel[0]!r} is about reading: a write follows the newest snapshot")
+    reading = [key for key in named if key in _TIME_TRAVEL or key in _STREAMS_ONLY]
+    if reading:
+        raise InvalidInputError(f"option {reading[0]!r} is about reading: a write follows the newest snapshot")
     _check_known(named, {**PLACE_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
     return WriteRequest(
         place,

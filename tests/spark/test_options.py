@@ -16,7 +16,7 @@ from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
 from paimon_core.predicate.expr import And, Leaf
 from paimon_core.predicate.expr import Not as PredicateNot
 from paimon_spark.filters import predicate_of
-from paimon_spark.options import Place, read_request, write_request
+from paimon_spark.options import Place, only_a_stream_takes, read_request, write_request
 
 
 def read(**options):
@@ -112,24 +112,31 @@ def test_bad_reads(options, error):
         read(**options)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "incremental-between",
-        "startingversion",
-        "readchangefeed",
-        "read.stream.maxfilespertrigger",
-        "consumer-id",
-        "mergeschema",
-        "replacewhere",
-        "txnappid",
-    ],
-)
+@pytest.mark.parametrize("name", ["incremental-between-timestamp", "endingversion", "mergeschema", "replacewhere"])
 def test_what_is_not_there_yet_is_refused_by_name(name):
     with pytest.raises(UnsupportedError, match=name):
         read(**{name: "1"})
     with pytest.raises(UnsupportedError, match=name):
         write(**{name: "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("incremental-between", "incremental-between"),
+        ("startingVersion", "startingversion"),
+        ("readChangeFeed", "read.changelog"),
+        ("maxFilesPerTrigger", "read.stream.maxfilespertrigger"),
+        ("consumer-id", "consumer-id"),
+    ],
+)
+def test_what_is_about_streams_is_not_for_batches(name, called):
+    with pytest.raises(UnsupportedError, match=f"'{called}' is about streams: give it to spark.readStream"):
+        read(**{name: "1"})
+    with pytest.raises(InvalidInputError, match=f"'{called}' is about reading"):
+        write(**{name: "1"})
+    assert only_a_stream_takes({"path": "/t", name: "1"})
+    assert not only_a_stream_takes({"path": "/t", "scan.snapshot-id": "1"})
 
 
 def test_table_options_are_dynamic_and_storage_options_go_their_way():

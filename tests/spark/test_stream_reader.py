@@ -1,0 +1,417 @@
+"""The reader of a stream as Spark calls it, of each version, without Spark: offsets in, rows out."""
+
+import json
+import pickle
+import time
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, PaimonError, UnsupportedError
+from paimon_core.scan.stream_scan import Limits
+from paimon_core.schema.change import AddColumn, RenameColumn
+from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.table import Table
+from paimon_core.types.datatype import AtomicType
+from paimon_spark import stream_reader
+from paimon_spark.datasource import PaimonDataSource
+from paimon_spark.options import stream_request
+
+ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+
+
+@pytest.fixture
+def table(warehouse):
+    return made(f"{warehouse}/db.db/t")
+
+
+def made(path: str, **options: str) -> Table:
+    settings = {"bucket": "2", "write-only": "true", **{k.replace("_", "-"): v for k, v in options.items()}}
+    return Table.create(path, Schema(ROWS, primary_keys=["id"], options=settings))
+
+
+def put(table: Table, *ids: int, text: str = "x", kinds: list[str] | None = None) -> None:
+    table.write(pa.table({"id": pa.array(ids, pa.int64()), "v": [text] * len(ids)}), kinds)
+
+
+class Query:
+    """A run of a query: a process of Spark with the reader in it, offsets as text, tasks with pickles.
+
+    `asks` is how Spark asks for the newest offset: with the start (4.2 and later) or without (4.1).
+    """
+
+    def __init__(self, table: Table, schema: StructType | None = None, asks: bool = True, **options: str) -> None:
+        given = {"path": table.path, **{k.replace("_", "-"): v for k, v in options.items()}}
+        source = PaimonDataSource(given)
+        self.schema = schema or source.schema()
+        self.reader = PaimonDataSource(given).streamReader(self.schema)
+        self.task = pickle.dumps(PaimonDataSource(given).streamReader(self.schema))
+        self.asks = asks
+
+    def start(self) -> str:
+        return json.dumps(self.reader.initialOffset())
+
+    def latest(self, start: str, limit: object = None) -> str:
+        if not self.asks:
+            return json.dumps(self.reader.latestOffset())
+        return json.dumps(self.reader.latestOffset(json.loads(start), limit or self.reader.getDefaultReadLimit()))
+
+    def rows(self, start: str, end: str) -> list[tuple]:
+        """Of one batch, sorted."""
+        tasks = [pickle.dumps(p) for p in self.reader.partitions(json.loads(start), json.loads(end))]
+        found = [
+            tuple(row.values())
+            for task in tasks
+            for batch in pickle.loads(self.task).read(pickle.loads(task))
+            for row in batch.to_pylist()
+        ]
+        return sorted(found)
+
+    def resumed(self, end: str) -> None:
+        """What Spark 4.1 does with the last offset it knows; others need nothing."""
+        if not self.asks:
+            assert self.reader.partitions(json.loads(end), json.loads(end)) == []
+
+    def batches(self, start: str | None = None, limit: object = None) -> list[list[tuple]]:
+        """All there is, in batches, until there is no more."""
+        found = []
+        at = start or self.start()
+        while (end := self.latest(at, limit)) != at:
+            found.append(self.rows(at, end))
+            at = end
+        return found
+
+
+def with_start() -> bool:
+    return hasattr(stream_reader, "read_limits")
+
+
+WAYS = [pytest.param(True, marks=pytest.mark.skipif(not with_start(), reason="Spark 4.1 has no limits")), False]
+
+
+@pytest.mark.parametrize("asks", WAYS)
+def test_all_rows_then_changes_then_nothing(table, asks):
+    put(table, 1, 2, 3)
+    put(table, 3, 4, text="y")
+    query = Query(table, asks=asks)
+    start = query.start()
+    first = query.latest(start)
+    assert query.rows(start, first) == [(1, "x"), (2, "x"), (3, "y"), (4, "y")]
+    assert query.latest(first) == first
+    put(table, 4, 5, text="z")
+    second = query.latest(first)
+    assert query.rows(first, second) == [(4, "z"), (5, "z")]
+    assert query.latest(second) == second
+
+
+@pytest.mark.parametrize("asks", WAYS)
+def test_a_batch_is_planned_again_the_same_by_another_run(table, asks):
+    put(table, 1, 2)
+    query = Query(table, asks=asks)
+    start = query.start()
+    first = query.latest(start)
+    put(table, 2, 3, text="y")
+    second = query.latest(first)
+    if not asks:
+        assert query.rows(start, first) == [(1, "x"), (2, "x")]
+        second = query.latest(first)
+    put(table, 4, text="z")
+
+    again = Query(table, asks=asks, **{"source.split.target-size": "1 kb"})
+    again.resumed(first)
+    assert again.rows(again.start(), first) == [(1, "x"), (2, "x")], "Spark forgets where the first batch started"
+    again = Query(table, asks=asks)
+    again.resumed(second)
+    assert again.rows(first, second) == [(2, "y"), (3, "y")]
+    third = again.latest(second)
+    assert again.rows(second, third) == [(4, "z")]
+
+
+@pytest.mark.parametrize("asks", WAYS)
+def test_a_table_that_was_empty(table, asks):
+    query = Query(table, asks=asks)
+    start = query.start()
+    assert query.latest(start) == start
+    assert query.rows(start, start) == []
+    put(table, 1)
+    put(table, 2)
+    first = query.latest(start)
+    assert query.rows(start, first) == [(1, "x"), (2, "x")]
+    again = Query(table, asks=asks)
+    again.resumed(first)
+    assert again.rows(again.start(), first) == [(1, "x"), (2, "x")]
+
+
+@pytest.mark.parametrize("asks", WAYS)
+@pytest.mark.parametrize(
+    ("limit", "batches"), [("maxFilesPerTrigger", 4), ("maxRowsPerTrigger", 4), ("maxBytesPerTrigger", 4)]
+)
+def test_limits_cut_batches_and_lose_nothing(table, asks, limit, batches):
+    put(table, *range(10))
+    put(table, *range(10, 20))
+    query = Query(table, asks=asks, **{limit: "1"})
+    found = query.batches()
+    assert len(found) == batches, "two buckets of the first scan, which is one piece each, and of the second commit"
+    assert sorted(row for batch in found for row in batch) == [(i, "x") for i in range(20)]
+
+
+@pytest.mark.skipif(not with_start(), reason="Spark 4.1 has no limits")
+def test_spark_may_ask_for_everything(table):
+    put(table, *range(10))
+    query = Query(table, maxRowsPerTrigger="3")
+    assert query.reader.getDefaultReadLimit() == stream_reader.read_limits.ReadMaxRows(3)
+    assert len(query.batches(limit=stream_reader.read_limits.ReadAllAvailable())) == 1
+    assert Query(table).reader.getDefaultReadLimit() == stream_reader.read_limits.ReadAllAvailable()
+
+
+@pytest.mark.skipif(not with_start(), reason="Spark 4.1 has no such trigger")
+def test_available_now_ends(table):
+    put(table, *range(10))
+    query = Query(table, maxFilesPerTrigger="1")
+    query.reader.prepareForTriggerAvailableNow()
+    start = query.start()
+    first = query.latest(start)
+    put(table, 99)
+    rest = query.batches(first)
+    assert sorted([*query.rows(start, first), *(row for batch in rest for row in batch)]) == [
+        (i, "x") for i in range(10)
+    ]
+
+
+@pytest.mark.parametrize("asks", WAYS)
+def test_a_batch_waits_for_rows_but_not_for_ever(table, asks):
+    put(table, 1)
+    query = Query(table, asks=asks, minRowsPerTrigger="3", maxTriggerDelayMs="700")
+    start = query.start()
+    first = query.latest(start)
+    assert query.rows(start, first) == [(1, "x")], "the first one does not wait"
+    began = time.monotonic()
+    put(table, 2)
+    assert query.latest(first) == first
+    put(table, 3, 4)
+    second = query.latest(first)
+    if time.monotonic() - began < 0.7:
+        assert query.rows(first, second) == [(2, "x"), (3, "x"), (4, "x")]
+    put(table, 5)
+    asked = 0
+    while query.latest(second) == second:
+        asked += 1
+        assert asked < 100
+    assert query.rows(second, query.latest(second)) == [(5, "x")]
+
+
+def test_a_batch_that_a_limit_ends_does_not_wait(table):
+    put(table, 1)
+    query = Query(table, asks=False, maxFilesPerTrigger="1", minRowsPerTrigger="9", maxTriggerDelayMs="600000")
+    start = query.start()
+    first = query.latest(start)
+    assert query.rows(start, first) == [(1, "x")]
+    put(table, 2)
+    put(table, 3)
+    second = query.latest(first)
+    assert query.rows(first, second) == [(2, "x")], "there is more to come"
+    assert query.latest(second) == second, "now there is not"
+
+
+def test_an_idle_query_does_not_hammer_the_storage(table):
+    put(table, 1)
+    query = Query(table, asks=False)
+    query.batches()
+    began = time.monotonic()
+    for _ in range(4):
+        query.reader.latestOffset()
+    least, most = stream_reader.PAUSE_SECONDS
+    assert 3 * least <= time.monotonic() - began < 4 * most + 5
+
+
+# ---- columns
+
+
+def test_rowkind_comes_first_or_where_the_schema_says(warehouse):
+    table = made(f"{warehouse}/db.db/told", changelog_producer="input")
+    put(table, 1, 2)
+    put(table, 2, kinds=["-D"])
+    query = Query(table, **{"read.changelog": "true", "scan.mode": "from-snapshot", "scan.snapshot-id": "1"})
+    assert query.schema.names == ["rowkind", "id", "v"]
+    assert query.batches() == [[("+I", 1, "x"), ("+I", 2, "x"), ("-D", 2, "x")]]
+    asked = StructType([StructField("id", LongType()), StructField("rowkind", StringType())])
+    query = Query(table, asked, readChangeFeed="true", startingVersion="2")
+    assert query.batches() == [[(2, "-D")]]
+    without = StructType([StructField("id", LongType())])
+    with pytest.raises(InvalidInputError, match="lacks the column 'rowkind'"):
+        Query(table, without, **{"read.changelog": "true"})
+    with pytest.raises(InvalidInputError, match="'rowkind' does not exist"):
+        Query(table, asked)
+
+
+def test_rows_that_went_are_told_left_out_on_request_or_refused(table):
+    put(table, 1, 2)
+    query = Query(table)
+    start = query.start()
+    first = query.latest(start)
+    put(table, 1, 2, kinds=["+U", "-D"])
+    with pytest.raises(UnsupportedError, match=r"deleted at snapshot 2.*'read.changelog'.*'read.ignore-deletes'"):
+        query.rows(first, query.latest(first))
+    assert Query(table, ignoreDeletes="true").batches(first) == [[(1, "x")]]
+    assert Query(table, **{"read.changelog": "true"}).batches(first) == [[("+U", 1, "x"), ("-D", 2, "x")]]
+
+
+def test_columns_and_filter(table):
+    put(table, 1, 2, 3)
+    query = Query(table, columns="v", filter="id >= 2")
+    assert query.schema.names == ["v"]
+    assert query.batches() == [[("x",), ("x",)]]
+
+
+def test_a_query_of_all_columns_stops_at_new_ones_and_goes_on_once_restarted(table):
+    put(table, 1)
+    query, chosen = Query(table), Query(table, columns="id,v")
+    start = query.start()
+    first = query.latest(start)
+    table = table.alter([AddColumn("w", AtomicType("INT"))])
+    table.write(pa.table({"id": [2], "v": ["y"], "w": pa.array([7], pa.int32())}))
+    with pytest.raises(InvalidInputError, match="Restart the query to go on with the new columns"):
+        query.latest(first)
+    assert Query(table).batches(first) == [[(2, "y", 7)]]
+    assert Query(table, columns="id,v").batches(first) == [[(2, "y")]]
+    del chosen
+
+
+def test_both_readers_of_a_query_read_by_one_schema(table):
+    """Spark makes the reader that plans and the one of the tasks at different moments."""
+    put(table, 1)
+    query = Query(table)
+    start = query.start()
+    first = query.latest(start)
+    table.alter([RenameColumn("v", "old"), AddColumn("v", AtomicType("VARCHAR", length=9))])
+    query.task = Query(table, query.schema).task
+    assert query.rows(start, first) == [(1, "x")]
+
+
+def test_the_columns_of_a_start_that_has_expired_are_those_of_now(table):
+    put(table, 1)
+    options = {"path": table.path, "scan.snapshot-id": "1"}
+    table.alter([AddColumn("w", AtomicType("INT"))])
+    put(table, 2)
+    assert PaimonDataSource(options).schema().names == ["id", "v"]
+    table.store.snapshots.io.delete(table.store.snapshots.path(1))
+    assert PaimonDataSource(options).schema().names == ["id", "v", "w"]
+    with pytest.raises(OutOfRangeError):
+        PaimonDataSource(options).reader(PaimonDataSource(options).schema())
+
+
+# ---- progress in the table
+
+
+@pytest.mark.parametrize("asks", WAYS)
+def test_a_consumer_says_what_has_been_worked_up(table, asks):
+    consumers = Consumers(table.store.io, table.store.branch_root)
+    put(table, *range(10))
+    options = {"consumer_id": "c", "maxFilesPerTrigger": "1"}
+    query = Query(table, asks=asks, **options)
+    start = query.start()
+    half = query.latest(start)
+    query.rows(start, half)
+    query.reader.commit(json.loads(half))
+    assert consumers.get("c") is None, "another query could not go on in the middle of the first scan"
+    full = query.latest(half)
+    query.rows(half, full)
+    query.reader.commit(json.loads(full))
+    assert consumers.get("c") == 2
+    put(table, 20)
+    end = query.latest(full)
+    query.rows(full, end)
+    query.reader.commit(json.loads(end))
+    assert consumers.get("c") == 3
+    put(table, 21)
+    assert Query(table, **options).batches() == [[(21, "x")]]
+
+
+@pytest.mark.skipif(not with_start(), reason="Spark 4.1 does not say what is done")
+def test_an_idle_query_renews_its_consumer(table, monkeypatch):
+    consumers = Consumers(table.store.io, table.store.branch_root)
+    put(table, 1)
+    query = Query(table, consumer_id="c")
+    start = query.start()
+    end = query.latest(start)
+    query.latest(end)
+    assert consumers.get("c") == 2
+    consumers.delete("c")
+    query.latest(end)
+    assert consumers.get("c") is None, "nothing new to say"
+    monkeypatch.setattr(stream_reader, "CONSUMER_SECONDS", 0.0)
+    query.latest(end)
+    assert consumers.get("c") == 2
+
+
+# ---- what cannot be
+
+
+def test_a_checkpoint_of_another_source_is_refused(table):
+    put(table, 1)
+    query = Query(table)
+    with pytest.raises(InvalidInputError, match="a checkpoint of its own"):
+        query.rows('{"snapshotId": 1, "index": 2, "scanSnapshot": true}', query.latest(query.start()))
+
+
+def test_a_table_in_place_of_another_is_refused(warehouse, table):
+    put(table, 1)
+    query = Query(table)
+    end = query.latest(query.start())
+    table.store.io.delete_directory(table.path)
+    with pytest.raises(NotFoundError):
+        Query(table)
+    with pytest.raises(PaimonError):
+        query.latest(end)
+    time.sleep(0.002)
+    put(made(table.path), 7)
+    with pytest.raises(InvalidInputError, match="another one was made in its place"):
+        Query(table).latest(end)
+
+
+def test_views_are_no_streams(table):
+    with pytest.raises(UnsupportedError, match=r"\$ro cannot be read as a stream"):
+        PaimonDataSource({"path": table.path + "$ro"}).streamReader(StructType())
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"limit": "3"}, "'limit' is for batch reads"),
+        ({"minrowspertrigger": "3"}, "go together"),
+        ({"maxtriggerdelayms": "3"}, "go together"),
+        (
+            {"minrowspertrigger": "3", "maxtriggerdelayms": "3", "maxrowspertrigger": "2"},
+            "at least 3 rows and at most 2",
+        ),
+        ({"maxfilespertrigger": "0"}, "'read.stream.maxfilespertrigger' is '0': a whole number of 1 or more"),
+        ({"read.changelog": "yes"}, "true or false"),
+        ({"read.changelog": "true", "ignoredeletes": "true"}, "contradict each other"),
+        ({"startingversion": "3", "scan.snapshot-id": "4"}, "disagree"),
+        ({"maxfilepertrigger": "3"}, "did you mean 'maxfilespertrigger'"),
+        ({"incremental-between-timestamp": "3,4"}, "incremental reads"),
+    ],
+)
+def test_bad_options(options, error):
+    with pytest.raises(PaimonError, match=error):
+        stream_request({"path": "/w/t", **options})
+
+
+def test_options_by_all_their_names():
+    request = stream_request(
+        {
+            "path": "/w/t",
+            "maxFilesPerTrigger": "1",
+            "read.stream.maxBytesPerTrigger": "2",
+            "streaming-max-rows-per-micro-batch": "30",
+            "minRowsPerTrigger": "4",
+            "read.stream.maxTriggerDelayMs": "5",
+            "startingVersion": "latest",
+            "consumer-id": "c",
+        }
+    )
+    assert request.limits == Limits(1, 2, 30)
+    assert (request.min_rows, request.max_delay_millis) == (4, 5)
+    assert request.options == {"scan.mode": "latest", "consumer-id": "c"}
