@@ -41,6 +41,7 @@ class Search:
     kind: str
     looked: int | None
     drafted: set[str] = field(default_factory=set)  # manifest lists of this run's attempts
+    missed: bool = False  # snapshots that could have been ours had expired before they were looked at
 
     def find(self, snapshots: Snapshots, latest: Snapshot | None) -> Snapshot | None:
         """The snapshot that made this commit, if one up to ``latest`` did.
@@ -60,7 +61,8 @@ class Search:
                 if self.identity.after is not None and snapshot.delta_manifest_list not in self.drafted:
                     raise LandedBefore(snapshot)
                 return snapshot
-        if self.identity.after is not None and seen < latest.id - after:
+        self.missed = self.missed or seen < latest.id - after
+        if self.identity.after is not None and self.missed:
             raise HistoryGone(after, bool(self.drafted))
         return None
 

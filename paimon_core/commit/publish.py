@@ -1,8 +1,13 @@
-"""Make a snapshot visible: one create-if-absent, and an honest answer about what became of it."""
+"""Make a snapshot visible: one create-if-absent, and an honest answer about what became of it.
+
+That a number was free does not say that nobody had it: snapshots expire, and where few are kept a committer may be slow
+enough to find the number it lost free again. What it made then follows nothing and is followed by nobody.
+"""
 
 from dataclasses import dataclass
 
-from paimon_core.errors import OutOfRangeError
+from paimon_core.errors import PaimonError
+from paimon_core.manifest.entry import ADD
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -24,7 +29,12 @@ class Unknown:
     cause: Exception
 
 
-Outcome = Published | Lost | Unknown
+@dataclass(frozen=True, slots=True)
+class Untraceable:
+    """So much expired since that nobody can tell any more: another attempt might do it twice."""
+
+
+Outcome = Published | Lost | Unknown | Untraceable
 
 
 def publish(store: FileStore, snapshot: Snapshot) -> Outcome:
@@ -32,12 +42,36 @@ def publish(store: FileStore, snapshot: Snapshot) -> Outcome:
     path = store.snapshots.path(snapshot.id)
     try:
         if store.io.create_exclusive(path, snapshot.to_json()):
-            return Published()
+            return _followed(store, snapshot)
         there = store.snapshots.get(snapshot.id)
-    except (OSError, OutOfRangeError) as error:
+    except (OSError, PaimonError) as error:
         return Unknown(error)
     # A storage client may repeat a request whose first answer was lost, and then meet its own file.
     return Published() if is_ours(there, snapshot) else Lost()
+
+
+def _followed(store: FileStore, ours: Snapshot) -> Outcome:
+    """What a number is worth that was free. Snapshots expire in their order: with the one before there, it was new."""
+    if ours.id > 1 and store.snapshots.exists(ours.id - 1):
+        return Published()
+    newer = [number for number in store.snapshots.ids() if number > ours.id]
+    if not newer:
+        return Published()
+    following = store.snapshots.find(ours.id + 1)
+    added = _added(store, ours.delta_manifest_list)
+    if following is not None and added:
+        if added <= _added(store, following.base_manifest_list):
+            return Published()
+        store.io.delete(store.snapshots.path(ours.id))
+        return Lost()
+    store.io.delete(store.snapshots.path(ours.id))  # the oldest there is, and of no use in doubt
+    return Untraceable()
+
+
+def _added(store: FileStore, name: str) -> set[str]:
+    metas = store.manifests.read_list(name)
+    entries = (e for m in metas for e in store.manifests.read(m.file_name, m.file_size, with_stats=False))
+    return {e.file.file_name for e in entries if e.kind == ADD}
 
 
 def is_ours(there: Snapshot, ours: Snapshot) -> bool:

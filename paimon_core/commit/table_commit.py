@@ -29,7 +29,7 @@ from paimon_core.commit.overwrite import (
     indexed_buckets,
     partition_predicate,
 )
-from paimon_core.commit.publish import Lost, Published, Unknown, publish
+from paimon_core.commit.publish import Lost, Outcome, Published, Unknown, Untraceable, publish
 from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
 from paimon_core.errors import (
     CommitConflictError,
@@ -55,6 +55,7 @@ from paimon_core.scan.entries import PartitionFilter, live_entries, partitions_p
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.expired import expiry_passed_over
 from paimon_core.store.file_store import FileStore
 
 T = TypeVar("T")
@@ -343,12 +344,14 @@ class TableCommit:
                 landed = rounds.search.find(self._store.snapshots, base)
                 if landed is not None:
                     return landed
-                if rounds.over(self._retries):
+                if rounds.over(self._retries) or (rounds.doubt is not None and rounds.search.missed):
                     break
-                changes = decide(base)
-                if changes is None:
-                    return None
-                made = self._attempt(changes, base, identity, seen, rounds)
+                made = None
+                with expiry_passed_over(self._store, base):  # then it was lost to others, who committed since
+                    changes = decide(base)
+                    if changes is None:
+                        return None
+                    made = self._attempt(changes, base, identity, seen, rounds)
                 if made is not None:
                     return made
                 rounds.next(self._retries)
@@ -385,6 +388,8 @@ class TableCommit:
                 delete_indexes(self._store, changes.written_indexes)
             case Unknown(cause):
                 rounds.doubt = cause
+            case Untraceable():
+                raise self._unknown(identity)
         return None
 
     def _unknown(self, identity: Identity) -> CommitUnknownError:
@@ -394,7 +399,7 @@ class TableCommit:
             "no file was deleted"
         )
 
-    def _try(self, draft: Draft) -> Published | Lost | Unknown:
+    def _try(self, draft: Draft) -> Outcome:
         try:
             return publish(self._store, draft.snapshot)
         except Exception as error:  # not knowing is the one thing never to be mistaken for failure
@@ -463,12 +468,17 @@ class TableCommit:
         return None
 
     def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:
-        """Entries added after snapshot ``seen`` by commits that may give a partition another number of buckets."""
+        """Entries added after snapshot ``seen`` by commits that may give a partition another number of buckets.
+
+        Where one of the commits has expired, all there are.
+        """
         store = self._store
         by_partition = store.schema.bucket == POSTPONED  # the first who writes to a partition decides
         entries = []
         for snapshot in parallel_map(self._snapshot, range(seen + 1, base.id + 1)):
-            if snapshot is not None and (snapshot.commit_kind == CommitKind.OVERWRITE or by_partition):
+            if snapshot is None:
+                return live_entries(store, base, with_stats=False).live
+            if snapshot.commit_kind == CommitKind.OVERWRITE or by_partition:
                 for meta in store.manifests.read_list(snapshot.delta_manifest_list):
                     entries += store.manifests.read(meta.file_name, with_stats=False)
         return entries

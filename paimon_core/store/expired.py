@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from paimon_core.errors import CorruptedError, OutOfRangeError
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["expiry_told", "is_missing"]
+__all__ = ["expiry_passed_over", "expiry_told", "is_missing"]
 
 
 def is_missing(error: CorruptedError) -> bool:
@@ -27,3 +28,13 @@ def expiry_told(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
                 f"read a tag ({error})"
             ) from error
         raise
+
+
+@contextmanager
+def expiry_passed_over(store: FileStore, snapshot: Snapshot | None) -> Iterator[None]:
+    """Inside, files of a snapshot are read; the rest is left out where one is missing because it has expired."""
+    try:
+        yield
+    except CorruptedError as error:
+        if snapshot is None or not is_missing(error) or store.snapshots.exists(snapshot.id):
+            raise
