@@ -1,0 +1,237 @@
+"""A chain of streaming queries, killed again and again, ends with exactly what went in.
+
+Killed at drawn moments, most of them near a commit: all processes of the chain, or its JVM alone, so that Python
+processes are left that go on by themselves while the chain starts again, or one Python process; now and then
+the process that compacts and expires beside it.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from paimon_core.manifest.entry import ADD
+from paimon_core.snapshot.snapshot import CommitKind
+from paimon_core.table import Table
+from tests.stream.chain import DELETED_OF, DRAINED, GROUPS, KEYS, UP, make, numbers_sent
+
+pytestmark = pytest.mark.spark
+ROOT = Path(__file__).parent.parent.parent
+SHORT, LONG = ("orders", "sums"), ("log", "orders", "mirror", "sums")
+PATIENCE = 120  # seconds without a commit, or to drain: then it hangs
+
+
+class Processes:
+    """A command in a session of its own: every process it starts, directly or not, is found by that session."""
+
+    def __init__(self, log: Path, *command: str) -> None:
+        self.log = log
+        with log.open("wb") as out:
+            command = (sys.executable, "-m", *command)
+            self._leader = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, start_new_session=True)
+
+    def said(self, word: str) -> bool:
+        """Whether a line of that text has come out."""
+        return word in self.log.read_text(errors="replace").splitlines()
+
+    def ended(self) -> bool:
+        """Whether the first process is gone."""
+        return self._leader.poll() is not None
+
+    def all(self) -> list[psutil.Process]:
+        """Those that live."""
+        return [process for process in psutil.process_iter() if _session(process) == self._leader.pid]
+
+    def kill(self, victims: list[psutil.Process] | None = None) -> None:
+        """SIGKILL, at once, to these or to all."""
+        for process in self.all() if victims is None else victims:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        if victims is None:
+            self._leader.wait()
+
+    def tail(self) -> str:
+        """The end of what it printed."""
+        return self.log.read_text(errors="replace")[-6000:]
+
+
+def _session(process: psutil.Process) -> int:
+    with suppress(ProcessLookupError):
+        return os.getsid(process.pid)
+    return -1
+
+
+class Soak:
+    """The chain, its upkeep, and who gets killed when."""
+
+    def __init__(self, directory: Path, chain: Sequence[str], seed: int) -> None:
+        self.warehouse, self._directory = str(directory / "warehouse"), directory
+        self.tables = make(self.warehouse, chain)
+        self._drawn = random.Random(seed)
+        self._started: list[Processes] = []
+        self.kills: Counter[str] = Counter()
+
+    def run(self, kills: int) -> None:
+        """That many kills of the chain, then a run to its end."""
+        upkeep: Processes | None = None
+        try:
+            for _ in range(kills):
+                chain = self._start("chain")
+                self._live(chain)
+                if self._all_read() and (upkeep is None or self._drawn.random() < 0.3):
+                    upkeep = self._again(upkeep)
+            self._last(upkeep)
+        finally:
+            for processes in self._started:
+                processes.kill()
+
+    def sent(self) -> int:
+        """How many numbers went in."""
+        return numbers_sent(f"{self.warehouse}/checkpoints/{next(iter(self.tables))}")
+
+    def _live(self, chain: Processes) -> None:
+        """From the start of the chain to its death."""
+        if self._drawn.random() < 0.15:
+            time.sleep(self._drawn.uniform(0, 8))  # while it starts
+        else:
+            self._until(lambda: chain.said(UP), chain)
+            for _ in range(self._drawn.randint(1, 3)):
+                self._next_commit(self._drawn.choice(list(self.tables)), chain)
+            time.sleep(self._drawn.choice([0, self._drawn.uniform(0, 0.3), self._drawn.uniform(0, 2)]))
+        whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0]
+        self.kills[whom] += 1
+        if whom != "all":
+            names = [(process, process.name()) for process in chain.all()]
+            victims = [process for process, name in names if name.startswith("java") == (whom == "jvm")]
+            chain.kill([self._drawn.choice(victims)] if victims else [])
+            time.sleep(self._drawn.uniform(0, 1))
+        if whom != "jvm":  # of a chain that lost its JVM the rest goes on, beside the next
+            chain.kill()
+
+    def _next_commit(self, table: str, chain: Processes) -> None:
+        hint = Path(self.tables[table].path, "snapshot")
+        before = _newest(hint)
+        self._until(lambda: _newest(hint) != before, chain)
+
+    def _until(self, true, chain: Processes) -> None:
+        end = time.monotonic() + PATIENCE
+        while not true():
+            assert not chain.ended(), f"the chain ended by itself:\n{chain.tail()}"
+            assert time.monotonic() < end, f"nothing came for {PATIENCE} s:\n{chain.tail()}"
+            time.sleep(0.02)
+
+    def _again(self, upkeep: Processes | None) -> Processes:
+        if upkeep is not None:
+            assert not upkeep.ended(), f"upkeep ended by itself:\n{upkeep.tail()}"
+            upkeep.kill()
+        return self._start("upkeep", str(self._drawn.randrange(1 << 30)))
+
+    def _all_read(self) -> bool:
+        """Whether every query that reads a table has said how far it is: from then on expiry waits for it."""
+        read = list(self.tables.values())[:-1]
+        return all(Path(table.path, "consumer", "consumer-next").exists() for table in read)
+
+    def _last(self, upkeep: Processes | None) -> None:
+        for processes in self._started:
+            if processes is not upkeep:
+                processes.kill()
+        chain = self._start("chain", "drain")
+        end = time.monotonic() + PATIENCE
+        while not chain.ended():
+            assert time.monotonic() < end, f"not drained after {PATIENCE} s:\n{chain.tail()}"
+            time.sleep(0.1)
+        assert chain.said(DRAINED), chain.tail()
+        assert upkeep is None or not upkeep.ended(), f"upkeep ended by itself:\n{upkeep.tail()}"
+
+    def _start(self, module: str, *arguments: str) -> Processes:
+        command = f"tests.stream.{module}", self.warehouse, ",".join(self.tables), *arguments
+        self._started.append(Processes(self._directory / f"{len(self._started)}-{module}.log", *command))
+        return self._started[-1]
+
+
+def _newest(snapshots: Path) -> int:
+    """Listed, not read from the hint: that is written after the snapshot is there."""
+    found = [int(name[9:]) for name in os.listdir(snapshots) if name[9:].isdecimal()] if snapshots.exists() else []
+    return max(found, default=0)
+
+
+def check(soak: Soak) -> None:
+    """Every table holds what the numbers lead to."""
+    count = soak.sent()
+    newest = {v * 7919 % KEYS: v for v in range(count)}
+    rows = {k: v for k, v in newest.items() if v % DELETED_OF != 5}
+    for name, table in soak.tables.items():
+        found = table.to_arrow().to_pylist()
+        if name == "log":
+            assert sorted(row["v"] for row in found) == list(range(count))
+        elif name == "sums":
+            sums = {row["g"]: (row["n"], row["total"]) for row in found if row["n"]}
+            groups = {g: [v for k, v in rows.items() if k % GROUPS == g] for g in range(GROUPS)}
+            assert sums == {g: (len(values), sum(values)) for g, values in groups.items() if values}
+        else:
+            assert sorted((row["k"], row["v"]) for row in found) == sorted(rows.items()), name
+        check_commits(name, table)
+
+
+def check_commits(name: str, table: Table) -> None:
+    """Of what is kept: a batch landed once, after the one before it."""
+    made = [s for s in table.snapshots() if s.commit_kind == CommitKind.APPEND]
+    assert len({s.commit_user for s in made}) == 1, f"{name}: one query, one user, however often it started"
+    batches = [s.commit_identifier for s in made]
+    assert batches == sorted(set(batches)), name
+
+
+def check_files(soak: Soak, kills: int) -> None:
+    """History does not pile up: what is kept is what was asked for, and a kill leaves few files that nobody names."""
+    for name, table in soak.tables.items():
+        table.compact(full=True)
+        table.expire_snapshots(retain_max=2, retain_min=1)
+        assert len(table.snapshots()) <= 3, name
+        root = Path(table.path)
+        found = {path.name for path in root.rglob("bucket-*/*")}
+        orphans = found - data_files(table)
+        assert len(orphans) <= 12 * (kills + 1), f"{name}: {len(orphans)} files of {len(found)}"
+        manifests = len(list((root / "manifest").iterdir()))
+        assert manifests <= 12 * (kills + 1) + 40, name
+
+
+def data_files(table: Table) -> set[str]:
+    """Names of the data files that snapshots kept refer to."""
+    manifests = table.store.manifests
+    lists = [
+        name
+        for s in table.snapshots()
+        for name in (s.base_manifest_list, s.delta_manifest_list, s.changelog_manifest_list)
+        if name
+    ]
+    metas = {meta.file_name for name in lists for meta in manifests.read_list(name)}
+    return {entry.file.file_name for meta in metas for entry in manifests.read(meta) if entry.kind == ADD}
+
+
+def soak(directory: Path, chain: Sequence[str], seed: int, kills: int) -> None:
+    """The whole of it; what was done is printed."""
+    run = Soak(directory, chain, seed)
+    run.run(kills)
+    print(f"soak {seed}: killed {dict(run.kills)}, {run.sent():,} numbers through {' -> '.join(chain)}")
+    check(run)
+    check_files(run, kills)
+
+
+def test_a_chain_that_is_killed_ends_with_what_went_in(tmp_path):
+    soak(tmp_path, SHORT, seed=1, kills=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chain", [SHORT, LONG], ids=["short", "long"])
+@pytest.mark.parametrize("run", [1, 2])
+def test_a_chain_that_is_killed_a_hundred_times_ends_with_what_went_in(tmp_path, chain, run):
+    """A hundred kills in all, drawn anew each time; SOAK_SEED repeats them, as far as processes can be."""
+    soak(tmp_path, chain, seed=run + int(os.environ.get("SOAK_SEED", time.time_ns() % 1_000_000)), kills=25)
