@@ -69,8 +69,9 @@ def vector_conflict(
     """Whether rows would be deleted in vain, or come back, where ``base`` lists the deletion vectors there are.
 
     ``live``: the data files, at least those of the buckets that ``changes`` touch. A vector to be replaced must be the
-    one that is there; a file that goes must have no other vector than the commit knows of, and one that gets a vector
-    must be live.
+    one that is there; a file that goes must have no other vector than the commit knows of, and one whose vector is
+    new, or grows, must be live. (Java 1.4.2 may leave vectors behind when it compacts files away: these stay what they
+    are.)
     """
     there, known = _marks(base), _marks(changes.deleted_indexes)
     for _, found in known - there:
@@ -85,7 +86,9 @@ def vector_conflict(
             if ours and (entry.file_name, found) not in known:
                 return Conflict(f"rows of the file {found.data_file} were deleted by another commit meanwhile")
     left = (set(live) | changes.added) - changes.gone
-    dead = next((name for name in marked if name not in left), None)
+    carried = {(r.data_file, r.cardinality) for _, r in known if r.cardinality is not None}
+    grown = [r.data_file for e in added for r in e.deletion_ranges or () if (r.data_file, r.cardinality) not in carried]
+    dead = next((name for name in grown if name not in left), None)
     if dead is not None:
         return Conflict(f"rows of the file {dead} are to be deleted, which is no longer part of the table")
     if len(set(marked)) < len(marked):

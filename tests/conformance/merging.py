@@ -256,18 +256,18 @@ class MergedTable(SharedTable):
         columns = self.merging.columns
         free = [columns[f.name].free if f.name in columns else "" for f in fields]
         if "orc" in (self.merging.file_format, *self.merging.options.get("file.format.per.level", "").split(":")):
-            found = [_without_sign(row) for row in found]
+            found = [without_sign(row) for row in found]
         if not any(free):
             return found
         return [[_form(v, how) for v, how in zip(row, free, strict=True)] for row in found]
 
 
-def _without_sign(found: Any) -> Any:
+def without_sign(found: Any) -> Any:
     """Zeros alike: where a batch of an ORC file holds zeros only, Java gives all of them the sign of the first."""
     if isinstance(found, list):
-        return [_without_sign(v) for v in found]
+        return [without_sign(v) for v in found]
     if isinstance(found, dict):
-        return {k: _without_sign(v) for k, v in found.items()}
+        return {k: without_sign(v) for k, v in found.items()}
     return 0.0 if found == "-0.0" else found
 
 

@@ -88,6 +88,15 @@ def test_what_does_not_is_a_conflict(late, named):
     assert named in conflict.reason
 
 
+def test_vectors_that_were_left_behind_are_carried_along_and_do_not_grow():
+    base = [index("v0", "a", "dead")]
+    assert vector_conflict(changes(new=[index("v2", "dead", "d")], old=base), base, LIVE, one_a_bucket=True) is None
+    grown = replace(index("v2", "d"), deletion_ranges=(DeletionRange("dead", 1, 24, 3),))
+    conflict = vector_conflict(changes(new=[grown], old=base), base, LIVE, one_a_bucket=True)
+    assert conflict is not None
+    assert "file dead are to be deleted" in conflict.reason
+
+
 def test_where_a_bucket_has_one_file_of_vectors_its_writer_must_know_all_of_it():
     base = [index("v0", "a")]
     for old, fits in ((base, True), ([], False)):

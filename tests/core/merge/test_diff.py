@@ -43,7 +43,32 @@ NESTED = st.none() | st.lists(
     | st.fixed_dictionaries({"x": st.none() | st.integers(0, 1), "y": st.lists(st.integers(0, 1), max_size=2)}),
     max_size=2,
 )
-MAPS = st.none() | st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.integers(0, 1)), max_size=2)
+NUMBERS = st.sampled_from([None, 0, 1, -129, -128, 127, 128])
+
+
+def maps(keys, values):
+    return st.none() | st.dictionaries(keys, values, max_size=2).flatmap(lambda m: st.permutations(list(m.items())))
+
+
+def as_java_has_it(kind: pa.DataType, one: object, other: object) -> bool:
+    """Whether two values are equal, by a loop."""
+    if one is None or other is None:
+        return one is other
+    if pa.types.is_struct(kind):
+        return all(as_java_has_it(f.type, one[f.name], other[f.name]) for f in kind)
+    if pa.types.is_list(kind):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(a is not None and as_java_has_it(kind.value_type, a, b) for a, b in pairs)
+    if pa.types.is_map(kind):
+        there = dict(other)
+        return len(one) == len(there) and all(
+            key in there
+            and value is not None
+            and as_java_has_it(kind.item_type, value, there[key])
+            and (not pa.types.is_integer(kind.item_type) or -128 <= value < 128)
+            for key, value in one
+        )
+    return one == other
 
 
 @pytest.mark.parametrize(
@@ -53,18 +78,44 @@ MAPS = st.none() | st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.inte
         (pa.string(), st.none() | st.text("ab", max_size=2)),
         (pa.decimal128(9, 2), st.none() | st.decimals(0, 1, places=2)),
         (pa.list_(pa.struct([("x", pa.int32()), ("y", pa.list_(pa.int8()))])), NESTED),
-        (pa.map_(pa.string(), pa.int32()), MAPS),
+        (pa.map_(pa.string(), pa.int32()), maps(st.sampled_from("ab"), NUMBERS)),
+        (pa.map_(pa.int64(), pa.list_(pa.int32())), maps(st.integers(0, 2), st.none() | st.lists(NUMBERS, max_size=2))),
+        (
+            pa.list_(pa.map_(pa.bool_(), pa.string())),
+            st.none() | st.lists(maps(st.booleans(), st.text("ab", max_size=1)), max_size=2),
+        ),
         (pa.struct([("x", pa.bool_())]), st.none() | st.fixed_dictionaries({"x": st.none() | st.booleans()})),
         (pa.list_(pa.int32(), 2), st.none() | st.lists(st.none() | st.integers(0, 1), min_size=2, max_size=2)),
     ],
     ids=str,
 )
 @given(data=st.data())
-def test_values_are_equal_as_python_has_it(kind, values, data):
-    pairs = data.draw(st.lists(st.tuples(values, values), max_size=6))
+def test_values_are_equal_as_a_loop_has_it(kind, values, data):
+    pairs = data.draw(st.lists(st.tuples(values, values) | values.map(lambda v: (v, v)), max_size=6))
     at = data.draw(st.integers(0, len(pairs)))
     one, other = (pa.array([pair[i] for pair in pairs], kind).slice(at) for i in (0, 1))
-    assert equal_values(one, other).tolist() == [a == b for a, b in pairs[at:]]
+    assert equal_values(one, other).tolist() == [as_java_has_it(kind, a, b) for a, b in pairs[at:]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "equal"),
+    [
+        (pa.map_(pa.float64(), pa.int8()), [(float("nan"), 1)], [(float("nan"), 1)], True),
+        (pa.map_(pa.float32(), pa.int8()), [(0.0, 1)], [(-0.0, 1)], False),
+        (pa.map_(pa.float64(), pa.int8()), [(0.5, 1), (2.0, 2)], [(2.0, 2), (0.5, 1)], True),
+        (pa.map_(pa.binary(), pa.int8()), [(b"a", 1)], [(b"a", 1)], False),
+        (pa.map_(pa.binary(), pa.int8()), [], [], True),
+        (pa.map_(pa.int8(), pa.float64()), [(1, 0.5)], [(1, 0.5)], False),
+        (pa.map_(pa.int8(), pa.bool_()), [(1, True)], [(1, True)], True),
+        (pa.map_(pa.int8(), pa.date32()), [(1, 127)], [(1, 127)], True),
+        (pa.map_(pa.int8(), pa.date32()), [(1, 128)], [(1, 128)], False),
+        (pa.map_(pa.int8(), pa.timestamp("ms")), [(1, 1000)], [(1, 1000)], True),
+        (pa.map_(pa.struct([("x", pa.int8())]), pa.int8()), [({"x": 1}, 1)], [({"x": 1}, 1)], True),
+        (pa.map_(pa.struct([("x", pa.int8())]), pa.int8()), [({"x": 1}, 1)], [({"x": 2}, 1)], False),
+    ],
+)  # fmt: skip
+def test_what_maps_hold_is_equal_as_boxes_are(kind, one, other, equal):
+    assert equal_values(pa.array([one, None], kind), pa.array([other, None], kind)).tolist() == [equal, True]
 
 
 def test_floats_are_equal_as_java_has_it():
