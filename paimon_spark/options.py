@@ -1,93 +1,39 @@
 """What stands in ``.option(...)``, sorted into what the engine takes as arguments.
 
-Spark hands over lower-case names, so names match without case; values stay as they are. Besides the names below, any
-table option of Paimon is taken as a dynamic option of this job, and the storage's own options (``s3.access-key``,
-``fs.s3a.endpoint`` ...) go to the storage. Nothing is ignored: an unknown name is an error that names the nearest one.
+Spark hands over lower-case names, so names match without case; values stay as they are. Besides the names in
+`option_names`, any table option of Paimon is taken as a dynamic option of this job, and the storage's own options
+(``s3.access-key``, ``fs.s3a.endpoint`` ...) go to the storage. Nothing is ignored: an unknown name is an error that
+names the nearest one.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_core import options as core_options
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.numbered import Doubt
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
+from paimon_spark.option_names import (
+    PLACE_OPTIONS,
+    READ_OPTIONS,
+    STREAM_OPTIONS,
+    STREAMS_ONLY,
+    WRITE_OPTIONS,
+    canonical,
+    check_known,
+    names,
+    positive,
+    taken_flag,
+    taken_number,
+    with_case,
+)
 
-READ_OPTIONS = {
-    "columns": "the columns to read, separated by commas",
-    "filter": "a predicate in SQL's words; only matching rows are read",
-    "limit": "a hint: reading may stop once that many rows are certain",
-    "read.arrow-batch-rows": "rows per batch handed to Spark",
-}
-STREAM_OPTIONS = {
-    "read.changelog": "rows of every kind, told by a first column 'rowkind': +I, -U, +U or -D",
-    "read.ignore-deletes": "rows that were deleted are passed over, where there is no 'rowkind' to tell them by",
-    "read.stream.maxfilespertrigger": "files after which a micro-batch takes no more",
-    "read.stream.maxbytespertrigger": "bytes of files after which a micro-batch takes no more",
-    "read.stream.maxrowspertrigger": "rows after which a micro-batch takes no more",
-    "read.stream.minrowspertrigger": "rows that a micro-batch waits for; with maxTriggerDelayMs",
-    "read.stream.maxtriggerdelayms": "milliseconds after the last micro-batch that it waits at most",
-    "incremental-between": "two snapshots, 'a,b': the changes after the first one, and no more after the second",
-    "startingversion": "as 'scan.snapshot-id', or 'latest'",
-}
-WRITE_OPTIONS = {
-    "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
-    "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
-    "commit.user": "the name this job's commit carries",
-    "txnappid": "who numbers its writes, so that one done again is found done; with 'txnVersion'",
-    "txnversion": "the number of this write, greater than those of the writes before it",
-    "write.stream.on-doubt": "when nobody can tell whether a repeated batch is in the table: fail, commit or skip",
-}
-PLACE_OPTIONS = {
-    "path": "the directory of the table",
-    "warehouse": "the directory of the databases; with 'table'",
-    "table": "database.table in the warehouse",
-    "branch": "the branch to read or write",
-}
-_ALIASES = {
-    "identifier": "table",
-    "snapshot-id": "scan.snapshot-id",
-    "tag": "scan.tag-name",
-    "as-of-timestamp": "scan.timestamp-millis",
-    "timestampasof": "scan.timestamp",
-    "versionasof": "scan.version",
-    "split-size": "source.split.target-size",
-    "file-open-cost": "source.split.open-file-cost",
-    "batch-size": "read.batch-size",
-    "partition-overwrite-mode": "partitionoverwritemode",
-    "primary-keys": "primary-key",
-    "partition-keys": "partition",
-    "readchangefeed": "read.changelog",
-    "readchangedata": "read.changelog",
-    "ignoredeletes": "read.ignore-deletes",
-    "maxfilespertrigger": "read.stream.maxfilespertrigger",
-    "maxbytespertrigger": "read.stream.maxbytespertrigger",
-    "maxrowspertrigger": "read.stream.maxrowspertrigger",
-    "minrowspertrigger": "read.stream.minrowspertrigger",
-    "maxtriggerdelayms": "read.stream.maxtriggerdelayms",
-    "streaming-max-files-per-micro-batch": "read.stream.maxfilespertrigger",
-    "streaming-max-rows-per-micro-batch": "read.stream.maxrowspertrigger",
-    "startingtimestamp": "scan.timestamp",
-    "stream-from-timestamp": "scan.timestamp-millis",
-}
-_STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
 _BATCH_MODES = ("default", "full", "latest", "latest-full", "from-snapshot", "from-snapshot-full", "from-timestamp")
 _TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.timestamp-millis", "scan.version")
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
-
-_NOT_YET = {
-    re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
-    re.compile(r"scan\.watermark"): "time travel by watermark",
-    re.compile(r"write\.merge-schema.*|merge-?schema|overwriteschema"): "changing the schema while writing",
-    re.compile(r"replacewhere|overwrite-mode"): "overwriting by condition",
-    re.compile(r"usermetadata|snapshot-property\..*"): "snapshot properties",
-    re.compile(r"system-table"): "system tables",
-}
 
 DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows measured faster than 131 k
 
@@ -155,8 +101,8 @@ class WriteRequest:
 
 def read_request(given: Mapping[str, str]) -> ReadRequest:
     """Sort the options of a reader; InvalidInputError or UnsupportedError names the one at fault."""
-    named = _canonical(given)
-    streaming = next((key for key in named if key in _STREAMS_ONLY), None)
+    named = canonical(given)
+    streaming = next((key for key in named if key in STREAMS_ONLY), None)
     if streaming is not None:
         raise UnsupportedError(
             f"option {streaming!r} is about streams: give it to spark.readStream, or ask paimon_core's Table.changes"
@@ -166,21 +112,21 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
     when = _take_time_travel(named)
     limit = named.pop("limit", None)
     columns, text, rows = _take_what(named)
-    _check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS}, "the options of this read")
+    check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS}, "the options of this read")
     return ReadRequest(
         place,
         named,
         when,
         columns=columns,
         filter=text,
-        limit=None if limit is None else _positive("limit", limit, zero=True),
+        limit=None if limit is None else positive("limit", limit, zero=True),
         batch_rows=rows,
     )
 
 
 def stream_request(given: Mapping[str, str]) -> StreamRequest:
     """Sort the options of a stream that is read; InvalidInputError or UnsupportedError names the one at fault."""
-    named = _canonical(given)
+    named = canonical(given)
     storage = _take_storage(named)
     place = _take_place(named, storage)
     if place.read_optimized:
@@ -188,9 +134,9 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     if "limit" in named:
         raise InvalidInputError("option 'limit' is for batch reads: a stream has no end to stop before")
     columns, text, rows = _take_what(named)
-    most = [_taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "bytes", "rows")]
-    least = _taken_number(named, "read.stream.minrowspertrigger")
-    delay = _taken_number(named, "read.stream.maxtriggerdelayms")
+    most = [taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "bytes", "rows")]
+    least = taken_number(named, "read.stream.minrowspertrigger")
+    delay = taken_number(named, "read.stream.maxtriggerdelayms")
     if (least is None) != (delay is None):
         raise InvalidInputError(
             "options 'read.stream.minRowsPerTrigger' and 'read.stream.maxTriggerDelayMs' go together: give both"
@@ -199,14 +145,14 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
         raise InvalidInputError(
             f"a micro-batch is to have at least {least} rows and at most {most[2]}: give other limits"
         )
-    changelog, ignore = (_taken_flag(named, key) for key in ("read.changelog", "read.ignore-deletes"))
+    changelog, ignore = (taken_flag(named, key) for key in ("read.changelog", "read.ignore-deletes"))
     if changelog and ignore:
         raise InvalidInputError(
             "options 'read.changelog' and 'read.ignore-deletes' contradict each other: the first tells deletes by the "
             "column 'rowkind'; give one of them"
         )
     _take_starting_version(named)
-    _check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
+    check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
     return StreamRequest(place, named, columns, text, rows, changelog, ignore, Limits(*most), least, delay or 0)
 
 
@@ -215,14 +161,14 @@ def only_a_stream_takes(given: Mapping[str, str]) -> bool:
 
     Spark asks for the columns before it says whether a batch or a stream is to be read.
     """
-    named = _canonical(given)
+    named = canonical(given)
     mode = named.get("scan.mode", "default").lower()
-    return mode not in _BATCH_MODES or not _STREAMS_ONLY.isdisjoint(named)
+    return mode not in _BATCH_MODES or not STREAMS_ONLY.isdisjoint(named)
 
 
 def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
     """Sort the options of a writer; `column_names` give ``fields.<column>.*`` options their case back."""
-    named = _canonical(given)
+    named = canonical(given)
     storage = _take_storage(named)
     place = _take_place(named, storage)
     if place.read_optimized:
@@ -231,15 +177,15 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     row_kind = named.pop("row-kind-column", None)
     user, version = _take_transaction(named)
     doubt, dynamic = _take_doubt(named), _take_overwrite_mode(named)
-    reading = [key for key in named if key in _TIME_TRAVEL or key in _STREAMS_ONLY]
+    reading = [key for key in named if key in _TIME_TRAVEL or key in STREAMS_ONLY]
     if reading:
         raise InvalidInputError(f"option {reading[0]!r} is about reading: a write follows the newest snapshot")
-    _check_known(named, {**PLACE_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
+    check_known(named, {**PLACE_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
     return WriteRequest(
         place,
-        _with_case(named, column_names),
-        primary_keys=_names("primary-key", primary_key),
-        partition_keys=_names("partition", partition),
+        with_case(named, column_names),
+        primary_keys=names("primary-key", primary_key),
+        partition_keys=names("partition", partition),
         row_kind_column=row_kind,
         dynamic=dynamic,
         commit_user=user,
@@ -264,16 +210,6 @@ def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) 
             "option 'partitionOverwriteMode' = 'dynamic' is for batch writes: output mode complete replaces the table"
         )
     return request
-
-
-def _canonical(given: Mapping[str, str]) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for key, value in given.items():
-        name = _ALIASES.get(key.lower(), key.lower())
-        if name in named and named[name] != value:
-            raise InvalidInputError(f"option {name!r} is given twice, as {named[name]!r} and as {value!r}: keep one")
-        named[name] = value
-    return named
 
 
 def _take_storage(named: dict[str, str]) -> dict[str, str]:
@@ -309,8 +245,8 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
 
 def _take_what(named: dict[str, str]) -> tuple[tuple[str, ...] | None, str | None, int]:
     """The columns, the filter and the rows of a batch for Spark."""
-    columns, rows = named.pop("columns", None), _taken_number(named, "read.arrow-batch-rows")
-    return _names("columns", columns), named.pop("filter", None), DEFAULT_BATCH_ROWS if rows is None else rows
+    columns, rows = named.pop("columns", None), taken_number(named, "read.arrow-batch-rows")
+    return names("columns", columns), named.pop("filter", None), DEFAULT_BATCH_ROWS if rows is None else rows
 
 
 def _take_starting_version(named: dict[str, str]) -> None:
@@ -342,11 +278,11 @@ def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
     value = named.pop(key)
     match key:
         case "scan.snapshot-id":
-            return {"snapshot_id": _positive(key, value)}
+            return {"snapshot_id": positive(key, value)}
         case "scan.tag-name":
             return {"tag": value}
         case "scan.timestamp-millis":
-            return {"timestamp": _positive(key, value, zero=True)}
+            return {"timestamp": positive(key, value, zero=True)}
         case "scan.timestamp":
             return {"timestamp": value}
     return {"version": value}
@@ -363,7 +299,7 @@ def _take_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
         )
     if application == "":
         raise InvalidInputError("option 'txnAppId' is empty: give a name that no other writer of the table has")
-    return application or user, None if version is None else _positive("txnVersion", version, zero=True)
+    return application or user, None if version is None else positive("txnVersion", version, zero=True)
 
 
 def _take_doubt(named: dict[str, str]) -> Doubt:
@@ -388,55 +324,3 @@ def _take_overwrite_mode(named: dict[str, str]) -> bool:
             f"'partitionOverwriteMode' {mode!r} and 'dynamic-partition-overwrite' {flag!r} disagree"
         )
     return bool(by_mode or by_flag)
-
-
-def _check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
-    for key in (key for key in named if key not in ours):
-        for pattern, feature in _NOT_YET.items():
-            if pattern.fullmatch(key):
-                raise UnsupportedError(f"option {key!r}: {feature} is not supported yet by the format 'paimon' here")
-        if not core_options.is_known(key):
-            near = difflib.get_close_matches(key, [*ours, *_ALIASES, *core_options.ALL_OPTIONS], n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InvalidInputError(f"unknown option {key!r} in {where}{hint}")
-
-
-def _with_case(named: Mapping[str, str], column_names: Iterable[str]) -> dict[str, str]:
-    """``fields.<column>.<what>`` with the column as the table spells it: Spark lowers the names of options."""
-    spelled = {name.lower(): name for name in column_names}
-    return {_field_option(key, spelled): value for key, value in named.items()}
-
-
-def _field_option(key: str, spelled: Mapping[str, str]) -> str:
-    if not key.startswith("fields."):
-        return key
-    columns, dot, what = key.removeprefix("fields.").rpartition(".")
-    return f"fields.{','.join(spelled.get(c, c) for c in columns.split(','))}{dot}{what}"
-
-
-def _names(key: str, text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise InvalidInputError(f"option {key!r} is {text!r}: a list of column names separated by commas")
-    if len(set(names)) < len(names):
-        raise InvalidInputError(f"option {key!r} names a column twice: {text!r}")
-    return names
-
-
-def _taken_number(named: dict[str, str], key: str) -> int | None:
-    return None if key not in named else _positive(key, named.pop(key))
-
-
-def _taken_flag(named: dict[str, str], key: str) -> bool:
-    text = named.pop(key, "false")
-    if text.lower() not in ("true", "false"):
-        raise InvalidInputError(f"option {key!r} is {text!r}: true or false")
-    return text.lower() == "true"
-
-
-def _positive(key: str, text: str, *, zero: bool = False) -> int:
-    if not text.strip().isdecimal() or int(text) < (0 if zero else 1):
-        raise InvalidInputError(f"option {key!r} is {text!r}: a whole number of {0 if zero else 1} or more")
-    return int(text)

@@ -1,0 +1,143 @@
+"""The names that may stand in ``.option(...)``, each known by one whatever it was called, and values read from text."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+from paimon_core import options as core_options
+from paimon_core.errors import InvalidInputError, UnsupportedError
+
+READ_OPTIONS = {
+    "columns": "the columns to read, separated by commas",
+    "filter": "a predicate in SQL's words; only matching rows are read",
+    "limit": "a hint: reading may stop once that many rows are certain",
+    "read.arrow-batch-rows": "rows per batch handed to Spark",
+}
+STREAM_OPTIONS = {
+    "read.changelog": "rows of every kind, told by a first column 'rowkind': +I, -U, +U or -D",
+    "read.ignore-deletes": "rows that were deleted are passed over, where there is no 'rowkind' to tell them by",
+    "read.stream.maxfilespertrigger": "files after which a micro-batch takes no more",
+    "read.stream.maxbytespertrigger": "bytes of files after which a micro-batch takes no more",
+    "read.stream.maxrowspertrigger": "rows after which a micro-batch takes no more",
+    "read.stream.minrowspertrigger": "rows that a micro-batch waits for; with maxTriggerDelayMs",
+    "read.stream.maxtriggerdelayms": "milliseconds after the last micro-batch that it waits at most",
+    "incremental-between": "two snapshots, 'a,b': the changes after the first one, and no more after the second",
+    "startingversion": "as 'scan.snapshot-id', or 'latest'",
+}
+WRITE_OPTIONS = {
+    "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
+    "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
+    "commit.user": "the name this job's commit carries",
+    "txnappid": "who numbers its writes, so that one done again is found done; with 'txnVersion'",
+    "txnversion": "the number of this write, greater than those of the writes before it",
+    "write.stream.on-doubt": "when nobody can tell whether a repeated batch is in the table: fail, commit or skip",
+}
+PLACE_OPTIONS = {
+    "path": "the directory of the table",
+    "warehouse": "the directory of the databases; with 'table'",
+    "table": "database.table in the warehouse",
+    "branch": "the branch to read or write",
+}
+_ALIASES = {
+    "identifier": "table",
+    "snapshot-id": "scan.snapshot-id",
+    "tag": "scan.tag-name",
+    "as-of-timestamp": "scan.timestamp-millis",
+    "timestampasof": "scan.timestamp",
+    "versionasof": "scan.version",
+    "split-size": "source.split.target-size",
+    "file-open-cost": "source.split.open-file-cost",
+    "batch-size": "read.batch-size",
+    "partition-overwrite-mode": "partitionoverwritemode",
+    "primary-keys": "primary-key",
+    "partition-keys": "partition",
+    "readchangefeed": "read.changelog",
+    "readchangedata": "read.changelog",
+    "ignoredeletes": "read.ignore-deletes",
+    "maxfilespertrigger": "read.stream.maxfilespertrigger",
+    "maxbytespertrigger": "read.stream.maxbytespertrigger",
+    "maxrowspertrigger": "read.stream.maxrowspertrigger",
+    "minrowspertrigger": "read.stream.minrowspertrigger",
+    "maxtriggerdelayms": "read.stream.maxtriggerdelayms",
+    "streaming-max-files-per-micro-batch": "read.stream.maxfilespertrigger",
+    "streaming-max-rows-per-micro-batch": "read.stream.maxrowspertrigger",
+    "startingtimestamp": "scan.timestamp",
+    "stream-from-timestamp": "scan.timestamp-millis",
+}
+STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
+_NOT_YET = {
+    re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
+    re.compile(r"scan\.watermark"): "time travel by watermark",
+    re.compile(r"write\.merge-schema.*|merge-?schema|overwriteschema"): "changing the schema while writing",
+    re.compile(r"replacewhere|overwrite-mode"): "overwriting by condition",
+    re.compile(r"usermetadata|snapshot-property\..*"): "snapshot properties",
+    re.compile(r"system-table"): "system tables",
+}
+
+
+def canonical(given: Mapping[str, str]) -> dict[str, str]:
+    """The options by the one name each has here. InvalidInputError for one given twice, with two values."""
+    named: dict[str, str] = {}
+    for key, value in given.items():
+        name = _ALIASES.get(key.lower(), key.lower())
+        if name in named and named[name] != value:
+            raise InvalidInputError(f"option {name!r} is given twice, as {named[name]!r} and as {value!r}: keep one")
+        named[name] = value
+    return named
+
+
+def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
+    """Refuse what is neither among `ours` nor an option of tables, with the nearest name there is."""
+    for key in (key for key in named if key not in ours):
+        for pattern, feature in _NOT_YET.items():
+            if pattern.fullmatch(key):
+                raise UnsupportedError(f"option {key!r}: {feature} is not supported yet by the format 'paimon' here")
+        if not core_options.is_known(key):
+            near = difflib.get_close_matches(key, [*ours, *_ALIASES, *core_options.ALL_OPTIONS], n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidInputError(f"unknown option {key!r} in {where}{hint}")
+
+
+def with_case(named: Mapping[str, str], column_names: Iterable[str]) -> dict[str, str]:
+    """``fields.<column>.<what>`` with the column as the table spells it: Spark lowers the names of options."""
+    spelled = {name.lower(): name for name in column_names}
+    return {_field_option(key, spelled): value for key, value in named.items()}
+
+
+def _field_option(key: str, spelled: Mapping[str, str]) -> str:
+    if not key.startswith("fields."):
+        return key
+    columns, dot, what = key.removeprefix("fields.").rpartition(".")
+    return f"fields.{','.join(spelled.get(c, c) for c in columns.split(','))}{dot}{what}"
+
+
+def names(key: str, text: str | None) -> tuple[str, ...] | None:
+    """Names of columns separated by commas; None where nothing is said."""
+    if text is None:
+        return None
+    listed = tuple(name.strip() for name in text.split(","))
+    if not all(listed):
+        raise InvalidInputError(f"option {key!r} is {text!r}: a list of column names separated by commas")
+    if len(set(listed)) < len(listed):
+        raise InvalidInputError(f"option {key!r} names a column twice: {text!r}")
+    return listed
+
+
+def taken_number(named: dict[str, str], key: str) -> int | None:
+    """Take a whole number of 1 or more; None where nothing is said."""
+    return None if key not in named else positive(key, named.pop(key))
+
+
+def taken_flag(named: dict[str, str], key: str) -> bool:
+    """Take true or false; false where nothing is said."""
+    text = named.pop(key, "false")
+    if text.lower() not in ("true", "false"):
+        raise InvalidInputError(f"option {key!r} is {text!r}: true or false")
+    return text.lower() == "true"
+
+
+def positive(key: str, text: str, *, zero: bool = False) -> int:
+    """A whole number of 1 or more, or of `zero` or more."""
+    if not text.strip().isdecimal() or int(text) < (0 if zero else 1):
+        raise InvalidInputError(f"option {key!r} is {text!r}: a whole number of {0 if zero else 1} or more")
+    return int(text)
