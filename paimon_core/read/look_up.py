@@ -34,11 +34,12 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_readable
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.types.arrow import to_arrow
+from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import DataField
 from paimon_core.types.store import store_array
 from paimon_core.types.system_fields import VALUE_KIND
 
+_SMALL_FILE = 1 << 18  # bytes
 _MOST_LISTED = 1_000  # keys beyond which the indexes of a file are not asked for them
 
 
@@ -161,14 +162,11 @@ class LookUp:
         wanted = asked.left(file)
         if not wanted.num_rows:
             return
-        keys = self._blocks.get(file.file_name)
+        keys, rows = self._blocks.get(file.file_name), None
         if keys is None:
             if not self._may_hold(bucket, file, wanted):
                 return
-            columns = [self._store.schema.field(k) for k in self._key]
-            batches = read_file(self._store, bucket.partition, bucket.number, file, columns)
-            keys = pa.Table.from_batches(batches).combine_chunks()
-            self._blocks.put(file.file_name, keys)
+            keys, rows = self._decoded(bucket, file, how.fields)
         at, which = find(keys, wanted)
         deleted = how.vectors.get(file.file_name)
         if deleted is not None:
@@ -178,9 +176,25 @@ class LookUp:
             return
         if how.once:
             asked.close(file, which)
-        rows = np.zeros(file.row_count, bool)
-        rows[at] = True
-        yield from read_file(self._store, bucket.partition, bucket.number, file, how.fields, Reading(wanted=rows))
+        if rows is not None:
+            yield from rows.take(pa.array(np.sort(at))).to_batches()
+            return
+        mask = np.zeros(file.row_count, bool)
+        mask[at] = True
+        yield from read_file(self._store, bucket.partition, bucket.number, file, how.fields, Reading(wanted=mask))
+
+    def _decoded(
+        self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
+    ) -> tuple[pa.Table, pa.Table | None]:
+        """The keys of a file, which are kept from now on; its rows as well where it is so small that opening it a
+        second time would cost more than they do."""
+        key = tuple(self._store.schema.field(k) for k in self._key)
+        whole = file.file_size <= _SMALL_FILE
+        batches = read_file(self._store, bucket.partition, bucket.number, file, fields if whole else key)
+        rows = pa.Table.from_batches(batches, arrow_schema(fields if whole else key)).combine_chunks()
+        keys = rows.select(self._key)
+        self._blocks.put(file.file_name, keys)
+        return keys, rows if whole else None
 
     def _may_hold(self, bucket: _Bucket, file: DataFileMeta, keys: pa.Table) -> bool:
         """Whether the indexes of the file leave it possible that it has one of the keys."""

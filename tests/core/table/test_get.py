@@ -9,6 +9,7 @@ import pytest
 
 import paimon_core
 from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.read import look_up
 from paimon_core.read.key_blocks import KeyBlocks
 from paimon_core.scan.entries import live_entries
 
@@ -73,7 +74,10 @@ def filled(table, seed, turns=6, deletes=True):
     ("name", "layout"),
     [*((name, "one") for name in TABLES), *((n, layout) for n in WIDELY for layout in ("several", "partitioned"))],
 )
-def test_rows_are_those_of_a_read(tmp_path, name, layout):
+@pytest.mark.parametrize("small", [True, False], ids=["whole", "keys-first"])
+def test_rows_are_those_of_a_read(tmp_path, monkeypatch, name, layout, small):
+    if not small:
+        monkeypatch.setattr(look_up, "_SMALL_FILE", 0)
     options = TABLES[name]
     keys, partitions = {"one": (("k",), ()), "several": (("k", "t"), ()), "partitioned": (("p", "k"), ("p",))}[layout]
     if options.get("bucket") == "-1" and layout == "partitioned":
