@@ -59,6 +59,13 @@ def test_readme_points_at_files_that_exist():
     assert not [link for link in links if not (ROOT / link).exists()]
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_tests_that_docs_name_exist(page):
+    for path, name in re.findall(r"(tests/[\w/]+\.py)(?:::(\w+))?", page.read_text()):
+        assert (ROOT / path).exists(), path
+        assert f"def {name}(" in (ROOT / path).read_text() or not name, f"{path}::{name}"
+
+
 def test_readme_example_compiles():
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
         compile(block, "README.md", "exec")
