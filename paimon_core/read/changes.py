@@ -1,6 +1,7 @@
 """What changed, as rows: each with its kind, or only those that came where nothing else may have happened."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,13 +9,17 @@ import pyarrow as pa
 
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.lsm.intervals import sections
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
+from paimon_core.read.moves import runs_that_end
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.pieces import Piece, Way, changed_pieces
+from paimon_core.scan.split_plan import may_delete
 from paimon_core.scan.stream_scan import ChangeSplit
-from paimon_core.scan.stream_start import earliest_change, find_change, without_start
+from paimon_core.scan.stream_start import earliest_change, expiry_of_changes_told, find_change, without_start
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -48,23 +53,57 @@ class ChangeRead:
         return arrow_schema((ROW_KIND, *self.fields) if self.kinds else self.fields)
 
     def to_batches(self, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
-        """The rows of one split in their order; batches are never empty. Memory as of a batch read."""
-        for piece in split.pieces:
-            for batch in self._told(piece):
-                shaped = self._with_kinds(batch) if self.kinds else self._came(batch, piece)
-                if shaped.num_rows:
-                    yield shaped
+        """The rows of one split in their order; batches are never empty. Memory as of a batch read.
 
-    def _told(self, piece: Piece) -> Iterator[pa.RecordBatch]:
-        """``_VALUE_KIND``, then columns: those asked for, and where deletes are refused all that the filter needs."""
-        store = without_start(self.store)
+        Where keys may move from one partition to another, those that left a place come before those that came to one.
+        Raises OutOfRangeError where the snapshot expires meanwhile.
+        """
+        for snapshot_id, group in itertools.groupby(split.pieces, lambda piece: piece.split.snapshot_id):
+            with expiry_of_changes_told(self.store, snapshot_id):
+                pieces = list(group)
+                for batch in self._of_snapshot(pieces):
+                    shaped = self._with_kinds(batch) if self.kinds else self._came(batch, snapshot_id)
+                    if shaped.num_rows:
+                        yield shaped
+
+    def _of_snapshot(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+        if not self._moves(pieces):
+            for piece in pieces:
+                yield from self._told(piece)
+            return
+        keys = self.store.schema.trimmed_primary_keys
+        for alive in (False, True):
+            for piece in pieces:
+                yield from runs_that_end(self._told(piece, keys), keys, alive=alive)
+
+    def _moves(self, pieces: Sequence[Piece]) -> bool:
+        """Whether keys may have left one of these places for another. Refuses what would not tell in which order."""
+        stored: dict[tuple[bytes, int], list[DataFileMeta]] = {}
+        for piece in pieces:
+            as_stored = piece.way is Way.TOLD and piece.split.raw_convertible
+            found = stored.setdefault((piece.split.partition, piece.split.bucket), [])
+            found.extend(piece.split.files if as_stored else ())
+        went = any(piece.way is Way.WENT or any(map(may_delete, piece.split.files)) for piece in pieces)
+        if not self.store.schema.is_cross_partition or len(stored) < 2 or not went:
+            return False
+        for files in stored.values():
+            if any(len(runs) > 1 for runs in sections(files, self.store.schema.key_arrow)):
+                raise UnsupportedError(
+                    f"snapshot {pieces[0].split.snapshot_id} of {self.store.root} changed keys more than once, some of "
+                    "them across partitions: it does not tell in which order. Use 'changelog-producer' = 'lookup', "
+                    "which tells what came of it"
+                )
+        return True
+
+    def _told(self, piece: Piece, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """``_VALUE_KIND``, the columns asked for, ``keys``, and where deletes are refused those the filter looks at."""
+        store, fields = without_start(self.store), self._read_fields(keys)
         if store.schema.primary_keys and piece.way is Way.TOLD:
-            yield from TableRead(store, self._read_fields(), self._read_predicate()).told(piece.split)
+            yield from TableRead(store, fields, self._read_predicate()).told(piece.split)
             return
         kind = pa.scalar(DELETE if piece.way is Way.WENT else INSERT, pa.int8())
-        read = TableRead(store, self._read_fields(), self.predicate)
-        schema = arrow_schema((VALUE_KIND, *read.fields))
-        for batch in read.to_batches(piece.split):
+        schema = arrow_schema((VALUE_KIND, *fields))
+        for batch in TableRead(store, fields, self.predicate).to_batches(piece.split):
             columns = [pa.repeat(kind, batch.num_rows), *batch.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -72,10 +111,9 @@ class ChangeRead:
     def _refuses_deletes(self) -> bool:
         return not self.kinds and not self.ignore_deletes
 
-    def _read_fields(self) -> tuple[DataField, ...]:
-        if self.predicate is None or not self._refuses_deletes:
-            return self.fields
-        extra = columns(self.predicate) - {f.name for f in self.fields}
+    def _read_fields(self, keys: Sequence[str]) -> tuple[DataField, ...]:
+        needed = columns(self.predicate) if self.predicate is not None and self._refuses_deletes else set()
+        extra = {*keys, *needed} - {f.name for f in self.fields}
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
 
     def _read_predicate(self) -> Predicate | None:
@@ -85,13 +123,14 @@ class ChangeRead:
         return restrict(self.predicate, set(self.store.schema.primary_keys))
 
     def _with_kinds(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *batch.columns[1:]], schema=self.schema)
+        asked = batch.columns[1 : 1 + len(self.fields)]
+        return pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *asked], schema=self.schema)
 
-    def _came(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+    def _came(self, batch: pa.RecordBatch, snapshot_id: int) -> pa.RecordBatch:
         kinds = batch.column(0).to_numpy()
         if self._refuses_deletes and (kinds == DELETE).any():
             raise UnsupportedError(
-                f"rows of {self.store.root} were deleted at snapshot {piece.split.snapshot_id}, which a stream of rows "
+                f"rows of {self.store.root} were deleted at snapshot {snapshot_id}, which a stream of rows "
                 "cannot tell: read changes with their kinds ('read.changelog' = 'true'), or leave deletes out "
                 "('read.ignore-deletes' = 'true')"
             )
@@ -99,7 +138,7 @@ class ChangeRead:
         rows = batch if came.all() else batch.filter(pa.array(came))
         if self.predicate is not None and self._refuses_deletes:
             rows = rows.filter(evaluate(self.predicate, rows))
-        return pa.RecordBatch.from_arrays([rows.column(f.name) for f in self.fields], schema=self.schema)
+        return pa.RecordBatch.from_arrays(rows.columns[1 : 1 + len(self.fields)], schema=self.schema)
 
 
 def changes_schema(store: FileStore) -> pa.Schema:

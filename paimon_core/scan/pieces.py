@@ -47,11 +47,13 @@ class Piece:
 def all_pieces(store: FileStore, snapshot: Snapshot, created_since: int | None = None) -> list[Piece]:
     """All rows of a snapshot that the changes after it do not tell, by partition and bucket.
 
-    Rows that the table's changelog will tell, once they are compacted, are left out. ``created_since`` (epoch ms)
-    leaves out files made before.
+    Rows that the table's changelog will tell, once they are compacted, are left out; without one those that wait to be
+    dealt out to buckets come last in their partition, as they were written. ``created_since`` (epoch ms) leaves out
+    files made before.
     """
     schema, options = store.schema, store.options
-    live = [e for e in live_entries(store, snapshot, with_stats=False).live if e.bucket >= 0]
+    found = live_entries(store, snapshot, with_stats=False).live
+    live, waiting = [e for e in found if e.bucket >= 0], [e for e in found if e.bucket < 0]
     producer = options.value(CHANGELOG_PRODUCER)
     if producer == "full-compaction":
         top = num_levels(options) - 1
@@ -69,7 +71,8 @@ def all_pieces(store: FileStore, snapshot: Snapshot, created_since: int | None =
         disjoint=bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED),
         sliced=options.value(DATA_EVOLUTION_ENABLED),
     )
-    return _in_place(store, [Piece(Way.CAME, split) for split in splits])
+    pieces = [Piece(Way.CAME, split) for split in splits]
+    return _in_place(store, [*pieces, *(_as_stored(snapshot, waiting) if producer == "none" else ())])
 
 
 def changed_pieces(
@@ -91,19 +94,27 @@ def changed_pieces(
             f"snapshot {snapshot.id} of {store.root} deletes files, though it only appends: its rows are no changes"
         )
     if told:
-        return _in_place(store, [Piece(Way.TOLD, _split(snapshot.id, [e], raw=True)) for e in entries])
+        return _in_place(store, _as_stored(snapshot, [e for e in entries if e.bucket >= 0]))
     if store.options.value(DATA_EVOLUTION_ENABLED):
         _check_new_rows(store, snapshot, entries, before)
     return _in_place(store, _added(store, snapshot, entries))
 
 
 def _added(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> list[Piece]:
-    """Rows of new files as they are stored, where files of a bucket overlap as they are merged."""
+    """Rows of new files as they are stored, where files of a bucket overlap as they are merged.
+
+    Rows that wait to be dealt out to buckets are told now: without a changelog nothing tells them later.
+    """
     schema = store.schema
     key_schema = schema.key_arrow if schema.primary_keys else None
     sliced = store.options.value(DATA_EVOLUTION_ENABLED)
-    splits = plan_splits(snapshot.id, entries, _ONE_BY_ONE, key_schema, sliced=sliced)
-    return [Piece(Way.TOLD, split) for split in splits]
+    placed, waiting = [e for e in entries if e.bucket >= 0], [e for e in entries if e.bucket < 0]
+    splits = plan_splits(snapshot.id, placed, _ONE_BY_ONE, key_schema, sliced=sliced)
+    return [*(Piece(Way.TOLD, split) for split in splits), *_as_stored(snapshot, waiting)]
+
+
+def _as_stored(snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> list[Piece]:
+    return [Piece(Way.TOLD, _split(snapshot.id, [e], raw=True)) for e in entries]
 
 
 def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot | None]) -> list[Piece]:
@@ -158,8 +169,7 @@ def _entries(store: FileStore, snapshot: Snapshot, *, changelog: bool) -> list[M
         else (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
     )
     metas = [] if name is None else store.manifests.read_list(name, size)
-    entries = [e for m in metas for e in store.manifests.read(m.file_name, m.file_size, with_stats=False)]
-    return [e for e in entries if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
+    return [e for m in metas for e in store.manifests.read(m.file_name, m.file_size, with_stats=False)]
 
 
 def _split(
@@ -176,9 +186,13 @@ def _split(
 
 
 def _in_place(store: FileStore, pieces: Sequence[Piece]) -> list[Piece]:
-    """By partition path and bucket; within a bucket as they come."""
+    """By partition path and bucket, those of no bucket last; within a bucket as they come."""
     paths = {partition: store.partition_path(partition) for partition in {p.split.partition for p in pieces}}
-    return sorted(pieces, key=lambda piece: (paths[piece.split.partition], piece.split.bucket))
+
+    def place(piece: Piece) -> tuple[str, bool, int]:
+        return paths[piece.split.partition], piece.split.bucket < 0, piece.split.bucket
+
+    return sorted(pieces, key=place)
 
 
 def _created(entry: ManifestEntry) -> int:

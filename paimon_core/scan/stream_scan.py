@@ -17,12 +17,13 @@ from paimon_core.options.scan import (
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.entries import PartitionFilter
-from paimon_core.scan.pieces import Piece, all_pieces, changed_pieces
+from paimon_core.scan.pieces import Piece, Way, all_pieces, changed_pieces
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.split_plan import Packing, pack
 from paimon_core.scan.stream_start import (
     created_since,
-    earliest_change,
+    expired,
+    expiry_of_changes_told,
     find_change,
     incremental_bounds,
     mark_of,
@@ -143,7 +144,7 @@ class StreamScan:
             first = after.index + 1 if after.snapshot_id == scanned.snapshot_id else 0
             pieces += self._pieces(self._scanned(scanned), scan=True)[first : end + 1]
         if through.scan_snapshot:
-            return self._dealt(pieces, free=True)
+            return self._dealt(pieces)
         first_id = after.snapshot_id + 1 if after.scan_snapshot else after.next_snapshot
         snapshots = self._snapshots(first_id, through.snapshot_id)
         for snapshot, changes in parallel_map(lambda s: (s, self._pieces(s, scan=False)), snapshots):
@@ -153,8 +154,7 @@ class StreamScan:
             first = after.index + 1 if snapshot.id == after.snapshot_id and not after.scan_snapshot else 0
             end = through.index if snapshot.id == through.snapshot_id else ALL
             pieces += changes[first : end + 1]
-        schema = self.store.schema
-        return self._dealt(pieces, free=not schema.primary_keys and schema.bucket == -1)
+        return self._dealt(pieces)
 
     # ---- how far
 
@@ -207,31 +207,39 @@ class StreamScan:
         found = self._known.get(key)
         if found is None:
             store, before = self.store, snapshot.id - 1
-            if scan:
-                found = all_pieces(store, snapshot, created_since(store))
-            else:
-                found = changed_pieces(store, snapshot, lambda: store.snapshots.find(before))
+            with expiry_of_changes_told(store, snapshot.id):
+                if scan:
+                    found = all_pieces(store, snapshot, created_since(store))
+                else:
+                    found = changed_pieces(store, snapshot, lambda: store.snapshots.find(before))
             while self._known and len(self._known) >= _REMEMBERED:
                 self._known.pop(next(iter(self._known)), None)
             self._known[key] = found
         return found
 
-    def _dealt(self, pieces: Sequence[Piece], *, free: bool) -> list[ChangeSplit]:
-        """The pieces as splits; where they are not ``free``, all of a bucket in one."""
+    def _dealt(self, pieces: Sequence[Piece]) -> list[ChangeSplit]:
+        """The pieces as splits. Where rows may be changed again, all that may concern one key is in one of them."""
         schema, options = self.store.schema, self.store.options
-        if self.predicate is not None and schema.partition_keys:
-            on_partition, _ = split_by(self.predicate, set(schema.partition_keys))
-            if on_partition is not None:
-                test = PartitionFilter(on_partition, schema.partition_arrow)
-                kept = test.matching({p.split.partition for p in pieces})
-                pieces = [p for p in pieces if p.split.partition in kept]
-        groups: dict[object, list[Piece]] = {}
+        pieces = self._in_partitions(pieces)
+        free = all(piece.way is Way.CAME for piece in pieces) or (not schema.primary_keys and schema.bucket == -1)
+        waiting = any(piece.split.bucket < 0 for piece in pieces)
+        groups: dict[tuple[bytes, int] | bytes | None, list[Piece]] = {}
         for piece in pieces:
-            together = schema.is_cross_partition and not free
-            groups.setdefault(None if together else (piece.split.partition, piece.split.bucket), []).append(piece)
+            place = piece.split.partition if waiting else (piece.split.partition, piece.split.bucket)
+            groups.setdefault(None if schema.is_cross_partition and not free else place, []).append(piece)
         packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
         bins = (pack(group, _size, packing) if free else [group] for group in groups.values())
         return [ChangeSplit(tuple(one)) for one in itertools.chain.from_iterable(bins)]
+
+    def _in_partitions(self, pieces: Sequence[Piece]) -> Sequence[Piece]:
+        """The pieces in partitions with rows that may match."""
+        keys = self.store.schema.partition_keys
+        on_partition = split_by(self.predicate, set(keys))[0] if self.predicate is not None and keys else None
+        if on_partition is None:
+            return pieces
+        test = PartitionFilter(on_partition, self.store.schema.partition_arrow)
+        kept = test.matching({piece.split.partition for piece in pieces})
+        return [piece for piece in pieces if piece.split.partition in kept]
 
     def _snapshots(self, first: int, last: int) -> Iterator[Snapshot]:
         """These snapshots, or what is kept of them. OutOfRangeError for the first that is gone."""
@@ -239,13 +247,13 @@ class StreamScan:
             parallel_map(lambda i: find_change(self.store, i), range(first, last + 1)), first
         ):
             if found is None:
-                raise self._expired(snapshot_id)
+                raise OutOfRangeError(expired(self.store, snapshot_id))
             yield found
 
     def _scanned(self, position: Position) -> Snapshot:
         found = self.store.snapshots.find(position.snapshot_id)
         if found is None:
-            raise self._expired(position.snapshot_id)
+            raise OutOfRangeError(expired(self.store, position.snapshot_id))
         self._check_mark(position, found)
         return found
 
@@ -275,14 +283,6 @@ class StreamScan:
             f"{self.store.root} was rolled back: snapshot {position.snapshot_id}, up to which it was read, is no part "
             "of it any more. What was read since the snapshot it was rolled back to holds no longer: start a new "
             "query, with a checkpoint of its own"
-        )
-
-    def _expired(self, snapshot_id: int) -> OutOfRangeError:
-        earliest = earliest_change(self.store)
-        return OutOfRangeError(
-            f"snapshot {snapshot_id} of {self.store.root} has expired before it was read; the oldest that can be read "
-            f"is {earliest}. Start a new query, with a checkpoint of its own, and keep snapshots longer "
-            "('snapshot.time-retained', 'changelog.time-retained') or give the query a 'consumer-id'"
         )
 
     def _altered(self, snapshot: Snapshot) -> str | None:

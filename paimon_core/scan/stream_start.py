@@ -1,9 +1,10 @@
 """Where a stream begins: what ``scan.mode`` and its companions mean to it (behaviour 9.1)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
-from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
-from paimon_core.fileio.parallel import parallel_map
+from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import (
@@ -21,11 +22,14 @@ from paimon_core.scan.position import ALL, Position
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_core.store.expired import is_missing
 from paimon_core.store.file_store import FileStore
 
 __all__ = [
     "created_since",
     "earliest_change",
+    "expired",
+    "expiry_of_changes_told",
     "find_change",
     "incremental_bounds",
     "mark_of",
@@ -129,6 +133,26 @@ def find_change(store: FileStore, snapshot_id: int) -> Snapshot | None:
     return found or Changelogs(store.io, store.branch_root).find(snapshot_id)
 
 
+@contextmanager
+def expiry_of_changes_told(store: FileStore, snapshot_id: int) -> Iterator[None]:
+    """Inside, changes of a snapshot are read. OutOfRangeError where a file is missing because they have expired."""
+    try:
+        yield
+    except CorruptedError as error:
+        if is_missing(error) and find_change(store, snapshot_id) is None:
+            raise OutOfRangeError(f"{expired(store, snapshot_id)} ({error})") from error
+        raise
+
+
+def expired(store: FileStore, snapshot_id: int) -> str:
+    """What to say of a snapshot that is not there any more."""
+    return (
+        f"snapshot {snapshot_id} of {store.root} has expired before it was read; the oldest that can be read is "
+        f"{earliest_change(store)}. Start a new query, with a checkpoint of its own, and keep snapshots longer "
+        "('snapshot.time-retained', 'changelog.time-retained') or give the query a 'consumer-id'"
+    )
+
+
 def _scanned(store: FileStore, mode: str, latest: Snapshot) -> Snapshot:
     """The snapshot whose rows the stream begins with."""
     if mode == "from-snapshot-full":
@@ -179,7 +203,7 @@ def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Positi
     if older is not None:
         return _behind(older)
     kept = Changelogs(store.io, store.branch_root)
-    past = (found for found in parallel_map(kept.find, kept.ids()) if found is not None and found.time_millis < millis)
+    past = (found for found in kept.all() if found.time_millis < millis)
     last = max((found.id for found in past), default=None)
     return _before(store, (earliest_change(store) or 1) if last is None else last + 1)
 

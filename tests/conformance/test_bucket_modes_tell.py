@@ -98,11 +98,10 @@ class Game:
         return {f.level for levels in levels_of(table).values() for f in levels.all_files} <= {top}
 
     def _told(self, through: int) -> None:
-        if self.mode == "postponed" and self.producer is None and passes_over_level_0(self.table.ours().store):
-            return  # Java's streams tell rows while they wait, its batch reads of changes never
         fields = self.table.fields_at()
         ours = rows(self.table.ours().changes(0, through), (ROW_KIND, *fields))
-        if passes_over_level_0(self.table.ours().store):  # as batch reads of Java's changes do, unlike its streams
+        waiting = self.mode == "postponed" and self.producer is None
+        if waiting or passes_over_level_0(self.table.ours().store):  # Java's streams tell these, its batch reads do not
             plans = self.table.java("stream_read", options={"scan.mode": "from-snapshot", "scan.snapshot-id": "1"})
             theirs = [row for plan in plans["plans"] for row in plan["rows"]]
         else:
