@@ -10,8 +10,10 @@ must know of the tasks travels in their messages.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
@@ -21,6 +23,17 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
 from paimon_spark.write_job import WriteJob, Written
+
+_QUERY = "sql.streaming.queryId"  # kept in the checkpoint, so the same in every run that starts from it
+_BATCH = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True)
+class BatchWritten(Written):
+    """What one task wrote, for which streaming query, and to which table: number and time of its schema."""
+
+    query: str | None = None
+    table: tuple[int, int] = (-1, -1)
 
 
 class PaimonStreamWriter(DataSourceStreamArrowWriter):
@@ -33,9 +46,12 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         self._table, self._request = table, request
         self._job = WriteJob(table, request, schema, overwrite)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchWritten:
         """Write the rows of one task."""
-        return self._job.write(iterator)
+        context, schema = TaskContext.get(), self._table.schema
+        query, batch = (None if context is None else context.getLocalProperty(key) for key in (_QUERY, _BATCH))
+        done = self._job.write(iterator, None if batch is None else int(batch))
+        return BatchWritten(done.messages, done.base_id, query, (schema.id, schema.time_millis))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""
@@ -49,7 +65,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
             else:
                 numbered.commit(changes, batchId, base_id=base_id)
 
-        self._job.commit(messages, publish)
+        self._job.commit(messages, publish, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Delete the files of a batch whose tasks failed; when it was the commit that failed, it did so itself."""
@@ -58,7 +74,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
 
     def _query(self, messages: list[WriterCommitMessage | None]) -> str:
         """The query whose tasks wrote, all to the table of this name that is there now."""
-        written = [message for message in messages if isinstance(message, Written)]
+        written = [message for message in messages if isinstance(message, BatchWritten)]
         for schema_id, time in {message.table for message in written}:
             if not self._is_there(schema_id, time):
                 raise CommitConflictError(

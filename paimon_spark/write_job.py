@@ -33,6 +33,7 @@ from paimon_core.commit.compaction import compacts, without_compaction
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.after_write import compact_touched
 from paimon_core.maintenance.staging import deal_out_staged, drop_staged, staging
+from paimon_core.maintenance.upkeep import maintain
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.table import Table
@@ -47,17 +48,14 @@ _log = logging.getLogger(__name__)
 STRIDE = 1 << 20
 """Tasks number their rows in steps of this, each from its own partition number on: no two rows of a job share a
 sequence number, whichever tasks meet in a bucket, and a task that runs again gives the same numbers."""
-_QUERY = "sql.streaming.queryId"  # kept in a checkpoint, so the same in every run that starts from it
 
 
 @dataclass(frozen=True)
 class Written(WriterCommitMessage):
-    """What one task wrote to which table, the snapshot it had looked at before, and the streaming query it is of."""
+    """What one task wrote, and the snapshot it had looked at before."""
 
-    messages: tuple[CommitMessage, ...]
-    base_id: int | None
-    query: str | None
-    table: tuple[int, int]  # its schema: number and time
+    messages: tuple[CommitMessage, ...] = ()
+    base_id: int | None = None
 
 
 Publish: TypeAlias = Callable[[list[CommitMessage], int | None], object]
@@ -85,17 +83,16 @@ class WriteJob:
         self._user = request.commit_user
         self.overwrite = overwrite
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Write the rows of one task. Whatever goes wrong, the files written so far are deleted."""
+    def write(self, iterator: Iterator[pa.RecordBatch], number: int | None = None) -> Written:
+        """Write the rows of one task, for a commit of this number if it has one. Whatever goes wrong, the files written
+        so far are deleted."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         if task >= STRIDE:
             raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce first")
-        query = None if context is None else context.getLocalProperty(_QUERY)
-        place = (self.table.schema.id, self.table.schema.time_millis)
         first = next((batch for batch in iterator if batch.num_rows), None)
         if first is None:
-            return Written((), None, query, place)
+            return Written()
         alone: bool | tuple[int, int] = self._placing is not None and self._placing.owned_by(task, first)
         if self._share is not None:
             alone = (task, self._share[1])
@@ -106,7 +103,7 @@ class WriteJob:
                 self._check_share(batch, task)
                 kinds = None if self._row_kind is None else batch.column(self._row_kind)
                 writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
-            return Written(tuple(writer.prepare_commit()), writer.base_id, query, place)
+            return Written(tuple(writer.prepare_commit(number)), writer.base_id)
 
     def _check_share(self, batch: pa.RecordBatch, task: int) -> None:
         """The rows must be in the task that `clustered` sent them to."""
@@ -116,25 +113,28 @@ class WriteJob:
                 "df.transform(clustered(path)), nothing may move rows in between"
             )
 
-    def commit(self, messages: Sequence[WriterCommitMessage | None], publish: Publish) -> None:
+    def commit(
+        self, messages: Sequence[WriterCommitMessage | None], publish: Publish, number: int | None = None
+    ) -> None:
         """Make everything visible in one snapshot, by `publish`, and bring the buckets written to into shape."""
         written = [message for message in messages if isinstance(message, Written)]
         staged = [change for message in written for change in message.messages]
         if not self._aside:
-            self._publish(written, publish)
+            self._publish(written, publish, number)
             return
         try:
             with self.table.writer(self._user, overwrite=self.overwrite, base_id=self._base_id) as writer:
                 dealt_out = tuple(deal_out_staged(writer, self.table.store, staged))
                 base_id = writer.base_id
-            self._publish([Written(dealt_out, base_id, None, (0, 0))], publish)
+            self._publish([Written(dealt_out, base_id)], publish, number)
         finally:
             drop_staged(self.table.store, staged)
 
-    def _publish(self, written: Sequence[Written], publish: Publish) -> None:
+    def _publish(self, written: Sequence[Written], publish: Publish, number: int | None) -> None:
         changes = self._surely_alone(written)
         publish(changes, min((m.base_id for m in written if m.base_id is not None), default=None))
-        self._compact(changes)
+        self._compact(changes, number)
+        maintain(self.table.store)
 
     def _surely_alone(self, written: Sequence[Written]) -> list[CommitMessage]:
         """All messages, without compactions of buckets that several tasks wrote to: one did not see all there is."""
@@ -148,11 +148,11 @@ class WriteJob:
             for change in changes
         ]
 
-    def _compact(self, changes: Sequence[CommitMessage]) -> None:
+    def _compact(self, changes: Sequence[CommitMessage], number: int | None = None) -> None:
         """What is due in the buckets written to. The rows are in: whatever goes wrong here is only told."""
         try:
             touched = {(change.partition, change.bucket) for change in changes}
-            compact_touched(self.table.store, touched, tells=not self.overwrite)
+            compact_touched(self.table.store, touched, tells=not self.overwrite, number=number)
         except Exception as error:
             _log.warning(
                 "the rows are committed to %s, but not compacted; the next write or compact() does it%s: %s: %s",

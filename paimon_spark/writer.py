@@ -92,12 +92,12 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of one task; none, where the job was done before."""
-        return self._job.write(iter(()) if self._landed else iterator)
+        return self._job.write(iter(()) if self._landed else iterator, self._request.version)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
         if not self._landed:
-            self._job.commit(messages, self._publish)
+            self._job.commit(messages, self._publish, self._request.version)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of a job whose tasks failed; when it was the commit that failed, it did so itself."""

@@ -5,10 +5,11 @@ intent of ``n``, and creates it with that snapshot as base unless it is there. S
 that nothing of ``n`` was there when it looked; whoever finds one knows that nothing of ``n`` is at or below its base.
 From that base on every snapshot is looked at, up to the one the attempt is made on, before each attempt: snapshot
 numbers are given away one at a time, so of two processes at work on ``n`` the later one meets the other's snapshot. A
-number below the newest one begun has landed: its maker goes on only then. Only where snapshots after the base were
-expired meanwhile can nobody tell, and ``doubt`` decides.
+number below the newest one begun has landed: its maker goes on only then. Where snapshots after the base were expired
+meanwhile nobody can tell, and ``doubt`` decides.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -24,6 +25,7 @@ from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
+_log = logging.getLogger(__name__)
 DOUBT_OPTION: Final = "write.stream.on-doubt"
 Doubt: TypeAlias = Literal["fail", "commit", "skip"]
 _Publish: TypeAlias = Callable[..., Snapshot | None]
@@ -32,8 +34,9 @@ _Publish: TypeAlias = Callable[..., Snapshot | None]
 class NumberedCommits:
     """Numbered commits of one user to one table. Numbers grow, and are repeated only until they have landed.
 
-    ``gapless``: numbers count up from 0 without a gap, so that a table that misses some is another one. ``doubt`` says
-    what becomes of a commit of which nobody can tell whether it has landed: it fails, is done, or is left out.
+    ``gapless``: numbers count up from 0 one by one, so where one does not follow the last, something is wrong; else
+    numbers below the last are those of commits done before. ``doubt`` says what becomes of a commit of which nobody
+    can tell whether it has landed: it fails, is done, or is left out.
     """
 
     def __init__(self, store: FileStore, user: str, *, gapless: bool = False, doubt: Doubt = "fail") -> None:
@@ -41,6 +44,10 @@ class NumberedCommits:
         self._gapless, self._doubt = gapless, doubt
         self._commit = TableCommit(store, user)
         self._intents = Intents(store.io, store.branch_root, user)
+
+    def last(self) -> int | None:
+        """The number of the last commit begun; None if there is none."""
+        return max(self._intents.numbers(), default=None)
 
     def has_landed(self, number: int) -> bool:
         """Whether this commit surely is in the table, so that no work need be done for it. Changes nothing."""
@@ -76,9 +83,6 @@ class NumberedCommits:
         return self._once(messages, number, partial(self._commit.overwrite, messages, partition, number))
 
     def _once(self, messages: Sequence[CommitMessage], number: int, publish: _Publish | None) -> Snapshot | None:
-        if not 0 <= number < BATCH:
-            raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
-
         def told_apart() -> Snapshot | None:
             base = self._begin(number)
             if publish is None:
@@ -92,25 +96,29 @@ class NumberedCommits:
         try:
             return self._commit.or_abort(messages, told_apart)
         except LandedBefore as before:
+            _log.info("commit %d of %s is in %s already: %s", number, self._user, self._store.root, before)
             return before.snapshot
         except _LeftOut:
+            _log.info("commit %d of %s to %s is left out: it was done", number, self._user, self._store.root)
             return None
 
     def _begin(self, number: int) -> int:
         """The snapshot after which alone this commit can have landed; _LeftOut if it surely has."""
+        if not 0 <= number < BATCH:
+            raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
         newest = self._store.snapshots.latest_id() or 0  # looked at before the intents are: see above
         begun = self._intents.numbers()
         last = begun[-1] if begun else self._last_in_snapshots(number)
-        if number in begun:
-            base = self._intents.base(number)
-        elif number <= last:
+        if last == number and not begun:
             raise _LeftOut
-        else:
-            if self._gapless and number > last + 1:
-                self._decide(self._gap(number, last))
-            base = self._intents.begin(number, newest)
-        for old in begun[:-1] if number in begun else begun:
-            self._intents.forget(old)
+        if last > number and not self._gapless:
+            raise _LeftOut
+        if self._gapless and not last <= number <= last + 1:
+            self._decide(self._out_of_order(number, last))
+        base = self._intents.base(number) if number in begun else self._intents.begin(number, newest)
+        for old in begun:
+            if old < number:
+                self._intents.forget(old)
         if base is None:  # another process is past this number
             raise _LeftOut
         return base
@@ -129,12 +137,13 @@ class NumberedCommits:
             case "skip":
                 raise _LeftOut
 
-    def _gap(self, number: int, last: int) -> InvalidInputError:
-        seen = "none of its batches" if last < 0 else f"its batches up to {last} only"
+    def _out_of_order(self, number: int, last: int) -> InvalidInputError:
+        seen = "has none of its batches" if last < 0 else f"has its batches up to {last}"
+        why = "the checkpoint is an older one" if number < last else "the table was made anew, or restored"
         return InvalidInputError(
-            f"this is batch {number} of the query {self._user}, and the table at {self._store.root} has seen {seen}: "
-            "was the table made anew or restored, or is the checkpoint that of another table? Start the query with a "
-            f"new checkpointLocation, or, to go on here, with the option {DOUBT_OPTION} = commit"
+            f"this is batch {number} of the query {self._user}, but the table at {self._store.root} {seen}: either "
+            f"{why}, or the checkpoint is that of another table. Start the query with a new checkpointLocation, or, if "
+            f"the batch is known to be missing in the table, once with the option {DOUBT_OPTION} = commit"
         )
 
     def _history_gone(self, number: int, base: int, *, attempted: bool) -> PaimonError:

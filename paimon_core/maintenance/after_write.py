@@ -20,44 +20,52 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 __all__ = ["compact_touched"]
 
 
-def compact_touched(store: FileStore, touched: Collection[tuple[bytes, int]], *, tells: bool = True) -> Snapshot | None:
+def compact_touched(
+    store: FileStore, touched: Collection[tuple[bytes, int]], *, tells: bool = True, number: int | None = None
+) -> Snapshot | None:
     """Compact what is due in these buckets of the newest snapshot, in one COMPACT snapshot; None if nothing is.
 
-    ``tells``: changes are told, where the table has a changelog producer for it; not after an overwrite.
+    ``tells``: changes are told, where the table has a changelog producer for it; not after an overwrite. ``number`` is
+    that of the commit, where commits are numbered: with ``full-compaction.delta-commits`` = n every n-th one ends with
+    a full compaction, of all buckets, for those of the commits before are due too.
     Nothing is done to a table that is ``write-only`` or has no buckets. Memory: that of two compactions, however
     large the buckets are. Raises what the commit raises; no row is at stake.
     """
     touched = {(partition, bucket) for partition, bucket in touched if bucket >= 0}  # others wait to be dealt out
     if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
         return None
+    full = _full(store, number)
+    due = None if full and number is not None else touched
 
     def plan(late: Buckets | None) -> list[BucketFiles]:
-        return _found(store, touched if late is None else late)
+        return _found(store, due if late is None else late)
 
-    return carry_out(store, plan, partial(_shaped, tells=tells))[0]
+    return carry_out(store, plan, partial(_shaped, full=full, tells=tells))[0]
 
 
-def _found(store: FileStore, buckets: Buckets) -> list[BucketFiles]:
+def _found(store: FileStore, buckets: Buckets | None) -> list[BucketFiles]:
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    where = partitions_predicate(store, {partition for partition, _ in buckets})
+    where = None if buckets is None else partitions_predicate(store, {partition for partition, _ in buckets})
     keyed = bool(store.schema.primary_keys)  # only files with keys move as they are
     found = files_by_bucket(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)
     vectors = by_bucket(vector_entries(store, snapshot)) if keyed else {}
     return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in found.items()]
 
 
-def _shaped(store: FileStore, task: BucketFiles, *, tells: bool) -> CommitMessage:
-    return _keyed(store, task, tells=tells) if store.schema.primary_keys else _appended(store, task)
+def _shaped(store: FileStore, task: BucketFiles, *, full: bool, tells: bool) -> CommitMessage:
+    if store.schema.primary_keys:
+        return _keyed(store, task, full=full, tells=tells)
+    return _appended(store, task, full=full)
 
 
-def _keyed(store: FileStore, task: BucketFiles, *, tells: bool) -> CommitMessage:
+def _keyed(store: FileStore, task: BucketFiles, *, full: bool, tells: bool) -> CommitMessage:
     place = task.partition, task.bucket, task.total_buckets
     inline = InlineCompaction(store, place, BucketState(vectors=task.vectors), tells=tells)
     inline.add(task.files)
     try:
-        if _full(store):
+        if full:
             inline.full()
         else:
             inline.keep_in_shape()
@@ -68,10 +76,10 @@ def _keyed(store: FileStore, task: BucketFiles, *, tells: bool) -> CommitMessage
     return inline.hand_over()
 
 
-def _appended(store: FileStore, task: BucketFiles) -> CommitMessage:
+def _appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessage:
     inline = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
     try:
-        joined = inline.run((), full=_full(store))
+        joined = inline.run((), full=full)
     except BaseException:
         inline.abort()
         raise
@@ -86,6 +94,7 @@ def _appended(store: FileStore, task: BucketFiles) -> CommitMessage:
     )
 
 
-def _full(store: FileStore) -> bool:
-    """A batch has no number to count by: where a full compaction is due every n commits, each batch ends with one."""
-    return store.options.value(FULL_COMPACTION_DELTA_COMMITS) is not None
+def _full(store: FileStore, number: int | None) -> bool:
+    """Where full compactions are due every n commits, one without a number, which cannot be counted, ends with one."""
+    every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
+    return every is not None and (number is None or number % every == 0)

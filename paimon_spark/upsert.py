@@ -1,0 +1,45 @@
+"""Writes from ``foreachBatch`` that are done once."""
+
+from collections.abc import Callable
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.table import Table
+from paimon_spark.options import WriteRequest, write_request
+
+
+def upsert_batch(path: str, app_id: str, **options: str) -> Callable[[DataFrame, int], None]:
+    """For ``writeStream.foreachBatch(...)``: adds each batch to the table at `path`, and each of them once.
+
+    Output mode update is served as well: into a table with a primary key changed rows are upserted. `app_id` is the
+    name under which the batches are counted in the table. It belongs to one checkpoint: InvalidInputError where
+    batches start anew, as they do with a new checkpoint. `options` are those of a write.
+    """
+    given = {**options, "path": path, "txnAppId": app_id}
+    request = write_request({**given, "txnVersion": "0"}, ())
+    return partial(_upsert, given, request)
+
+
+def _upsert(given: dict[str, str], request: WriteRequest, batch: DataFrame, batch_id: int) -> None:
+    if not _in_table(request, batch_id):
+        batch.write.format("paimon").options(**given, txnVersion=str(batch_id)).mode("append").save()
+
+
+def _in_table(request: WriteRequest, batch_id: int) -> bool:
+    """Whether the batch is in the table already, so that it need not even be computed."""
+    place, user = request.place, request.commit_user or ""
+    try:
+        table = Table.open(place.path, place.storage_options, branch=place.branch)
+    except NotFoundError:
+        return False  # the write makes it
+    numbered = NumberedCommits(table.store, user)
+    last = numbered.last()
+    if last is not None and batch_id < last:
+        raise InvalidInputError(
+            f"this is batch {batch_id} of {user!r}, but the table at {place.path} has its batches up to {last}: was "
+            "the query started with a new checkpointLocation? Then give it another app_id, for its batches are others"
+        )
+    return numbered.has_landed(batch_id)

@@ -1,0 +1,238 @@
+"""Numbered commits: repeated with other files they land once, at whatever moment two attempts meet."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.commit.intents import Intents
+from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
+from paimon_core.store.create import create_table
+from paimon_core.store.file_store import FileStore
+from paimon_core.table import Table
+from tests.support.faulty_io import MemoryIO
+from tests.support.schedule import interleave
+from tests.support.tables import ORDERS, orders
+
+ROOT = "memory://w/t"
+USER = "query-1"
+
+
+def table_at(io):
+    schema = Schemas(io, ROOT).latest()
+    assert schema is not None
+    return Table(FileStore(io, ROOT, schema))
+
+
+@pytest.fixture
+def io():
+    memory = MemoryIO()
+    create_table(memory, ROOT, Schema(ORDERS, options={"file.format": "avro", "commit.min-retry-wait": "0 ms"}))
+    return memory
+
+
+def batch(io, number, rows=None, **how):
+    """An attempt at a batch, with files of its own; its rows are its number unless given."""
+    table = table_at(io)
+    with table.writer() as writer:
+        for n in [number] if rows is None else rows:
+            writer.write(orders((n, "x", n)))
+        messages = writer.prepare_commit()
+    return NumberedCommits(table.store, USER, **how).commit(messages, number, base_id=writer.base_id)
+
+
+def others(io, times=1):
+    for _ in range(times):
+        table_at(io).write(orders((-1, "other", 0)))
+
+
+def expire(io, until):
+    """Snapshots up to this one go, as somebody else's upkeep lets them go; files stay."""
+    for number in range(1, until + 1):
+        io.files.pop(f"{ROOT}/snapshot/snapshot-{number}", None)
+
+
+def numbers(io):
+    return sorted(n for n in table_at(io).to_arrow().column("id").to_pylist() if n >= 0)
+
+
+def data_files(io):
+    return {path for path in io.files if "/bucket-" in path}
+
+
+def test_a_batch_done_again_gives_its_snapshot_and_its_files_go(io):
+    made = [batch(io, n) for n in range(3)]
+    files = data_files(io)
+    others(io)
+    files = data_files(io)
+    assert batch(io, 2).id == made[2].id
+    assert data_files(io) == files
+    assert numbers(io) == [0, 1, 2]
+
+
+def test_a_batch_that_began_and_did_not_land_lands(io):
+    batch(io, 0)
+    store = table_at(io).store
+    Intents(store.io, store.branch_root, USER).begin(1, 1)
+    others(io, 2)
+    assert batch(io, 1, gapless=True).id == 4
+    assert numbers(io) == [0, 1]
+
+
+def test_only_the_last_intent_is_kept(io):
+    for n in range(5):
+        batch(io, n)
+    assert [path.rsplit("-", 1)[1] for path in io.files if "/intent/" in path] == ["4"]
+
+
+def test_empty_batches_leave_no_snapshot_but_count(io):
+    batch(io, 0, rows=[], gapless=True)
+    assert table_at(io).snapshot() is None
+    assert batch(io, 1, gapless=True).id == 1
+    assert NumberedCommits(table_at(io).store, USER).last() == 1
+
+
+def test_expiry_of_what_can_be_the_batch_leaves_nobody_to_tell(io):
+    batch(io, 0)
+    batch(io, 1)
+    others(io, 3)
+    expire(io, 2)
+    before, files = numbers(io), data_files(io)
+    with pytest.raises(OutOfRangeError, match="on-doubt = skip if they are, or = commit if they are not"):
+        batch(io, 1)
+    assert data_files(io) == files
+    assert batch(io, 1, doubt="skip") is None
+    assert numbers(io) == before
+    assert data_files(io) == files
+    assert batch(io, 1, doubt="commit").id == 6
+    assert numbers(io) == sorted([*before, 1])
+
+
+def test_expiry_before_a_batch_is_no_doubt(io):
+    batch(io, 0)
+    others(io, 3)
+    batch(io, 1)
+    expire(io, 4)
+    assert batch(io, 1).id == 5
+    others(io)
+    assert batch(io, 2).id == 7
+    assert numbers(io) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("done", "number", "why"), [(0, 3, "has none of its batches"), (5, 3, "an older one"), (2, 7, "up to 1")]
+)
+def test_batches_that_do_not_follow_are_refused(io, done, number, why):
+    for n in range(done):
+        batch(io, n)
+    files = data_files(io)
+    with pytest.raises(InvalidInputError, match=why):
+        batch(io, number, gapless=True)
+    assert data_files(io) == files
+    assert batch(io, number, gapless=True, doubt="skip") is None
+    assert batch(io, number, rows=[99], gapless=True, doubt="commit") is not None
+    assert 99 in numbers(io)
+
+
+def test_versions_may_leave_numbers_out_and_old_ones_are_passed_over(io):
+    assert batch(io, 10).id == 1
+    assert batch(io, 20).id == 2
+    assert batch(io, 15) is None
+    assert numbers(io) == [10, 20]
+    assert NumberedCommits(table_at(io).store, USER).has_landed(15)
+
+
+def test_without_intents_the_snapshots_tell(io):
+    for n in range(3):
+        batch(io, n)
+    others(io)
+    for path in [path for path in io.files if "/intent/" in path]:
+        del io.files[path]
+    assert batch(io, 2, gapless=True) is None
+    assert batch(io, 3, gapless=True).id == 5
+    assert numbers(io) == [0, 1, 2, 3]
+
+
+def test_has_landed_is_sure_and_changes_nothing(io):
+    store = table_at(io).store
+    ask = NumberedCommits(store, USER).has_landed
+    batch(io, 0)
+    Intents(store.io, store.branch_root, USER).begin(1, 1)
+    before = dict(io.files)
+    assert (ask(0), ask(1), ask(2)) == (True, False, False)
+    others(io)
+    expire(io, 2)
+    others(io)
+    assert not ask(1)
+    assert before.keys() - {f"{ROOT}/snapshot/snapshot-1"} <= io.files.keys()
+
+
+def test_complete_mode_replaces_the_table_once(io):
+    for n in (0, 1, 1):
+        table = table_at(io)
+        with table.writer(overwrite=True) as writer:
+            writer.write(orders((n, "x", n)))
+            messages = writer.prepare_commit()
+        NumberedCommits(table.store, USER, gapless=True).overwrite(messages, n)
+    assert numbers(io) == [1]
+    assert table_at(io).snapshot().id == 2
+    assert NumberedCommits(table.store, USER, gapless=True).overwrite([], 2).id == 3
+    assert numbers(io) == []
+
+
+def test_garbage_for_an_intent_is_told(io):
+    batch(io, 0)
+    (path,) = (path for path in io.files if "/intent/" in path)
+    for content in (b"", b"{}", b"[1]", b'{"version": 2, "base": 0}', b'{"version": 1, "base": "0"}'):
+        io.files[path] = content
+        with pytest.raises(CorruptedError, match="batch-0"):
+            batch(io, 0)
+
+
+@pytest.mark.parametrize("number", [-1, 2**63 - 1])
+def test_numbers_have_bounds(io, number):
+    with pytest.raises(InvalidInputError, match="from 0 to"):
+        batch(io, number, rows=[1])
+    assert not data_files(io)
+
+
+@pytest.mark.parametrize("user", ["a/b", "..", "ü=%", "query"])
+def test_any_name_of_a_user_has_intents_of_its_own(io, user):
+    store = table_at(io).store
+    intents = Intents(store.io, store.branch_root, user)
+    assert intents.begin(3, 7) == 7
+    assert intents.begin(3, 9) == 7
+    assert intents.numbers() == [3]
+    assert Intents(store.io, store.branch_root, user + "x").numbers() == []
+    assert all(path.startswith(f"{ROOT}/") for path in io.files)
+
+
+turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=24)
+
+
+@settings(max_examples=40, deadline=None)
+@given(turns, st.booleans())
+def test_attempts_at_one_batch_that_meet_leave_it_once(turns, empty):
+    """A run that was given up for dead goes on beside the one that took its place, which comes to the next batch."""
+    memory = MemoryIO()
+    create_table(memory, ROOT, Schema(ORDERS, options={"file.format": "avro", "commit.min-retry-wait": "0 ms"}))
+    if not empty:
+        batch(memory, 0)
+
+    def dead(io):
+        return batch(io, 1 - empty, gapless=True)
+
+    def alive(io):
+        for n in (1, 2, 3):
+            batch(io, n - empty, gapless=True)
+
+    ended = interleave(memory, [dead, alive, others], turns)
+    assert ended[1] is None, ended
+    assert not isinstance(ended[0], Exception) or isinstance(ended[0], InvalidInputError), ended
+    assert numbers(memory) == list(range(empty and 0, 4 - empty))
+    store = table_at(memory).store
+    named = {e.file.file_name for s in table_at(memory).snapshots() for e in live_entries(store, s).live}
+    assert {path.rsplit("/", 1)[1] for path in data_files(memory)} == named
