@@ -42,7 +42,7 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     if not gone:
         return Expired()
     tags = store.tags.list()
-    removal = _removal(store, gone)
+    removal = _removal(store, gone, oldest if end > newest else None)
     following = kept.find(end)
     names = needed(store, removal, tags)
     for snapshot in (oldest, *neighbours(tags, gone[0].id, end)):
@@ -56,12 +56,17 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     return Expired(changelogs=tuple(changelog.id for changelog in gone), files=len(paths))
 
 
-def _removal(store: FileStore, gone: list[Snapshot]) -> Removal:
-    """Changelog files, where there are some; else what was written, which went on as a change until now."""
+def _removal(store: FileStore, gone: list[Snapshot], after: Snapshot | None) -> Removal:
+    """Changelog files, where there are some; else what was written, which went on as a change until now.
+
+    Where nothing of this goes on, it is also what the snapshot ``after`` all of them deletes.
+    """
     others: Paths = {}
     for changelog in gone:
         others |= changelog_files(store, changelog) or data_lists(store, changelog)
     written = [changelog for changelog in gone if changelog.changelog_manifest_list is None]
+    if written and after is not None:
+        written.append(after)
     return Removal(dead_files(store, written, spare_appended=False), others)
 
 

@@ -188,8 +188,8 @@ def _of_branch(store: FileStore, root: str, removal: Removal) -> set[str]:
     for timeline, strict in (([*snapshots, *alone], True), (changelogs, False)):
         for snapshot in timeline:
             names |= metadata(store, snapshot, strict=strict).keys()
-            added = _entries(store, snapshot.delta_manifest_list, strict=strict) if dead else []
-            names |= {e.file.file_name for e in added} & removal.data.keys()
+            changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if dead else []
+            names |= {e.file.file_name for e in changed if e.kind == ADD} & removal.data.keys()
             if snapshot.changelog_manifest_list in removal.others:
                 names |= changelog_files(store, snapshot, strict=strict).keys()
     return names
