@@ -76,7 +76,7 @@ def dynamic(arena: Arena) -> Row:
     """An upsert into dynamic buckets, half of its keys known, and the same into as many fixed ones."""
     first, then = (rows.make(arena.count, "int", seed, overlap=2.0) for seed in (1, 2))
     wishes = {
-        "ours": {"bucket": "-1", "dynamic-bucket.target-row-num": str(max(1, arena.count // 3))},
+        "ours": {"bucket": "-1", "dynamic-bucket.target-row-num": str(3 * arena.count // 8 + 1)},
         "fixed": {"bucket": "4"},
     }
     contestants: dict[str, Work] = {}

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.choice import Choice, seen_after
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, any_of, first, last, sizes_of
+from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, any_of, first, last, numbered, sizes_of
 from paimon_core.merge.aggregate.ordering import sortable
 from paimon_core.merge.groups import Window
 from paimon_core.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
@@ -195,11 +195,11 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
 def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
     """Rows with any ordering value, and rows not below an earlier row of their group: one running maximum.
 
-    Ordering values become one integer, nulls 0, offset by the group so that the maximum starts anew in each.
+    Ordering values become one integer, nulls 0, behind the group's number, so that the maximum starts anew in each.
     InvalidInputError for a NaN, which has no place in the order.
     """
     count, starts = window.num_rows, window.starts
-    code, width, some = np.zeros(count, np.int64), 1, ~every(count)
+    code, width, some = numbered(starts, count), len(starts), ~every(count)
     for name in ordering:
         column, has = window.column(name), present(window, name)
         values = sortable(column)
@@ -210,7 +210,8 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
                     "is neither older nor newer than anything"
                 )
             values = np.where(values == -1, 0, values)  # -0.0 equals 0.0 here
-        low, high = (int(values[has].min()), int(values[has].max())) if has.any() else (0, 0)
+        there = values if has.all() else values[has]
+        low, high = (int(there.min()), int(there.max())) if len(there) else (0, 0)
         if (high - low + 2) * width >= _WIDEST:  # too wide for one integer: number the distinct ones
             values, code = (np.unique(x, return_inverse=True)[1] for x in (values, code))
             low, high, width = 0, count, count
@@ -218,7 +219,4 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
         code = code * (high - low + 2) + (ranks if has.all() else np.where(has, ranks, 0))
         width *= high - low + 2
         some |= has
-    if width * len(starts) >= _WIDEST:
-        code, width = np.unique(code, return_inverse=True)[1], count
-    code += np.repeat(np.arange(len(starts)) * width, sizes_of(starts, count))
     return some, code == np.maximum.accumulate(code)

@@ -44,7 +44,7 @@ class Feed:
 
     def group(self) -> Positions:
         """The number of each row's group."""
-        return np.repeat(np.arange(len(self.starts)), sizes_of(self.starts, len(self.retract)))
+        return numbered(self.starts, len(self.retract))
 
 
 Aggregate: TypeAlias = Callable[[Column, Feed], Column]
@@ -56,6 +56,13 @@ Step: TypeAlias = Callable[[list[tuple[Any, bool]]], Any]
 def sizes_of(starts: Positions, n: int) -> Positions:
     """How many rows each group has."""
     return np.diff(starts, append=n)
+
+
+def numbered(starts: Positions, n: int) -> Positions:
+    """The number of each row's group. REQUIRES: every group has rows. Much faster than repeating each number."""
+    number = np.zeros(n, np.int64)
+    number[starts[1:]] = 1
+    return np.cumsum(number, out=number)
 
 
 def last(mask: Mask, starts: Positions) -> Positions:

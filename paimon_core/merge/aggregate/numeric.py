@@ -123,10 +123,11 @@ def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.
     """Each group's values combined strictly from left to right."""
     total = values[starts]
     sizes = sizes_of(starts, len(values))
+    hot = np.flatnonzero(sizes > _HOT)
     with np.errstate(over="ignore", invalid="ignore"):  # infinities are results
-        for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _HOT)):
+        for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _HOT) if len(hot) else None):
             total[group] = combine(total[group], values[row])
-        for i in np.flatnonzero(sizes > _HOT).tolist():
+        for i in hot.tolist():
             total[i] = combine.accumulate(values[starts[i] : starts[i] + sizes[i]])[-1]
     return total
 

@@ -103,6 +103,19 @@ def test_nothing_sums_to_null():
     assert applied("sum", "INT", [None, 3], retract=[1]) == -3
 
 
+@given(st.data())
+def test_newest_rows_are_those_no_earlier_one_of_their_group_is_above(data):
+    value = st.sampled_from([None, -(2**63), 1 - 2**63, -1, 0, 7, 2**63 - 1])
+    groups = data.draw(st.lists(st.lists(st.tuples(value, value), min_size=1, max_size=4), min_size=1, max_size=5))
+    rows = [row for group in groups for row in group]
+    table = pa.table({name: pa.array([r[i] for r in rows], pa.int64()) for i, name in enumerate("st")})
+    sizes = [len(group) for group in groups]
+    some, newer = newest(Window(table.combine_chunks(), None, np.cumsum(sizes) - sizes), ["s", "t"])
+    ranked = [[tuple((v is not None, v or 0) for v in row) for row in group] for group in groups]
+    assert some.tolist() == [row != (None, None) for row in rows]
+    assert newer.tolist() == [row >= max(group[: i + 1]) for group in ranked for i, row in enumerate(group)]
+
+
 def test_nan_orders_nothing():
     rows = pa.table({"s": pa.array([1.0, math.nan])}).combine_chunks()
     with pytest.raises(InvalidInputError, match=r"'s'.*'fields.s.sequence-group'.*NaN"):
