@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_core.format.codec import parquet_codec
@@ -31,6 +31,7 @@ _ROW_GROUP_ROWS = 1 << 20
 _DICTIONARY_BYTES = 1 << 19  # a column with more distinct values than that gains nothing from a dictionary
 _SLICES, _SLICE_ROWS = 8, 512  # what is looked at to tell whether the values of a column repeat
 _MOSTLY_DISTINCT = 0.9
+_BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _LONG_DECIMAL = 18  # digits of a decimal that is stored as an integer
 _NESTED_ID, _ID_STRIDE = 536870911, 1024  # ids of elements, keys and values, which have none of their own
 
@@ -132,7 +133,16 @@ def _mostly_distinct(rows: pa.Table) -> set[str]:
     sample = pa.concat_tables([rows.slice(i * step, _SLICE_ROWS) for i in range(_SLICES)])
     most = _MOSTLY_DISTINCT * sample.num_rows
     flat = [f.name for f in rows.schema if not pa.types.is_nested(f.type)]
-    return {name for name in flat if pc.count_distinct(sample.column(name), mode="all").as_py() >= most}
+    return {name for name in flat if _distinct(sample.column(name).combine_chunks()) >= most}
+
+
+def _distinct(column: pa.Array) -> int:
+    """How many distinct values there are. Sorting a few numbers takes a tenth of what looking them up does."""
+    kind = column.type
+    if column.null_count or not pa.types.is_primitive(kind) or pa.types.is_boolean(kind):
+        return len(column.unique())
+    values = np.sort(column.view(_BITS[kind.bit_width]).to_numpy())
+    return 1 + int(np.count_nonzero(values[1:] != values[:-1]))
 
 
 def _dictionary(options: Options) -> bool:

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.format.parquet import ParquetFormat
+from paimon_core.format.parquet_writer import _distinct
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema, fields_from_arrow
 
@@ -48,6 +50,29 @@ def test_few_rows_and_nested_columns_keep_their_dictionaries(tmp_path):
     nested = _rows().append_column("list", pa.array([[i % 9] for i in range(ROWS)], pa.list_(pa.int64())))
     assert _write(tmp_path / "nested.parquet", nested) == {"few", "empty", "list.list.element"}
     assert pq.read_table(tmp_path / "nested.parquet").equals(nested)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.int8(), pa.int16(), pa.int64(), pa.float32(), pa.float64(), pa.date32(), pa.time32("ms"), pa.timestamp("us"),
+     pa.decimal128(12, 2), pa.bool_(), pa.string(), pa.binary()],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("nulls", [False, True])
+def test_values_of_every_type_are_counted(kind, nulls):
+    values = np.random.default_rng(1).integers(0, 90, 500)
+    texts = pa.array(values % 2 if pa.types.is_boolean(kind) else values).cast(pa.string())
+    column = texts.cast(kind) if pa.types.is_boolean(kind) else _as(texts, kind)
+    column = pc.if_else(pa.array(values % 5 == 0), None, column) if nulls else column
+    assert _distinct(column) == pc.count_distinct(column, mode="all").as_py()
+
+
+def _as(texts, kind):
+    """Numbers as texts, in another type."""
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return texts.cast(kind)
+    numbers = texts.cast(pa.int32() if kind.bit_width == 32 and not pa.types.is_floating(kind) else pa.int64())
+    return numbers.cast(pa.decimal128(19, 0)).cast(kind) if pa.types.is_decimal(kind) else numbers.cast(kind)
 
 
 def test_a_file_without_rows_is_a_file(tmp_path):
