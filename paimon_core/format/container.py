@@ -49,8 +49,12 @@ class Writable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The head of a container: schema, codec, and the marker that follows every block."""
+    """The head of a container: schema, codec, and the marker that follows every block.
 
+    ``text``: the schema as it is written, the same in all files of one writer.
+    """
+
+    text: bytes
     schema: Schema
     codec: str
     sync: bytes
@@ -226,7 +230,7 @@ def _read_header(source: _Bytes) -> Header:
             key = source.read(_length(source)).decode()
             meta[key] = source.read(_length(source))
     schema = json.loads(meta["avro.schema"])
-    return Header(schema, meta.get("avro.codec", b"null").decode(), source.read(SYNC_SIZE))
+    return Header(meta["avro.schema"], schema, meta.get("avro.codec", b"null").decode(), source.read(SYNC_SIZE))
 
 
 def _length(source: _Bytes) -> int:

@@ -2,8 +2,10 @@
 
 import io
 import itertools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from paimon_core.errors import CorruptedError, UnsupportedError
@@ -53,7 +55,7 @@ def decode_entries(data: bytes, path: str, *, with_stats: bool = True, lossless:
         found = _columnar(records, path, MANIFEST_VERSION, entry_of)
         return found if with_stats else list(map(_bare, found))
     container = Container(io.BytesIO(data), path)
-    schema = plain(container.header.schema)
+    schema = _schema(container.header.text)
     if lossless and (lost := unknown_fields(schema, MANIFEST_SCHEMA)):
         raise UnknownFieldsError(f"{path} has fields unknown to this engine: {', '.join(lost)}; it can only be read")
     entries: list[ManifestEntry] = []
@@ -93,11 +95,22 @@ def _check_version(records: Sequence[Record], path: str, version: int) -> None:
         raise UnsupportedError(f"{path} has version {min(found)}; this engine reads version {version} only")
 
 
+@lru_cache(maxsize=64)
+def _schema(text: bytes) -> Any:
+    """A file's schema without logical types; of a small file making sense of it is most of the work."""
+    return plain(json.loads(text))
+
+
+@lru_cache(maxsize=64)
+def _decoder(text: bytes) -> BlockDecoder:
+    return BlockDecoder(_schema(text))
+
+
 def _one_by_one(
     container: Container, blocks: Sequence[Block], path: str, version: int, value_of: Callable[[Record], T]
 ) -> list[T]:
     try:
-        decoder = BlockDecoder(plain(container.header.schema))
+        decoder = _decoder(container.header.text)
         values: list[T] = []
         for count, content in blocks:
             records = decoder.decode(count, content)
