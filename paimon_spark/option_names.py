@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from paimon_core import options as core_options
 from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.options.parse import memory_size
 
 READ_OPTIONS = {
     "columns": "the columns to read, separated by commas",
@@ -17,7 +18,7 @@ STREAM_OPTIONS = {
     "read.changelog": "rows of every kind, told by a first column 'rowkind': +I, -U, +U or -D",
     "read.ignore-deletes": "rows that were deleted are passed over, where there is no 'rowkind' to tell them by",
     "read.stream.maxfilespertrigger": "files after which a micro-batch takes no more",
-    "read.stream.maxbytespertrigger": "bytes of files after which a micro-batch takes no more",
+    "read.stream.maxbytespertrigger": "bytes of files, such as 1g, after which a micro-batch takes no more",
     "read.stream.maxrowspertrigger": "rows after which a micro-batch takes no more",
     "read.stream.minrowspertrigger": "rows that a micro-batch waits for; with maxTriggerDelayMs",
     "read.stream.maxtriggerdelayms": "milliseconds after the last micro-batch that it waits at most",
@@ -126,6 +127,18 @@ def names(key: str, text: str | None) -> tuple[str, ...] | None:
 def taken_number(named: dict[str, str], key: str) -> int | None:
     """Take a whole number of 1 or more; None where nothing is said."""
     return None if key not in named else positive(key, named.pop(key))
+
+
+def taken_size(named: dict[str, str], key: str) -> int | None:
+    """Take a number of bytes, such as 10g; None where nothing is said."""
+    text = named.pop(key, None)
+    if text is None:
+        return None
+    try:
+        size = memory_size(text)
+    except ValueError as error:
+        raise InvalidInputError(f"option {key!r} is {text!r}: it {error}") from error
+    return positive(key, str(size))
 
 
 def taken_flag(named: dict[str, str], key: str) -> bool:

@@ -28,6 +28,7 @@ from paimon_spark.option_names import (
     positive,
     taken_flag,
     taken_number,
+    taken_size,
     with_case,
 )
 
@@ -133,18 +134,17 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
         raise UnsupportedError(f"{place.path}$ro cannot be read as a stream: read one of {place.path} itself")
     if "limit" in named:
         raise InvalidInputError("option 'limit' is for batch reads: a stream has no end to stop before")
-    columns, text, rows = _take_what(named)
-    most = [taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "bytes", "rows")]
+    columns, text, batch_rows = _take_what(named)
+    files, rows = (taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "rows"))
+    limits = Limits(files, taken_size(named, "read.stream.maxbytespertrigger"), rows)
     least = taken_number(named, "read.stream.minrowspertrigger")
     delay = taken_number(named, "read.stream.maxtriggerdelayms")
     if (least is None) != (delay is None):
         raise InvalidInputError(
             "options 'read.stream.minRowsPerTrigger' and 'read.stream.maxTriggerDelayMs' go together: give both"
         )
-    if least is not None and most[2] is not None and least > most[2]:
-        raise InvalidInputError(
-            f"a micro-batch is to have at least {least} rows and at most {most[2]}: give other limits"
-        )
+    if least is not None and rows is not None and least > rows:
+        raise InvalidInputError(f"a micro-batch is to have at least {least} rows and at most {rows}: give other limits")
     changelog, ignore = (taken_flag(named, key) for key in ("read.changelog", "read.ignore-deletes"))
     if changelog and ignore:
         raise InvalidInputError(
@@ -153,7 +153,7 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
         )
     _take_starting_version(named)
     check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
-    return StreamRequest(place, named, columns, text, rows, changelog, ignore, Limits(*most), least, delay or 0)
+    return StreamRequest(place, named, columns, text, batch_rows, changelog, ignore, limits, least, delay or 0)
 
 
 def only_a_stream_takes(given: Mapping[str, str]) -> bool:

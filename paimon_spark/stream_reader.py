@@ -43,7 +43,9 @@ except ImportError:  # Spark 4.1
 
 PAUSE_SECONDS = 0.1, 2.0  # before the next look at a table that had nothing new: Spark asks every 10 ms
 PAUSE_LOOKS = 5  # as long as so many looks take, within these bounds: looking costs an object store requests
-CONSUMER_SECONDS = 60.0  # after which an idle query says again how far it is: a table may forget who falls silent
+CONSUMER_SECONDS = 60.0
+"""After which an idle query says again how far it is: a table may forget a consumer that falls silent. Spark 4.1 tells
+what has been read only when it goes on reading, so there it does fall silent."""
 _FROM = "from"
 
 Offset = dict[str, Any]
@@ -67,6 +69,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._started: Offset | None = None
         self._reached: Offset | None = None
         self._target: Position | None = None
+        self._newest: Offset | None = None
         self._last_batch = self._next_look = -float("inf")
         self._too_few: tuple[Position, Position] | None = None
         self._recorded: tuple[int, float] | None = None
@@ -98,19 +101,21 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         looked = time.monotonic()
         after = Position.from_json(behind)
         everything = limit is not None and isinstance(limit, read_limits.ReadAllAvailable)
+        self._newest = None
         through = self._scan.advance(after, NO_LIMITS if everything else self._request.limits, self._target)
         if start is not None:
             self._record(after)
         if through == after or not (everything or self._is_enough(after, through)):
             now, (least, most) = time.monotonic(), PAUSE_SECONDS
             self._next_look = now + min(most, max(least, PAUSE_LOOKS * (now - looked)))
+            self._newest = behind if through == after and self._target is None else None
             return behind
         self._next_look = -float("inf")
         return {**through.to_json(), _FROM: behind[_FROM]}
 
     def reportLatestOffset(self) -> Offset:
-        """The end of all there is now, as Spark's progress shows it."""
-        return self._scan.latest().to_json()
+        """The end of all there is now, as Spark's progress shows it; Spark asks after every look for a batch."""
+        return self._newest or self._scan.latest().to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What comes from now on is left to another run."""

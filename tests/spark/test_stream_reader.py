@@ -256,6 +256,7 @@ def test_rows_that_went_are_told_left_out_on_request_or_refused(table):
     start = query.start()
     first = query.latest(start)
     put(table, 1, 2, kinds=["+U", "-D"])
+    query.resumed(first)
     with pytest.raises(UnsupportedError, match=r"deleted at snapshot 2.*'read.changelog'.*'read.ignore-deletes'"):
         query.rows(first, query.latest(first))
     assert Query(table, ignoreDeletes="true").batches(first) == [[(1, "x")]]
@@ -390,6 +391,7 @@ def test_views_are_no_streams(table):
             "at least 3 rows and at most 2",
         ),
         ({"maxfilespertrigger": "0"}, "'read.stream.maxfilespertrigger' is '0': a whole number of 1 or more"),
+        ({"maxbytespertrigger": "2 lots"}, "'read.stream.maxbytespertrigger' is '2 lots': it must be a size"),
         ({"read.changelog": "yes"}, "true or false"),
         ({"read.changelog": "true", "ignoredeletes": "true"}, "contradict each other"),
         ({"startingversion": "3", "scan.snapshot-id": "4"}, "disagree"),
@@ -407,7 +409,7 @@ def test_options_by_all_their_names():
         {
             "path": "/w/t",
             "maxFilesPerTrigger": "1",
-            "read.stream.maxBytesPerTrigger": "2",
+            "read.stream.maxBytesPerTrigger": "2 kb",
             "streaming-max-rows-per-micro-batch": "30",
             "minRowsPerTrigger": "4",
             "read.stream.maxTriggerDelayMs": "5",
@@ -415,6 +417,6 @@ def test_options_by_all_their_names():
             "consumer-id": "c",
         }
     )
-    assert request.limits == Limits(1, 2, 30)
+    assert request.limits == Limits(1, 2048, 30)
     assert (request.min_rows, request.max_delay_millis) == (4, 5)
     assert request.options == {"scan.mode": "latest", "consumer-id": "c"}
