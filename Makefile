@@ -25,9 +25,10 @@ $(SPARK_VENV)/.test: pyproject.toml .ci/venv
 	@.ci/venv $(SPARK_VENV) '.[test]' 'pyspark==$(SPARK).*'
 	@touch $@
 
-demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables, corrected, deleted, read merged
+demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: corrected, deleted, read merged; then as streams
 	@.ci/java
 	@$(call RUN,$(VENV)) $(PY) demo/flights.py
+	@$(call RUN,$(VENV)) $(PY) demo/pipeline.py
 
 test: $(VENV)/.test  ## every test but the slow ones, two files at a time; T='path -k name' picks
 	@.ci/java
