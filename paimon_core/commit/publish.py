@@ -57,15 +57,16 @@ def _followed(store: FileStore, ours: Snapshot) -> Outcome:
     newer = [number for number in store.snapshots.ids() if number > ours.id]
     if not newer:
         return Published()
-    following = store.snapshots.find(ours.id + 1)
-    added = _added(store, ours.delta_manifest_list)
-    if following is not None and added:
-        if added <= _added(store, following.base_manifest_list):
+    following = store.snapshots.find(ours.id + 1) if newer[0] == ours.id + 1 else None
+    if following is not None:
+        added = _added(store, ours.delta_manifest_list)
+        if added and added <= _added(store, following.base_manifest_list):
             return Published()
-        store.io.delete(store.snapshots.path(ours.id))
-        return Lost()
-    store.io.delete(store.snapshots.path(ours.id))  # the oldest there is, and of no use in doubt
-    return Untraceable()
+        outcome: Outcome = Lost() if added else Untraceable()
+    else:  # what follows has expired: if ours were its base, it would have gone before
+        outcome = Lost() if store.snapshots.exists(ours.id) else Untraceable()
+    store.io.delete(store.snapshots.path(ours.id))  # in doubt, too: nothing can be built on it any more
+    return outcome
 
 
 def _added(store: FileStore, name: str) -> set[str]:
