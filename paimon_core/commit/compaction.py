@@ -26,8 +26,9 @@ class LeftOut:
 
 
 def compacts(message: CommitMessage) -> bool:
-    """Whether the message tells of a compaction."""
-    return bool(message.compact_before or message.compact_after)
+    """Whether the message tells of a compaction, if only of rows below that it has marked as deleted."""
+    files = (message.compact_before, message.compact_after, message.compact_changelog)
+    return any((*files, message.compact_new_indexes, message.compact_deleted_indexes))
 
 
 def made_files(message: CommitMessage) -> list[DataFileMeta]:

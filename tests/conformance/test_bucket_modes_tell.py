@@ -34,16 +34,30 @@ TELLING: dict[str, dict[str, str]] = {
 }
 
 
+ENGINES: dict[str, dict[str, str]] = {
+    "deduplicate": {},
+    "partial-update": {"merge-engine": "partial-update"},
+    "aggregation": {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+    "first-row": {"merge-engine": "first-row"},
+}
+TOGETHER = [
+    (telling, engine)
+    for telling in TELLING
+    for engine in ENGINES
+    if engine != "first-row" or telling in ("lookup", "none")
+]
+
+
 class Game:
     """One table, and what it should hold once all is compacted."""
 
-    def __init__(self, judge: Any, name: str, mode: str, telling: str, rng: random.Random) -> None:
+    def __init__(self, judge: Any, name: str, mode: str, telling: str, engine: str, rng: random.Random) -> None:
         partitions, options = MODES[mode]
-        self.table, self.rng, self.mode = SharedTable(judge, name), rng, mode
+        self.table, self.rng, self.mode, self.engine = SharedTable(judge, name), rng, mode, engine
         self.producer = TELLING[telling].get("changelog-producer")
         self.keys = ["p", "k", "n"] if mode == "postponed" else ["k", "n"]
         self.rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-        options = {**options, **TELLING[telling]}
+        options = {**options, **TELLING[telling], **ENGINES[engine]}
         self.table.java(
             "create_table", fields=FIELDS, primary_keys=self.keys, partition_keys=partitions, options=options
         )
@@ -52,13 +66,23 @@ class Game:
         drawn = []
         for _ in range(self.rng.choice((1, 5, 12))):
             row = {"p": self.rng.choice("ab"), "k": self.rng.choice("xy"), "n": self.rng.randrange(6)}
-            drawn.append([self.rng.choice(("+I", "+I", "-D")), {**row, "v": self.rng.randrange(50)}])
+            kind = self.rng.choice(("+I", "+I", "-D")) if self.engine == "deduplicate" else "+I"
+            drawn.append([kind, {**row, "v": self.rng.choice((None, *range(9)))}])
         for kind, row in drawn:
             key = tuple(row[k] for k in self.keys)
-            self.rows.pop(key, None)
-            if kind != "-D":
-                self.rows[key] = row
+            if kind == "-D":
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = self._merged(self.rows.get(key), row)
         return drawn
+
+    def _merged(self, old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+        """A row that is merged with others stays where the first of them was."""
+        if old is None or self.engine == "deduplicate":
+            return new
+        if self.engine == "first-row" or new["v"] is None:
+            return old
+        return {**old, "v": new["v"] + (old["v"] or 0) if self.engine == "aggregation" else new["v"]}
 
     def we_write(self) -> None:
         self.table.we_write(self.changes())
@@ -128,9 +152,9 @@ class Game:
         return list(held.values())
 
 
-def play(judge, name, mode, telling, turns, seed):
-    print(f"CONFORMANCE_SEED={seed} {mode} {telling}")
-    game = Game(judge, name, mode, telling, random.Random(seed))
+def play(judge, name, mode, telling, engine, turns, seed):
+    print(f"CONFORMANCE_SEED={seed} {mode} {telling} {engine}")
+    game = Game(judge, name, mode, telling, engine, random.Random(seed))
     for _ in range(turns):
         game.turn()
     for move in (Game.we_write, Game.we_compact, Game.java_writes, Game.java_compacts):
@@ -139,11 +163,13 @@ def play(judge, name, mode, telling, turns, seed):
 
 @pytest.mark.parametrize("telling", TELLING)
 def test_both_tell_the_same(judge, name, telling, seed):
-    play(judge, name, random.Random(f"{seed} {telling}").choice(list(MODES)), telling, 3, seed)
+    rng = random.Random(f"{seed} {telling}")
+    engine = rng.choice([e for t, e in TOGETHER if t == telling])
+    play(judge, name, rng.choice(list(MODES)), telling, engine, 3, seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("telling", TELLING)
+@pytest.mark.parametrize(("telling", "engine"), TOGETHER)
 @pytest.mark.parametrize("mode", MODES)
-def test_for_long(judge, name, mode, telling, seed):
-    play(judge, name, mode, telling, 60, seed)
+def test_for_long(judge, name, mode, telling, engine, seed):
+    play(judge, name, mode, telling, engine, 30, seed)

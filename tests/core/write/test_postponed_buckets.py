@@ -53,6 +53,18 @@ def test_rows_wait_until_they_are_dealt_out(tmp_path):
     assert table.compact() is None
 
 
+def test_deletes_dealt_out_to_a_bucket_that_gets_nothing_else_count(tmp_path):
+    options = {"deletion-vectors.enabled": "true", "postpone.default-bucket-num": "2", **WAITING}
+    table = keyed_table(tmp_path / "t", bucket="-2", **options)
+    table.write(orders(*((k, "v", k) for k in range(20))))
+    table.compact(full=True)
+    table.write(orders((7, None, None)), ["-D"])
+    table.compact()
+    assert [row["id"] for row in rows_of(table.to_arrow())] == [k for k in range(20) if k != 7]
+    table.compact(full=True)
+    assert [row["id"] for row in rows_of(table.to_arrow())] == [k for k in range(20) if k != 7]
+
+
 def test_rows_of_a_batch_go_to_buckets_at_once(tmp_path):
     schema = pa.schema([pa.field("p", pa.string(), False), *ORDERS])
     options = {"bucket": "-2", "postpone.default-bucket-num": "3"}
