@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from paimon_core.datafile.deletions import vector_entries
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Leaf, Predicate, conjunction, disjunction
 from paimon_core.predicate.rewrite import bind
-from paimon_core.scan.entries import PartitionFilter
+from paimon_core.scan.entries import PartitionFilter, live_entries
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -62,6 +63,16 @@ def indexed_buckets(
     if where is not None:
         inside = PartitionFilter(where, store.schema.partition_arrow).matching(inside)
     return frozenset(at for at in found if at[0] in inside and (not only or at[0] in only))
+
+
+def contents(store: FileStore, snapshot: Snapshot | None, where: Predicate | None) -> tuple[set[object], set[str]]:
+    """The files that a snapshot has in partitions matching ``where``, and their index files of deletion vectors."""
+    if snapshot is None:
+        return set(), set()
+    live = live_entries(store, snapshot, partition=where, with_stats=False).live
+    inside = {e.partition for e in live}
+    marks = {e.file_name for e in vector_entries(store, snapshot) if e.partition in inside}
+    return {e.identity for e in live}, marks
 
 
 def distinct_partitions(messages: Sequence[CommitMessage]) -> set[bytes]:

@@ -25,6 +25,7 @@ from paimon_core.commit.overwrite import (
     DYNAMIC,
     Spec,
     check_inside,
+    contents,
     distinct_partitions,
     indexed_buckets,
     partition_predicate,
@@ -217,6 +218,16 @@ class TableCommit:
         made = self._replace(identity, where, touched, messages)
         return self._compact_after(made, identity, messages) if made is not None else None
 
+    def rewrite(self, partition: bytes, messages: Sequence[CommitMessage], read_at: Snapshot) -> Snapshot | None:
+        """Put the same rows into one partition again, as they were read at a snapshot.
+
+        Raises CommitConflictError where the partition has changed since, if only by a compaction.
+        """
+        identity = Identity(self.user, BATCH)
+        where = partitions_predicate(self._store, {partition})
+        made = self._replace(identity, where, {partition}, messages, read_at)
+        return self._compact_after(made, identity, messages) if made is not None else None
+
     def truncate(self) -> Snapshot | None:
         """Remove every row."""
         return self._replace(Identity(self.user, BATCH), None, set(), [])
@@ -307,13 +318,22 @@ class TableCommit:
         return lambda base: with_hash_indexes(self._store, base, changes, messages, seen)
 
     def _replace(
-        self, identity: Identity, where: Predicate | None, only: set[bytes], messages: Sequence[CommitMessage]
+        self,
+        identity: Identity,
+        where: Predicate | None,
+        only: set[bytes],
+        messages: Sequence[CommitMessage],
+        read_at: Snapshot | None = None,
     ) -> Snapshot | None:
         follow = self._following(append_changes(messages), messages, None)
 
         def decide(base: Snapshot | None) -> Changes:
             appended = follow(None)
             assert appended is not None  # there always is something to follow, if it is nothing
+            if read_at is not None and contents(self._store, base, where) != contents(self._store, read_at, where):
+                raise CommitConflictError(
+                    f"commit to {self._store.root} conflicts with another one: what was to be written again has changed"
+                )
             live = live_entries(self._store, base, partition=where).live if base is not None else []
             gone = [
                 ManifestEntry(DELETE, e.partition, e.bucket, e.total_buckets, e.file)

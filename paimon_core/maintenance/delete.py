@@ -5,22 +5,29 @@ files they lie in are written again without them. Where others change the same f
 for again, so that no row comes back that either has deleted. Tables with a primary key get a row of kind -D for each.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.datafile.deletions import one_index_a_bucket, read_entries, vector_entries, write_vectors
+from paimon_core.datafile.deletions import (
+    by_bucket,
+    one_index_a_bucket,
+    read_entries,
+    vector_entries,
+    write_vectors,
+)
 from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.maintenance.carry_out import HERE, Progress, Runner
+from paimon_core.maintenance.task import BucketFiles, Place
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import (
     AGGREGATION_REMOVE_RECORD_ON_DELETE,
@@ -45,27 +52,36 @@ from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.append_compactor import concatenate
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["check_deletes", "delete_rows"]
+__all__ = ["check_deletes", "delete_rows", "drops_partitions"]
 
 _ROUNDS = 10  # others that change the same files each time may do so for ever
 _THREADS = 2  # files looked at side by side; each decodes its columns in parallel as well
 
 
-def delete_rows(store: FileStore, predicate: Predicate) -> Snapshot | None:
+def delete_rows(
+    store: FileStore, predicate: Predicate, *, runner: Runner = HERE, progress: Progress | None = None
+) -> Snapshot | None:
     """Delete the rows matching ``predicate`` (bound); None where there are none.
 
-    A predicate on partition columns drops these partitions, unread. Raises UnsupportedError where the table's options
-    do not let rows be deleted, CommitConflictError when others were always faster. After an error no file is left, but
-    for CommitUnknownError.
+    A predicate on partition columns drops these partitions, unread. Files of tables without a primary key are looked at
+    where ``runner`` takes them. Raises UnsupportedError where the table's options do not let rows be deleted,
+    CommitConflictError when others were always faster. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
     check_deletes(store.schema)
-    asked = columns(predicate)
-    if asked and asked <= set(store.schema.partition_keys):
+    if drops_partitions(store.schema, predicate):
         latest = store.snapshots.latest()
         there = latest is not None and live_entries(store, latest, partition=predicate, with_stats=False).live
         return TableCommit(store).drop_matching(predicate) if there else None
-    return _attempts(partial(_retract if store.schema.primary_keys else _mark_or_rewrite, store, predicate), _ROUNDS)
+    if store.schema.primary_keys:
+        return _attempts(partial(_retract, store, predicate), _ROUNDS)
+    return _attempts(partial(_mark_or_rewrite, store, predicate, runner, progress), _ROUNDS)
+
+
+def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
+    """Whether the predicate (bound) speaks of whole partitions."""
+    asked = columns(predicate)
+    return bool(asked) and asked <= set(schema.partition_keys)
 
 
 def _attempts(attempt: Callable[[], Snapshot | None], most: int) -> Snapshot | None:
@@ -125,79 +141,88 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
 # ---- without
 
 
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    """Files of a bucket that may hold matching rows, and the index files with the deletion vectors of the bucket."""
-
-    partition: bytes
-    bucket: int
-    total_buckets: int
-    files: list[DataFileMeta] = field(default_factory=list)
-    vectors: list[IndexManifestEntry] = field(default_factory=list)
-
-
-def _mark_or_rewrite(store: FileStore, predicate: Predicate) -> Snapshot | None:
-    snapshot = store.snapshots.latest()
-    buckets: dict[tuple[bytes, int], _Bucket] = {}
-    for split in TableScan(store, snapshot, predicate).plan().splits:
-        at = (split.partition, split.bucket)
-        buckets.setdefault(at, _Bucket(*at, split.total_buckets)).files.extend(split.files)
-    for entry in vector_entries(store, snapshot):
-        if (entry.partition, entry.bucket) in buckets:
-            buckets[entry.partition, entry.bucket].vectors.append(entry)
+def _mark_or_rewrite(
+    store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
+) -> Snapshot | None:
+    tasks = _plan(store, predicate)
+    if not tasks:
+        return None
+    messages = runner.run_all(store, tasks, partial(_delete, predicate), progress)
     committer = TableCommit(store)
-    messages: list[CommitMessage] = []
-
-    def commit() -> Snapshot | None:
-        for bucket in buckets.values():
-            _delete(store, bucket, predicate, messages)
-        return committer.commit(messages)
-
-    return committer.or_abort(messages, commit)
+    return committer.or_abort(messages, partial(committer.commit, messages))
 
 
-def _delete(store: FileStore, bucket: _Bucket, predicate: Predicate, messages: list[CommitMessage]) -> None:
-    """Find and delete the rows of one bucket; every message is there as soon as its files are."""
-    message = partial(CommitMessage, bucket.partition, bucket.bucket, bucket.total_buckets)
-    old = read_entries(store, bucket.vectors)
-    find = partial(_matching, store, bucket, predicate, old)
-    emptied: list[DataFileMeta] = []
+def _plan(store: FileStore, predicate: Predicate) -> list[BucketFiles]:
+    """Files that may hold matching rows: those of a bucket together where they share index files with deletion vectors,
+    else each by itself."""
+    snapshot = store.snapshots.latest()
+    vectors = by_bucket(vector_entries(store, snapshot))
+    buckets: dict[Place, list[DataFileMeta]] = {}
+    for split in TableScan(store, snapshot, predicate).plan().splits:
+        buckets.setdefault((split.partition, split.bucket, split.total_buckets), []).extend(split.files)
+    if store.options.value(DELETION_VECTORS_ENABLED):
+        return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in buckets.items()]
+    return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files]
+
+
+def _delete(predicate: Predicate, store: FileStore, task: BucketFiles) -> CommitMessage:
+    """Find and delete the rows of some files. On an error no file is left."""
+    message = CommitMessage(task.partition, task.bucket, task.total_buckets)
+    old = read_entries(store, task.vectors)
+    find = partial(_matching, store, task, predicate, old)
     marked: dict[str, DeletionVector] = {}
-    for file, found in zip(bucket.files, parallel_map(find, bucket.files, threads=_THREADS), strict=True):
-        if not found.cardinality:
-            continue
-        dead = old[file.file_name].union(found) if file.file_name in old else found
-        if dead.cardinality == file.row_count:
-            emptied.append(file)
-        elif store.options.value(DELETION_VECTORS_ENABLED):
-            marked[file.file_name] = dead
-        else:
-            after = concatenate(store, bucket.partition, bucket.bucket, (file,), {file.file_name: dead})
-            messages.append(message(new_files=after, deleted_files=(file,)))
-    if not emptied and not marked:
-        return
-    gone = {f.file_name for f in emptied}
+    try:
+        for file, found in zip(task.files, parallel_map(find, task.files, threads=_THREADS), strict=True):
+            if not found.cardinality:
+                continue
+            dead = old[file.file_name].union(found) if file.file_name in old else found
+            if dead.cardinality < file.row_count and store.options.value(DELETION_VECTORS_ENABLED):
+                marked[file.file_name] = dead
+                continue
+            after: tuple[DataFileMeta, ...] = ()
+            if dead.cardinality < file.row_count:
+                after = concatenate(store, task.partition, task.bucket, (file,), {file.file_name: dead})
+            message = replace(
+                message, new_files=(*message.new_files, *after), deleted_files=(*message.deleted_files, file)
+            )
+        return _marking(store, task, message, old, marked)
+    except BaseException:
+        TableCommit(store).abort([message])
+        raise
+
+
+def _marking(
+    store: FileStore,
+    task: BucketFiles,
+    message: CommitMessage,
+    old: Mapping[str, DeletionVector],
+    marked: Mapping[str, DeletionVector],
+) -> CommitMessage:
+    """The message with the deletion vectors there are after it: new ones, and none of files that go."""
+    gone = {f.file_name for f in message.deleted_files}
     touched = {*gone, *marked}
-    replaced = [
+    if not marked and not any(name in old for name in gone):
+        return message
+    replaced = tuple(
         entry
-        for entry in bucket.vectors
+        for entry in task.vectors
         if one_index_a_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
-    ]
-    kept = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | marked
+    )
+    kept = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
     vectors = {name: vector for name, vector in kept.items() if name not in gone}
-    written = write_vectors(store, bucket.partition, bucket.bucket, vectors)
-    messages.append(message(deleted_files=tuple(emptied), new_indexes=written, deleted_indexes=tuple(replaced)))
+    written = write_vectors(store, task.partition, task.bucket, vectors)
+    return replace(message, new_indexes=written, deleted_indexes=replaced)
 
 
 def _matching(
-    store: FileStore, bucket: _Bucket, predicate: Predicate, old: dict[str, DeletionVector], file: DataFileMeta
+    store: FileStore, task: BucketFiles, predicate: Predicate, old: Mapping[str, DeletionVector], file: DataFileMeta
 ) -> DeletionVector:
     """Where in the file rows match that are not deleted yet."""
     asked = columns(predicate)
     fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
     found = [np.zeros(0, np.int64)]
     how = Reading(predicate, old.get(file.file_name))
-    for batch in read_file(store, bucket.partition, bucket.bucket, file, fields, how):
+    for batch in read_file(store, task.partition, task.bucket, file, fields, how):
         rows = batch.select(range(len(fields) - 1))
         found.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())
     return DeletionVector.of(np.concatenate(found))

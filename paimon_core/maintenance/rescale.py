@@ -1,0 +1,119 @@
+"""Partitions whose files are hashed into another number of buckets than the table has now, written again.
+
+Changing the option ``bucket`` changes no file: a partition that holds rows keeps the number of buckets it was written
+with, and is refused new rows until it is rewritten. Each partition is one commit, so that what is done is done.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.lsm.universal import num_levels
+from paimon_core.maintenance.carry_out import Progress, carry_out
+from paimon_core.maintenance.compact import CompactTask, plan_compaction, run_task
+from paimon_core.maintenance.task import Buckets, partition_choice
+from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
+from paimon_core.options.merge import CHANGELOG_PRODUCER
+from paimon_core.predicate.expr import Predicate
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.scan.table_scan import TableScan, passes_over_level_0
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.table_write import TableWrite
+
+__all__ = ["rescale"]
+
+_ROUNDS = 5  # a partition that others change again and again waits for a quieter time
+
+
+def rescale(
+    store: FileStore,
+    *,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    progress: Progress | None = None,
+) -> Snapshot | None:
+    """Write partitions again that have another number of buckets than the option ``bucket`` says; the last snapshot
+    made, None where there are none.
+
+    ``partitions`` ({column: value} each) and ``filter`` (bound, on partition columns) say where; ``progress`` is told
+    how many bytes are done, of how many. The rows stay what they are, and no change is told of them. Raises
+    InvalidInputError for a table without a fixed number of buckets, CommitConflictError where others changed a
+    partition each time; partitions done before stay done. Memory: that of a read and of a writer.
+    """
+    check_writable(store.schema)
+    if store.schema.bucket <= 0:
+        raise InvalidInputError(
+            f"{store.root} has no fixed number of buckets (its option 'bucket' is {store.schema.bucket}): there is "
+            "nothing to rescale"
+        )
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return None
+    chosen = partition_choice(store, partitions, filter)
+    sizes: dict[bytes, int] = {}
+    others = set()
+    for entry in live_entries(store, snapshot, partition=chosen, with_stats=False).live:
+        sizes[entry.partition] = sizes.get(entry.partition, 0) + entry.file.file_size
+        if entry.total_buckets != store.schema.bucket:
+            others.add(entry.partition)
+    total, done, made = sum(sizes[partition] for partition in others), 0, None
+    for partition in sorted(others, key=store.partition_path):
+        made = _rewritten(store, partition, _ROUNDS) or made
+        done += sizes[partition]
+        if progress is not None:
+            progress(done, total)
+    return made
+
+
+def _rewritten(store: FileStore, partition: bytes, most: int) -> Snapshot | None:
+    """What others have changed meanwhile is read again."""
+    try:
+        return _rewrite(store, partition)
+    except CommitConflictError:
+        if most == 1:
+            raise
+    return _rewritten(store, partition, most - 1)
+
+
+def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
+    where = partitions_predicate(store, {partition})
+    producer, settled = store.options.value(CHANGELOG_PRODUCER), {WRITE_ONLY.key: "false"}
+    hidden = passes_over_level_0(store) or (
+        bool(store.schema.primary_keys) and producer in ("lookup", "full-compaction")
+    )
+    if hidden:
+        _settle(store, where)
+    if producer == "full-compaction":
+        settled[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would tell every row as new
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return None
+    if hidden and _hidden(store, snapshot, where):
+        raise CommitConflictError(f"{store.partition_path(partition) or store.root} is written to all the time")
+    committer, read = TableCommit(store), TableRead(store, store.schema.fields, where)
+    with TableWrite(store.with_options(settled), overwrite=True) as writer:
+        for split in TableScan(store, snapshot, where).plan().splits:
+            for batch in read.to_batches(split):
+                writer.write(batch)
+        messages = writer.prepare_commit()
+    return committer.or_abort(messages, partial(committer.rewrite, partition, messages, snapshot))
+
+
+def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:
+    """Whether there are rows that no reader has seen, or no change has told."""
+    levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
+    full = store.options.value(CHANGELOG_PRODUCER) == "full-compaction"
+    return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels
+
+
+def _settle(store: FileStore, where: Predicate | None) -> None:
+    """Compact what no reader sees yet, and tell what has changed: an overwrite does neither."""
+
+    def plan(buckets: Buckets | None) -> list[CompactTask]:
+        return plan_compaction(store, full=True, filter=where, buckets=buckets)
+
+    carry_out(store, plan, run_task)
