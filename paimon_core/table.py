@@ -28,6 +28,7 @@ from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.delete import delete_rows
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.rescale import rescale
 from paimon_core.maintenance.slices import update_columns
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.maintenance.upkeep import expire_table, maintain
@@ -43,7 +44,7 @@ from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import TableScan
-from paimon_core.schema.change import SchemaChange, apply
+from paimon_core.schema.change import SchemaChange, SetOption, apply
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
@@ -270,12 +271,15 @@ class Table:
         committer = self.committer()
         return self._kept_up(committer.or_abort(messages, lambda: committer.overwrite(messages, partition)))
 
-    def delete(self, filter: str | Predicate) -> Snapshot | None:
+    def delete(
+        self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = HERE
+    ) -> Snapshot | None:
         """Delete the rows that match, in one commit; None where there are none.
 
         Whole partitions, where the filter names nothing else, are dropped unread. A table without a primary key marks
         the rows with ``deletion-vectors.enabled`` and else rewrites the files they lie in; one with a primary key gets
-        a row of kind -D for each, or UnsupportedError where its options leave such rows without effect.
+        a row of kind -D for each, or UnsupportedError where its options leave such rows without effect. ``progress``
+        and ``runner`` are those of :meth:`compact`, for tables without a primary key.
         """
         predicate = _bound(filter, self._writable())
         if predicate is None:
@@ -376,6 +380,31 @@ class Table:
         """
         before = None if older_than is None else _millis(older_than)
         return expire_table(self._writable(), before, retain_max, retain_min, dry_run=dry_run)
+
+    def rescale(
+        self,
+        buckets: int | None = None,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Give the table another number of buckets, and write partitions that have another again, a commit for each;
+        the last snapshot, None where there is nothing to do.
+
+        ``buckets`` None: as many as the option ``bucket`` says already. ``partitions`` ({column: value} each) and
+        ``filter`` (on partition columns) say where; partitions left out are refused new rows until they have had their
+        turn. Rows stay as they are. Raises CommitConflictError where others changed a partition each time it was read.
+        """
+        store = self._writable()
+        if buckets is not None and buckets != store.schema.bucket:
+            if min(buckets, store.schema.bucket) <= 0:
+                raise InvalidInputError(
+                    f"{store.root} has 'bucket' = {store.schema.bucket} and cannot be given {buckets}: only one fixed "
+                    "number of buckets can take the place of another; make a new table and copy the rows"
+                )
+            store = self.alter([SetOption("bucket", str(buckets))]).store
+        return rescale(store, partitions=partitions, filter=_bound(filter, store), progress=progress)
 
     # ---- changing
 

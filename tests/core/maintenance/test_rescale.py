@@ -1,0 +1,121 @@
+"""Rescaling: the rows of a table stay what they are, whatever its options, in another number of buckets."""
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.row.binary_row import EMPTY_ROW
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.change import SetOption
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from tests.support.tables import append_table, keyed_table, orders, rows_of
+
+LATER = {"write-only": "true"}
+TABLES = {
+    "keys": {},
+    "partial-update": {"merge-engine": "partial-update"},
+    "sums": {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"},
+    "first row, not compacted": {"merge-engine": "first-row", **LATER},
+    "marked, not compacted": {"deletion-vectors.enabled": "true", **LATER},
+    "lookup": {"changelog-producer": "lookup", **LATER},
+    "marked lookup": {"changelog-producer": "lookup", "deletion-vectors.enabled": "true"},
+    "full compaction": {"changelog-producer": "full-compaction"},
+}
+
+
+def totals(table):
+    found = live_entries(table.store, table.snapshot(), with_stats=False).live
+    return {e.total_buckets for e in found}, {e.bucket for e in found}
+
+
+def written(table, *, kinds=False):
+    table.write(orders(*((k, f"v{k}", k) for k in range(12))))
+    table.write(orders(*((k, f"w{k}", k) for k in range(6, 20))))
+    if kinds:
+        table.write(orders((3, None, 3)), ["-D"])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_stay_and_no_change_is_told(tmp_path, name):
+    table = keyed_table(tmp_path / "t", **TABLES[name])
+    written(table, kinds=name in ("keys", "lookup", "marked lookup", "full compaction"))
+    once = keyed_table(tmp_path / "same", **TABLES[name])
+    written(once, kinds=name in ("keys", "lookup", "marked lookup", "full compaction"))
+    once.compact(full=True)
+    expected = rows_of(once.to_arrow())
+    assert table.rescale(5).commit_kind in ("OVERWRITE", "COMPACT")
+    table = Table.open(table.path)
+    assert table.schema.options["bucket"] == "5"
+    assert totals(table) == ({5}, set(range(5)))
+    assert rows_of(table.to_arrow()) == expected
+    assert table.rescale() is None
+    if "changelog-producer" in TABLES[name]:
+        last = table.snapshot().id
+        Table.open(table.path).compact(full=True)
+        assert table.changes(last).num_rows == 0
+        assert sorted(map(str, table.changes(0).to_pylist())) == sorted(map(str, once.changes(0).to_pylist()))
+    table.write(orders((100, "x", 1)))
+    table.compact(full=True)
+    assert [row for row in rows_of(table.to_arrow()) if row["id"] == 100] == [{"id": 100, "v": "x", "n": 1}]
+    table.rescale(1)
+    assert totals(Table.open(table.path)) == ({1}, {0})
+    assert rows_of(Table.open(table.path).to_arrow())[:-1] == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true"}])
+def test_partition_by_partition(tmp_path, options):
+    schema = pa.schema([pa.field("p", pa.int32()), pa.field("k", pa.int64())])
+    settings = {"bucket": "2", "bucket-key": "k", **options}
+    table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=settings))
+    rows = [{"p": p, "k": k} for p in (1, 2, None) for k in range(20)]
+    table.write(pa.Table.from_pylist(rows, schema))
+    table.delete("k = 7")
+    table.delete("p = 2 and k >= 0")  # nothing is left of its rows, and maybe of its files
+    left = [row for row in rows if row["p"] != 2 and row["k"] != 7]
+    sizes: list[tuple[int, int]] = []
+    table.rescale(3, partitions=[{"p": None}], progress=lambda done, whole: sizes.append((done, whole)))
+    assert len(sizes) == 1
+    assert sizes[0][0] == sizes[0][1] > 0
+    table = Table.open(table.path)
+    table.write(pa.table({"p": [None], "k": [99]}, schema))
+    with pytest.raises(InvalidInputError, match="holds files hashed into 2"):
+        table.write(pa.table({"p": [1], "k": [99]}, schema))
+    table.rescale()
+    table.write(pa.table({"p": [1], "k": [99]}, schema))
+    assert totals(table)[0] == {3}
+    left += [{"p": None, "k": 99}, {"p": 1, "k": 99}]
+    assert sorted(table.to_arrow().to_pylist(), key=str) == sorted(left, key=str)
+
+
+@pytest.mark.parametrize("change", ["write", "compact", "delete"])
+def test_what_has_changed_since_it_was_read_is_not_overwritten(tmp_path, change):
+    options = {"bucket": "2", "bucket-key": "id", "deletion-vectors.enabled": "true", "write-only": "true"}
+    table = append_table(tmp_path / "t", **options)
+    for start in range(0, 30, 10):
+        table.write(orders(*((k, "v", k) for k in range(start, start + 10))))
+    read_at = table.snapshot()
+    if change == "delete":
+        table.delete("id = 4")
+    else:
+        table.write(orders((77, "v", 7))) if change == "write" else table.compact(full=True)
+    before = rows_of(table.to_arrow())
+    with pytest.raises(CommitConflictError, match="to be written again has changed"):
+        table.committer().rewrite(EMPTY_ROW, [], read_at)
+    assert rows_of(table.to_arrow()) == before
+    table.committer().rewrite(EMPTY_ROW, [], table.snapshot())
+    assert table.to_arrow().num_rows == 0
+
+
+def test_what_cannot_be_rescaled_is_refused(tmp_path):
+    table = append_table(tmp_path / "free")
+    with pytest.raises(InvalidInputError, match="no fixed number of buckets"):
+        table.rescale()
+    for buckets in (4, 0):
+        with pytest.raises(InvalidInputError, match=f"cannot be given {buckets}"):
+            table.rescale(buckets)
+    fixed = keyed_table(tmp_path / "fixed")
+    with pytest.raises(InvalidInputError, match="cannot be given -1"):
+        fixed.rescale(-1)
+    assert fixed.rescale() is None
+    assert fixed.alter([SetOption("bucket", "3")]).rescale() is None
