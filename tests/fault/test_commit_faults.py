@@ -15,6 +15,7 @@ import pytest
 from paimon_core.errors import CommitUnknownError, PaimonError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.change import SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
@@ -81,6 +82,17 @@ def _compact_as_due(io: FileIO) -> None:
 
 def _sort(io: FileIO) -> None:
     _open(io).compact(order_by=["n", "id"], order_strategy="zorder")
+
+
+def _in_other_buckets() -> MemoryIO:
+    """A table whose files are hashed into another number of buckets than it has now."""
+    io = _base(True)
+    _open(io).alter([SetOption("bucket", "3")])
+    return io
+
+
+def _rescale(io: FileIO) -> None:
+    _open(io).rescale()
 
 
 def _keyed(*batches: list[tuple], full_after: int = 0, **options: str) -> MemoryIO:
@@ -228,6 +240,7 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "compact, moving files": (_apart, _compact),
     "compact append": (partial(_base, False), _compact),
     "sort": (partial(_base, False), _sort),
+    "rescale": (_in_other_buckets, _rescale),
     "delete, marking rows": (_marked, _delete),
     "delete, rewriting files": (partial(_base, False), _delete),
     "delete, of keys": (partial(_base, True), _delete),
@@ -247,7 +260,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     operation(dry)
     after = _state(done)
     assert len(after) == len(before) + (2 if "indexes" in name else 1)
-    upkeep = operation in (_compact, _compact_as_due, _sort)
+    upkeep = operation in (_compact, _compact_as_due, _sort, _rescale)
     if upkeep:
         assert after[-1] == before[-1]
     if "indexes" in name:
