@@ -109,6 +109,8 @@ def main(warehouse: str, names: str, *what: str) -> None:
     chain = names.split(",")
     builder = SparkSession.builder.master("local[2,2]").appName("chain").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.log.level", "WARN")
+    # it does not live long enough for optimising compilers to pay
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     builder = builder.config("spark.sql.warehouse.dir", f"{warehouse}/spark").config("spark.driver.memory", "700m")
     spark = builder.config("spark.local.dir", str(Path(warehouse).parent)).getOrCreate()
     if "drain" in what:

@@ -69,6 +69,12 @@ def _session(process: psutil.Process) -> int:
     return -1
 
 
+def _name(process: psutil.Process) -> str:
+    with suppress(psutil.NoSuchProcess):
+        return process.name()
+    return ""
+
+
 class Soak:
     """The chain, its upkeep, and who gets killed when."""
 
@@ -109,8 +115,7 @@ class Soak:
         whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0]
         self.kills[whom] += 1
         if whom != "all":
-            names = [(process, process.name()) for process in chain.all()]
-            victims = [process for process, name in names if name.startswith("java") == (whom == "jvm")]
+            victims = [process for process in chain.all() if (_name(process) == "java") == (whom == "jvm")]
             chain.kill([self._drawn.choice(victims)] if victims else [])
             time.sleep(self._drawn.uniform(0, 1))
         if whom != "jvm":  # of a chain that lost its JVM the rest goes on, beside the next
