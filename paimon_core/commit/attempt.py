@@ -39,6 +39,7 @@ class Draft:
     base_files: tuple[str, ...]  # of no use on another base
     delta_files: tuple[str, ...]
     indexes: tuple[IndexManifestEntry, ...] = ()  # what others left of index files, written anew
+    added: frozenset[str] = frozenset()  # names of the data files it adds
 
     def discard(self, store: FileStore) -> None:
         """Delete what this attempt wrote. REQUIRES: its snapshot is provably not there."""
@@ -101,7 +102,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         properties=dict(identity.properties) or None,
         next_row_id=next_row_id,
     )
-    return Draft(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes))
+    return Draft(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes), changes.added)
 
 
 def _schema_id(store: FileStore) -> int:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from paimon_core.errors import PaimonError
 from paimon_core.manifest.entry import ADD
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry_passed_over
 from paimon_core.store.file_store import FileStore
+
+_LOOKS = 5  # at snapshots that expire while they are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +40,12 @@ class Untraceable:
 Outcome = Published | Lost | Unknown | Untraceable
 
 
-def publish(store: FileStore, snapshot: Snapshot) -> Outcome:
-    """Create the snapshot's file unless one of its number exists."""
+def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outcome:
+    """Create the snapshot's file unless one of its number exists. ``added``: names of the data files it adds."""
     path = store.snapshots.path(snapshot.id)
     try:
         if store.io.create_exclusive(path, snapshot.to_json()):
-            return _followed(store, snapshot)
+            return _followed(store, snapshot, added)
         there = store.snapshots.get(snapshot.id)
     except (OSError, PaimonError) as error:
         return Unknown(error)
@@ -50,27 +53,33 @@ def publish(store: FileStore, snapshot: Snapshot) -> Outcome:
     return Published() if is_ours(there, snapshot) else Lost()
 
 
-def _followed(store: FileStore, ours: Snapshot) -> Outcome:
+def _followed(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
     """What a number is worth that was free. Snapshots expire in their order: with the one before there, it was new."""
     if ours.id > 1 and store.snapshots.exists(ours.id - 1):
         return Published()
-    newer = [number for number in store.snapshots.ids() if number > ours.id]
-    if not newer:
-        return Published()
-    following = store.snapshots.find(ours.id + 1) if newer[0] == ours.id + 1 else None
-    if following is not None:
-        added = _added(store, ours.delta_manifest_list)
-        if added and added <= _added(store, following.base_manifest_list):
+    following = None
+    for _ in range(_LOOKS):
+        newer = [number for number in store.snapshots.ids() if number > ours.id]
+        if not newer:
             return Published()
+        following = store.snapshots.find(newer[0])
+        if following is None:
+            continue
+        with expiry_passed_over(store, following):
+            if added and added <= _added(store, following):
+                return Published()
+            break
+    if following is not None and following.id == ours.id + 1:
         outcome: Outcome = Lost() if added else Untraceable()
-    else:  # what follows has expired: if ours were its base, it would have gone before
+    else:  # what came next has expired: if ours were its base, it would have gone before
         outcome = Lost() if store.snapshots.exists(ours.id) else Untraceable()
     store.io.delete(store.snapshots.path(ours.id))  # in doubt, too: nothing can be built on it any more
     return outcome
 
 
-def _added(store: FileStore, name: str) -> set[str]:
-    metas = store.manifests.read_list(name)
+def _added(store: FileStore, snapshot: Snapshot) -> set[str]:
+    """Names of data files that were added before a snapshot, as far as its manifests go back."""
+    metas = store.manifests.read_list(snapshot.base_manifest_list)
     entries = (e for m in metas for e in store.manifests.read(m.file_name, m.file_size, with_stats=False))
     return {e.file.file_name for e in entries if e.kind == ADD}
 

@@ -421,7 +421,7 @@ class TableCommit:
 
     def _try(self, draft: Draft) -> Outcome:
         try:
-            return publish(self._store, draft.snapshot)
+            return publish(self._store, draft.snapshot, draft.added)
         except Exception as error:  # not knowing is the one thing never to be mistaken for failure
             return Unknown(error)
 

@@ -17,11 +17,14 @@ def is_missing(error: CorruptedError) -> bool:
 
 @contextmanager
 def expiry_told(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
-    """Inside, files of a snapshot are read. OutOfRangeError where one is missing because the snapshot has expired."""
+    """Inside, files of a snapshot are read. OutOfRangeError where one is missing because the snapshot has expired.
+
+    None and 0 are no snapshot.
+    """
     try:
         yield
     except CorruptedError as error:
-        if snapshot_id is not None and is_missing(error) and not store.snapshots.exists(snapshot_id):
+        if snapshot_id and is_missing(error) and not store.snapshots.exists(snapshot_id):
             raise OutOfRangeError(
                 f"snapshot {snapshot_id} of {store.root} expired while it was read: read the table again; where reads "
                 "take longer than snapshots are kept, raise snapshot.time-retained or snapshot.num-retained.min, or "

@@ -19,6 +19,7 @@ from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
@@ -105,7 +106,12 @@ class TableWrite:
         """Add rows. ``row_kinds`` are texts "+I" "-U" "+U" "-D", one per row; None means inserts.
 
         Raises InvalidInputError naming column and row for data the table cannot hold; rows given before stay written.
+        OutOfRangeError where the snapshot this writer goes on from expires before all of it that matters was read.
         """
+        with expiry_told(self._store, self.base_id):
+            self._write(data, row_kinds)
+
+    def _write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> None:
         if isinstance(data, pa.RecordBatchReader):
             if row_kinds is not None:
                 raise InvalidInputError("row kinds go with a table or a batch, not with a stream of unknown length")
@@ -232,7 +238,12 @@ class TableWrite:
 
         With the option ``full-compaction.delta-commits`` = n the buckets written to are compacted as a whole when the
         commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
+        Raises OutOfRangeError as ``write``.
         """
+        with expiry_told(self._store, self.base_id):
+            return self._prepared(identifier)
+
+    def _prepared(self, identifier: int | None) -> list[CommitMessage]:
         self._deal_out()
         full = self._compacts and self._full_every is not None
         if full and identifier is not None:
