@@ -1,5 +1,7 @@
 """Expiry of snapshots against its law: what is kept reads as before, and nothing is left that nobody needs."""
 
+import threading
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -184,6 +186,17 @@ def test_a_commit_expires_what_has_come_due():
     assert [s.id for s in table.snapshots()] == [newest - 1, newest]
     assert rows_of(table.to_arrow(), ("id",))[-1]["id"] == 9
     assert stored(io) == needed_files(table.store)
+
+
+def test_a_commit_need_not_wait_for_it():
+    few = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
+    io = table_of("append", **few, **{"snapshot.expire.execution-mode": "async"})
+    for i in range(3):
+        open_table(io).write(orders((i, "v", i)))
+        for thread in threading.enumerate():
+            if thread.name == "paimon-expire":
+                thread.join()
+        assert [s.id for s in open_table(io).snapshots()] == [i + 1]
 
 
 def test_a_dedicated_compaction_expires_for_writers_that_do_not():
