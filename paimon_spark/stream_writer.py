@@ -22,10 +22,7 @@ from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedEr
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
-from paimon_spark.write_job import WriteJob, Written
-
-_QUERY = "sql.streaming.queryId"  # kept in the checkpoint, so the same in every run that starts from it
-_BATCH = "streaming.sql.batchId"
+from paimon_spark.write_job import WriteJob, Written, query_id
 
 
 @dataclass(frozen=True)
@@ -49,9 +46,9 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchWritten:
         """Write the rows of one task."""
         context, schema = TaskContext.get(), self._table.schema
-        query, batch = (None if context is None else context.getLocalProperty(key) for key in (_QUERY, _BATCH))
+        batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
         done = self._job.write(iterator, None if batch is None else int(batch))
-        return BatchWritten(done.messages, done.base_id, query, (schema.id, schema.time_millis))
+        return BatchWritten(done.messages, done.base_id, query_id(), (schema.id, schema.time_millis))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""

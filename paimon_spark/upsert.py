@@ -24,22 +24,19 @@ def upsert_batch(path: str, app_id: str, **options: str) -> Callable[[DataFrame,
 
 
 def _upsert(given: dict[str, str], request: WriteRequest, batch: DataFrame, batch_id: int) -> None:
-    if not _in_table(request, batch_id):
-        batch.write.format("paimon").options(**given, txnVersion=str(batch_id)).mode("append").save()
+    _check_follows(request, batch_id)
+    batch.write.format("paimon").options(**given, txnVersion=str(batch_id)).mode("append").save()
 
 
-def _in_table(request: WriteRequest, batch_id: int) -> bool:
-    """Whether the batch is in the table already, so that it need not even be computed."""
+def _check_follows(request: WriteRequest, batch_id: int) -> None:
     place, user = request.place, request.commit_user or ""
     try:
         table = Table.open(place.path, place.storage_options, branch=place.branch)
     except NotFoundError:
-        return False  # the write makes it
-    numbered = NumberedCommits(table.store, user)
-    last = numbered.last()
+        return  # the write makes it
+    last = NumberedCommits(table.store, user).last()
     if last is not None and batch_id < last:
         raise InvalidInputError(
             f"this is batch {batch_id} of {user!r}, but the table at {place.path} has its batches up to {last}: was "
             "the query started with a new checkpointLocation? Then give it another app_id, for its batches are others"
         )
-    return numbered.has_landed(batch_id)

@@ -171,6 +171,12 @@ class WriteJob:
             self.table.committer(self._user).abort(changes)
 
 
+def query_id() -> str | None:
+    """The streaming query this task is of. It is kept in the checkpoint: the same in every run that starts from it."""
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty("sql.streaming.queryId")
+
+
 def _newest(table: Table) -> int:
     snapshot = table.snapshot()
     return 0 if snapshot is None else snapshot.id

@@ -6,6 +6,7 @@ deleted, so what a failed commit leaves is cleaned up by the commit itself, wher
 A write that is given ``txnAppId`` and ``txnVersion`` is committed once: done again, it is found done.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
 from paimon_spark.types import named, paimon_fields
-from paimon_spark.write_job import WriteJob, Written, row_kind_name
+from paimon_spark.write_job import WriteJob, Written, query_id, row_kind_name
 
 
 def table_to_write(request: WriteRequest, schema: StructType) -> Table:
@@ -92,7 +93,11 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of one task; none, where the job was done before."""
-        return self._job.write(iter(()) if self._landed else iterator, self._request.version)
+        if not self._landed:
+            return self._job.write(iterator, self._request.version)
+        if query_id() is not None:
+            deque(iterator, maxlen=0)  # in foreachBatch: a stateful query has its state from computing them
+        return Written()
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""

@@ -1,0 +1,264 @@
+"""writeStream.format("paimon"): each batch once, whatever is repeated; upsert_batch and txnVersion promise the same."""
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.snapshot import CommitKind
+from paimon_core.table import Table
+from paimon_spark import clustered, upsert_batch
+from paimon_spark.options import stream_write_request, write_request
+from tests.support.compaction import levels_of
+from tests.support.tables import files_below
+
+pytestmark = pytest.mark.spark
+everywhere = pytest.mark.everywhere
+ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])
+SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+"""Of tables with these a batch that lands twice shows."""
+
+
+@pytest.fixture
+def stream(spark):
+    """Ten numbers a batch, the same ones whenever the batch comes again."""
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "10").option("numPartitions", "2")
+    return source.load().selectExpr("value AS id", "1L AS n")
+
+
+def run(frame, warehouse, times=1, path="t", checkpoint="c", mode="append", **options):
+    """So many batches of it, each in a run of its own; the last query."""
+    for _ in range(times):
+        writing = frame.writeStream.format("paimon").outputMode(mode).options(**options)
+        writing = writing.option("checkpointLocation", f"{warehouse}/{checkpoint}").trigger(availableNow=True)
+        query = writing.start(f"{warehouse}/{path}")
+        query.awaitTermination()
+    return query
+
+
+def forget(warehouse, number, checkpoint="c"):
+    """The batch was committed, but the query died before it wrote that down."""
+    commits = Path(warehouse, checkpoint, "commits")
+    for name in (f"{number}", f".{number}.crc"):
+        (commits / name).unlink(missing_ok=True)
+
+
+def make(warehouse, schema=ROWS, path="t", **settings):
+    return Table.create(f"{warehouse}/{path}", Schema(schema, **settings))
+
+
+def rows(warehouse, path="t"):
+    found = Table.open(f"{warehouse}/{path}").to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def landed(warehouse, path="t"):
+    """How many snapshots hold the rows of each batch."""
+    snapshots = [s for s in Table.open(f"{warehouse}/{path}").snapshots() if s.commit_kind != CommitKind.COMPACT]
+    return Counter(s.commit_identifier for s in snapshots)
+
+
+def message(raised):
+    return str(raised.value)
+
+
+@everywhere
+def test_batches_are_upserted_once_by_the_id_of_the_query(stream, warehouse):
+    table, frame = f"{warehouse}/t", stream.selectExpr("id % 7 AS id", "n")
+    query = run(frame, warehouse, times=2, **{"primary-key": "id", "bucket": "2", "write-only": "true", **SUMS})
+    assert rows(warehouse) == sums(20, 7)
+    assert landed(warehouse) == {0: 1, 1: 1}
+    assert {s.commit_user for s in Table.open(table).snapshots() if s.commit_identifier < 2} == {query.id}
+    before = files_below(table)
+    forget(warehouse, 1)
+    run(frame, warehouse)  # the last one again, and one more
+    assert rows(warehouse) == sums(30, 7)
+    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+    new = {name for name in files_below(table) - before if "bucket-" in name}
+    assert len(new) <= 4, "files of two tasks in two buckets: those of the batch done again are gone"
+
+
+def sums(count, keys):
+    """Rows of `count` numbers modulo `keys`."""
+    return sorted(Counter(v % keys for v in range(count)).items())
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["append", "dynamic", "across", "postponed"])
+def test_tables_of_every_kind_take_a_batch_once(stream, warehouse, kind):
+    options, keys, partitions = {
+        "append": ({}, [], []),
+        "dynamic": ({"bucket": "-1", "dynamic-bucket.target-row-num": "6", **SUMS}, ["id"], []),
+        "across": ({"bucket": "-1"}, ["id"], ["n"]),
+        "postponed": ({"bucket": "-2", "postpone.default-bucket-num": "2", **SUMS}, ["id"], []),
+    }[kind]
+    make(warehouse, primary_keys=keys, partition_keys=partitions, options=options)
+    frame = stream.selectExpr("id % 12 AS id", "id div 12 AS n" if kind == "across" else "n")
+    run(frame, warehouse, times=2)
+    forget(warehouse, 1)
+    run(frame, warehouse)
+    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+    expected = {"append": sorted((v % 12, 1) for v in range(30)), "across": [(k, 2 if k < 6 else 1) for k in range(12)]}
+    assert rows(warehouse) == expected.get(kind, sums(30, 12))
+
+
+def test_rows_carry_their_kind(stream, warehouse):
+    make(warehouse, primary_keys=["id"], options={"bucket": "1"})
+    frame = stream.selectExpr("id % 10 AS id", "id AS n", "CASE WHEN id >= 15 THEN '-D' ELSE '+I' END AS kind")
+    run(frame, warehouse, times=2, **{"row-kind-column": "kind"})
+    assert rows(warehouse) == [(k, k + 10) for k in range(5)]
+
+
+def test_complete_mode_replaces_the_table(stream, warehouse):
+    make(warehouse, pa.schema([("k", pa.int64()), ("c", pa.int64())]))
+    frame = stream.groupBy((F.col("id") % 3).alias("k")).agg(F.count("*").alias("c"))
+    run(frame, warehouse, times=2, mode="complete")
+    assert rows(warehouse) == sums(20, 3)
+    forget(warehouse, 1)
+    run(frame, warehouse, mode="complete")
+    assert rows(warehouse) == sums(30, 3)
+    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+
+
+def test_a_clustered_stream_compacts_as_it_writes(stream, warehouse):
+    table = make(warehouse, primary_keys=["id"], options={"bucket": "2", "changelog-producer": "lookup"})
+    run(stream.selectExpr("id % 10 AS id", "id AS n").transform(clustered(table.path)), warehouse, times=2)
+    assert rows(warehouse) == [(k, k + 10) for k in range(10)]
+    assert {f.level for levels in levels_of(table).values() for f in levels.all_files}.isdisjoint({0})
+    assert table.changes(0).num_rows == 10 + 20, "of each key one change in the second batch: -U and +U"
+
+
+def test_full_compaction_is_due_by_the_number_of_the_batch(stream, warehouse):
+    options = {"bucket": "1", "full-compaction.delta-commits": "2", "changelog-producer": "full-compaction"}
+    table = make(warehouse, primary_keys=["id"], options=options)
+    frame = stream.selectExpr("id % 10 AS id", "id AS n")
+    told = []
+    for _ in range(4):
+        run(frame, warehouse)
+        told.append(table.changes(0).num_rows)
+    assert told == [10, 10, 30, 30]
+
+
+def test_who_starts_elsewhere_is_told(stream, warehouse):
+    run(stream, warehouse, times=2)
+    with pytest.raises(StreamingQueryException, match="has none of its batches") as raised:
+        run(stream, warehouse, path="other")
+    assert "Start the query with a new checkpointLocation" in message(raised)
+    assert rows(warehouse, "other") == []
+    run(stream, warehouse, path="other", **{"write.stream.on-doubt": "commit"})
+    assert rows(warehouse, "other") == [(k, 1) for k in range(20, 40)]
+
+
+def test_a_query_of_its_own_starts_beside_another(stream, warehouse):
+    run(stream, warehouse)
+    run(stream, warehouse, checkpoint="d")
+    assert rows(warehouse) == sorted([(k, 1) for k in range(10)] * 2)
+
+
+def test_update_mode_is_refused_by_name(stream, warehouse):
+    make(warehouse, pa.schema([("k", pa.int64()), ("c", pa.int64())]))
+    counts = stream.groupBy((F.col("id") % 3).alias("k")).agg(F.count("*").alias("c"))
+    with pytest.raises(Exception, match="does not support Update mode"):
+        run(counts, warehouse, mode="update")
+
+
+@everywhere
+def test_upsert_batch_serves_update_mode_and_each_batch_once(stream, warehouse):
+    path = f"{warehouse}/t"
+    make(warehouse, pa.schema([pa.field("k", pa.int64(), nullable=False), ("c", pa.int64())]), primary_keys=["k"])
+    counts = stream.groupBy((F.col("id") % 3).alias("k")).agg(F.count("*").alias("c"))
+
+    def batches(times=1, checkpoint="c"):
+        for _ in range(times):
+            writing = counts.writeStream.foreachBatch(upsert_batch(path, "counts")).outputMode("update")
+            writing = writing.option("checkpointLocation", f"{warehouse}/{checkpoint}").trigger(availableNow=True)
+            writing.start().awaitTermination()
+
+    batches(2)
+    assert rows(warehouse) == sums(20, 3)
+    assert {s.commit_user for s in Table.open(path).snapshots()} >= {"counts"}
+    forget(warehouse, 1)
+    batches()
+    assert rows(warehouse) == sums(30, 3)
+    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+    with pytest.raises(StreamingQueryException, match="give it another app_id"):
+        batches(checkpoint="d")
+
+
+@everywhere
+def test_a_version_is_written_once(spark, warehouse):
+    path = f"{warehouse}/t"
+    make(warehouse)
+
+    def write(version, value, mode="append"):
+        frame = spark.range(3).selectExpr("id", f"{value}L AS n")
+        options = {"txnAppId": "loader", "txnVersion": str(version)}
+        frame.write.format("paimon").options(**options).mode(mode).save(path)
+
+    for version in (4, 4, 9, 7):
+        write(version, version)
+    assert rows(warehouse) == sorted((k, v) for k in range(3) for v in (4, 9))
+    write(10, 10, "overwrite")
+    write(10, 11, "overwrite")
+    assert rows(warehouse) == [(k, 10) for k in range(3)]
+    assert [(s.commit_user, s.commit_identifier) for s in Table.open(path).snapshots()] == [
+        ("loader", 4),
+        ("loader", 9),
+        ("loader", 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"txnAppId": "a"}, "go together"),
+        ({"txnVersion": "1"}, "go together"),
+        ({"txnAppId": "a", "txnVersion": "-1"}, "whole number"),
+        ({"txnAppId": "a", "txnVersion": "1", "commit.user": "b"}, "both say who commits"),
+        ({"txnAppId": "", "txnVersion": "1"}, "is empty"),
+        ({"write.stream.on-doubt": "maybe"}, "fail, commit or skip"),
+    ],
+)
+def test_options_that_say_half_or_two_things_are_refused(options, why):
+    with pytest.raises(InvalidInputError, match=why):
+        write_request({"path": "/w/t", **options}, ())
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"commit.user": "me"}, "commits by the id that its checkpoint gives it"),
+        ({"txnAppId": "a", "txnVersion": "1"}, "commits by the id"),
+        ({"partitionOverwriteMode": "dynamic"}, "replaces the table"),
+        ({"checkpoint": "/c"}, "unknown option 'checkpoint'"),
+    ],
+)
+def test_options_of_batches_are_refused_for_streams(options, why):
+    with pytest.raises(InvalidInputError, match=why):
+        stream_write_request({"path": "/w/t", "checkpointLocation": "/c", "queryName": "q", **options}, ())
+
+
+@everywhere
+def test_a_worker_that_is_killed_in_mid_write_leaves_the_batch_once(stream, warehouse):
+    mark = f"{warehouse}/killed"
+
+    def once(rows):
+        for batch in rows:
+            yield batch
+            try:
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    run(stream.mapInArrow(once, "id long, n long"), warehouse, times=2)
+    assert Path(mark).exists()
+    assert rows(warehouse) == [(k, 1) for k in range(20)]
+    assert landed(warehouse) == {0: 1, 1: 1}
