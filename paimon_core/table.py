@@ -37,12 +37,15 @@ from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
-from paimon_core.read.changes import changes, changes_schema
+from paimon_core.predicate.rewrite import columns as columns_of
+from paimon_core.read.changes import ChangeRead, changes, changes_schema
 from paimon_core.read.key_blocks import KeyBlocks
 from paimon_core.read.look_up import LookUp, key_table
+from paimon_core.read.stream import Stream
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
 from paimon_core.scan.split import DataSplit
+from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.change import SchemaChange, SetOption, apply
 from paimon_core.schema.schema import Schema
@@ -191,10 +194,33 @@ class Table:
 
         The first column, ``rowkind``, is "+I" for a row that came, "-U" and "+U" for one before and after a change,
         "-D" for one that went. The option ``changelog-producer`` decides what is told: without one it is the rows that
-        were written, as they were. Overwriting tells nothing. Raises OutOfRangeError for snapshots not kept any more.
+        were written, once per key and commit. Overwriting tells nothing. Raises OutOfRangeError for snapshots not kept any more.
         """
         found = changes(self._store, from_snapshot, to_snapshot)
         return pa.Table.from_batches(found, changes_schema(self._store))
+
+    def stream(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter = None,
+        *,
+        changelog: bool = False,
+        ignore_deletes: bool = False,
+    ) -> Stream:
+        """The changes as they come: ``plan()`` gives what is new, ``checkpoint()`` and ``restore()`` keep the place.
+
+        It starts with all rows there are, or as ``scan.mode`` and its companions say, given by :meth:`with_options`.
+        With ``changelog`` a first column ``rowkind`` tells rows that came from rows that went; without it a deleted row
+        is an UnsupportedError, or left out where ``ignore_deletes``.
+        """
+        store = self._store
+        if self._read_optimized:
+            raise UnsupportedError(f"{self.path}{_VIEW} shows what compaction left, not changes: stream {self.path}")
+        fields, predicate = project(store.schema, columns), _bound(filter, store)
+        asked = columns_of(predicate) - {f.name for f in fields} if predicate is not None else set()
+        chosen = None if columns is None else (*fields, *(f for f in store.schema.fields if f.name in asked))
+        reader = ChangeRead(store, fields, predicate, kinds=changelog, ignore_deletes=ignore_deletes)
+        return Stream(StreamScan(store, chosen, predicate), reader)
 
     def explain(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> str:
         """What a read would touch, and what pruning left out, as text."""

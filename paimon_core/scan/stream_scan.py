@@ -124,7 +124,7 @@ class StreamScan:
                 return after
             after = replace(begun, table=after.table)
         if after.scan_snapshot and after.index != ALL:
-            return self._through_scan(after, limits)
+            return self._through_scan(after, limits, until)
         return self._through_changes(after, limits, until)
 
     def plan(self, after: Position, through: Position) -> list[ChangeSplit]:
@@ -158,11 +158,13 @@ class StreamScan:
 
     # ---- how far
 
-    def _through_scan(self, after: Position, limits: Limits) -> Position:
+    def _through_scan(self, after: Position, limits: Limits, until: Position | None) -> Position:
+        """All rows of the snapshot the stream begins with; an ``until`` among the changes says nothing of them."""
         snapshot = self._scanned(after)
-        if limits == NO_LIMITS:
-            return replace(after, index=ALL)
-        return replace(after, index=_Budget(limits).take(self._pieces(snapshot, scan=True), after.index + 1, ALL))
+        among = until is not None and until.scan_snapshot and until.snapshot_id == snapshot.id
+        end = until.index if until is not None and among else ALL
+        pieces = () if limits == NO_LIMITS else self._pieces(snapshot, scan=True)
+        return replace(after, index=max(after.index, _Budget(limits).take(pieces, after.index + 1, end)))
 
     def _through_changes(self, after: Position, limits: Limits, until: Position | None) -> Position:
         latest, bounds = self.store.snapshots.latest(), incremental_bounds(self.store)

@@ -1,0 +1,366 @@
+"""Streams: where they start, how far a batch goes, that positions mean the same for ever, and what ends one."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
+from paimon_core.scan.position import ALL, Position
+from paimon_core.scan.stream_scan import Limits, StreamScan
+from paimon_core.schema.change import AddColumn, DropColumn, SetOption
+from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.table import Table
+from paimon_core.types.datatype import INT
+from tests.support.tables import ORDERS, append_table, keyed_table, orders
+
+LIMITS = st.builds(Limits, *(st.none() | st.integers(1, most) for most in (3, 4000, 9)))
+
+
+def changed(table: Table, limits: Limits = Limits(), at: Position | None = None) -> list[list[tuple]]:  # noqa: B008
+    """The batches from a position, or the start, to where nothing is new."""
+    stream = table.stream(changelog=True)
+    if at is not None:
+        stream.restore(at.to_json())
+    batches = []
+    while (before := stream.checkpoint()) is not None:
+        rows = [row for b in stream.to_batches(limits) for row in b.to_pylist()]
+        if stream.checkpoint() == before:
+            return batches
+        batches.append([(row["rowkind"], row["id"], row["v"]) for row in rows])
+    raise AssertionError
+
+
+def told(table: Table, **options: str) -> list[tuple]:
+    """All rows of a stream with options (with _ for - and .)."""
+    return [row for batch in changed(table.with_options(options)) for row in batch]
+
+
+def timeline(table: Table) -> Table:
+    """Four commits of one row each, the third one of another value."""
+    for row in ((1, "a", 0), (2, "b", 0), (1, "c", 0), (3, "d", 0)):
+        table.write(orders(row))
+    return table
+
+
+A, B, C, D = ("+I", 1, "a"), ("+I", 2, "b"), ("+I", 1, "c"), ("+I", 3, "d")
+
+
+# ---- positions
+
+
+def test_positions_travel_as_json():
+    position = Position(7, 3, True, "manifest-list-1", "1700000000000")
+    assert position.to_json() == {
+        "snapshotId": 7, "index": 3, "scanSnapshot": True, "mark": "manifest-list-1", "table": "1700000000000",
+    }  # fmt: skip
+    assert Position.from_json(position.to_json()) == position
+    assert Position.from_json({**position.to_json(), "more": 1}) == position
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"index": "3"}, "index"), ({"mark": None}, "mark"), ({"snapshotId": True}, "snapshotId"), ({}, None)],
+)
+def test_what_another_source_left_is_no_position(change, named):
+    document = {**Position(1, 2).to_json(), **change} if named else {"reservoirVersion": 4}
+    with pytest.raises(InvalidInputError, match=f"{named or 'snapshotId'}.*checkpoint of its own"):
+        Position.from_json(document)
+
+
+def test_what_must_not_expire():
+    assert Position(4, ALL).next_snapshot == 5
+    assert Position(4, 2).next_snapshot == 4
+    assert Position(4, 2, scan_snapshot=True).next_snapshot == 4
+    assert Position(0, -1, scan_snapshot=True).next_snapshot == 1
+
+
+# ---- where it starts
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [C, B, D]),
+        ({"scan.mode": "full"}, [C, B, D]),
+        ({"scan.mode": "latest"}, []),
+        ({"scan.mode": "from-snapshot", "scan.snapshot-id": "3"}, [C, D]),
+        ({"scan.snapshot-id": "1"}, [A, B, C, D]),
+        ({"scan.snapshot-id": "5"}, []),
+        ({"scan.mode": "from-snapshot-full", "scan.snapshot-id": "2"}, [A, B, C, D]),
+        ({"scan.mode": "from-snapshot-full", "scan.snapshot-id": "3"}, [C, B, D]),
+        ({"scan.timestamp-millis": "0"}, [A, B, C, D]),
+        ({"scan.timestamp": "2999-01-01 00:00:00"}, []),
+        ({"scan.mode": "compacted-full"}, [C, B, D]),
+        ({"incremental-between": "1,3"}, [B, C]),
+        ({"incremental-between": "3,9"}, [D]),
+    ],
+)
+def test_modes(tmp_path, options, expected):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1"))
+    assert told(table, **options) == expected
+    again = told(table, **options, **{"source.split.target-size": "1 b"})
+    assert again == expected
+
+
+def test_times(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1"))
+    for snapshot in table.snapshots():
+        younger = [s.id for s in table.snapshots() if s.time_millis >= snapshot.time_millis]
+        found = told(table, **{"scan.timestamp-millis": str(snapshot.time_millis)})
+        assert found == [A, B, C, D][min(younger) - 1 :]
+
+
+def test_compacted_full_starts_at_a_compaction(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1"))
+    table.compact(full=True)
+    table.write(orders((4, "e", 0)))
+    assert changed(table.with_options({"scan.mode": "compacted-full"})) == [[C, B, D], [("+I", 4, "e")]]
+
+
+def test_files_by_their_age(tmp_path):
+    table = timeline(append_table(tmp_path / "t"))
+    assert len(told(table, **{"scan.file-creation-time-millis": "0"})) == 4
+    assert told(table, **{"scan.file-creation-time-millis": "99999999999999"}) == []
+    assert len(told(table, **{"scan.creation-time-millis": "0"})) == 4
+    keyed = timeline(keyed_table(tmp_path / "k"))
+    with pytest.raises(UnsupportedError, match=r"scan\.timestamp-millis"):
+        told(keyed, **{"scan.file-creation-time-millis": "0"})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"scan.snapshot-id": "6"}, OutOfRangeError, "one up to 5"),
+        ({"scan.mode": "from-snapshot-full", "scan.snapshot-id": "5"}, OutOfRangeError, "newest is 4"),
+        ({"scan.tag-name": "x"}, UnsupportedError, r"scan\.snapshot-id"),
+        ({"scan.mode": "latest-delta"}, InvalidInputError, "latest-delta"),
+        ({"incremental-between": "3,2"}, InvalidInputError, "'3,7'"),
+        ({"incremental-between": "a,b"}, InvalidInputError, "tags"),
+        ({"scan.timestamp": "yesterday"}, InvalidInputError, "yesterday"),
+        ({"scan.bucket": "0"}, UnsupportedError, "scan.bucket"),
+        ({"scan.mode": "latest", "scan.snapshot-id": "1"}, InvalidInputError, "does not go with"),
+    ],
+)
+def test_starts_that_mean_nothing(tmp_path, options, error, message):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1"))
+    with pytest.raises(error, match=message):
+        told(table, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"scan.mode": "latest"}, {"scan.snapshot-id": "1"}, {"scan.timestamp": "2020-01-01"}]
+)
+def test_a_table_that_grows_from_nothing(tmp_path, options):
+    table = keyed_table(tmp_path / "t", bucket="1")
+    stream = table.with_options(options).stream(changelog=True)
+    start = stream.checkpoint()
+    assert stream.plan() == []
+    assert stream.checkpoint() == start
+    table.overwrite(orders((1, "a", 0)))  # which only who starts with all rows is told
+    table.write(orders((2, "b", 0)))
+    stream.restore(start)
+    rows = [(r["rowkind"], r["id"]) for _ in range(3) for b in stream.to_batches() for r in b.to_pylist()]
+    assert rows == ([("+I", 1), ("+I", 2)] if not options else [("+I", 2)])
+
+
+def test_consumers_go_on(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1"))
+    consumers = Consumers(table.store.io, table.path)
+    assert told(table, **{"consumer-id": "me"}) == [C, B, D]
+    consumers.record("me", 4)
+    assert told(table, **{"consumer-id": "me"}) == [D]
+    assert told(table, **{"consumer-id": "me", "scan.snapshot-id": "3"}) == [D]
+    assert told(table, **{"consumer-id": "me", "consumer.ignore-progress": "true"}) == [C, B, D]
+
+
+def test_a_view_of_what_compaction_left_has_no_changes(tmp_path):
+    with pytest.raises(UnsupportedError, match="not changes"):
+        keyed_table(tmp_path / "t").read_optimized().stream()
+
+
+# ---- how far
+
+
+@given(LIMITS, LIMITS)
+@settings(max_examples=8, deadline=None)
+def test_limits_change_no_row(histories, limits, others):
+    for table, everything in histories:
+        batches = changed(table, limits)
+        assert sorted(row for batch in batches for row in batch) == everything
+        scan, after = StreamScan(table.store), StreamScan(table.store).start()
+        while (through := scan.advance(after, limits)) != after:
+            between = after
+            while between != through:
+                step = scan.advance(between, others, through)
+                assert between.order < step.order or between.undecided
+                assert step.order <= through.order
+                between = step
+            after = through
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory):
+    """Tables, and all that their streams tell."""
+    made = []
+    for producer in ("none", "lookup", "input"):
+        table = keyed_table(tmp_path_factory.mktemp("t") / producer, bucket="3", changelog_producer=producer)
+        for n in range(3):
+            table.write(orders(*((i, f"{producer}{n}", n) for i in range(n, n + 6))))
+        table = table.with_options({"scan.mode": "from-snapshot-full", "scan.snapshot-id": "2"})
+        made.append((table, sorted(row for batch in changed(table) for row in batch)))
+    return made
+
+
+def test_a_batch_takes_what_crosses_a_limit_and_no_more(tmp_path):
+    table = timeline(append_table(tmp_path / "t")).with_options({"scan.snapshot-id": "1"})
+    assert changed(table, Limits(rows=1)) == [[A], [B], [C], [D]]
+    assert changed(table, Limits(rows=2)) == [[A, B], [C, D]]
+    assert changed(table, Limits(rows=3, files=9)) == [[A, B, C], [D]]
+    assert changed(table, Limits(bytes=1)) == [[A], [B], [C], [D]]
+    assert changed(table) == [[A, B, C, D]]
+
+
+def test_changes_of_one_key_do_not_overtake_each_other(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="2", write_only="true")
+    for n in range(4):
+        table.write(orders(*((i, str(n), n) for i in range(8))))
+    scan = StreamScan(table.with_options({"scan.snapshot-id": "1", "source.split.target-size": "1 b"}).store)
+    splits = scan.plan(scan.start(), scan.latest())
+    assert len(splits) == 2
+    for split in splits:
+        assert [p.split.snapshot_id for p in split.pieces] == [1, 2, 3, 4]
+    unordered = append_table(tmp_path / "a")
+    for n in range(4):
+        unordered.write(orders((n, "x", 0)))
+    scan = StreamScan(unordered.with_options({"scan.snapshot-id": "1", "source.split.target-size": "1 b"}).store)
+    assert len(scan.plan(scan.start(), scan.latest())) == 4
+
+
+def test_what_was_planned_is_planned_again(tmp_path):
+    """Whatever is committed since, and whatever the options say of splits."""
+    table = timeline(keyed_table(tmp_path / "t", bucket="2", changelog_producer="input"))
+    scan, ranges = StreamScan(table.store), []
+    after = scan.start()
+    for n in range(3):
+        while (through := scan.advance(after, Limits(files=1))) != after:
+            ranges.append((after, through, [set(_files(s)) for s in scan.plan(after, through)]))
+            after = through
+        table.write(orders(*((i, f"n{n}", 0) for i in range(5))))
+    table.compact(full=True)
+    later = StreamScan(table.with_options({"source.split.target-size": "1 b"}).store)
+    for after, through, files in ranges:
+        assert set().union(*(set(_files(s)) for s in later.plan(after, through))) == set().union(*files)
+
+
+def _files(split):
+    return [f.file_name for piece in split.pieces for f in piece.split.files]
+
+
+def test_partitions_that_cannot_match_are_left_out(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(ORDERS, partition_keys=["v"]))
+    table.write(orders((1, "a", 0), (2, "b", 0)))
+    stream = table.stream(filter="v = 'b' AND n = 0", columns=["id"])
+    splits = stream.plan(Limits(files=1))
+    assert splits == []
+    assert [row for b in stream.to_batches() for row in b.to_pylist()] == [{"id": 2}]
+
+
+def test_watermarks_end_a_stream(tmp_path):
+    table = append_table(tmp_path / "t")
+    for n, watermark in enumerate((5, 7, 9)):
+        with table.writer() as writer:
+            writer.write(orders((n, "x", 0)))
+            table.committer().commit(writer.prepare_commit(), watermark=watermark)
+    assert told(table, **{"scan.snapshot-id": "1", "scan.bounded.watermark": "7"}) == [("+I", 0, "x"), ("+I", 1, "x")]
+
+
+def test_young_snapshots_wait(tmp_path):
+    table = timeline(append_table(tmp_path / "t"))
+    assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "1 h"}) == []
+    assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "0 s"}) == [A, B, C, D]
+
+
+# ---- what ends it
+
+
+def position_after(table: Table, snapshot_id: int) -> Position:
+    scan = StreamScan(table.with_options({"scan.snapshot-id": str(snapshot_id + 1)}).store)
+    return scan.start()
+
+
+def test_expired(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t"))
+    scan, after = StreamScan(table.store), position_after(table, 1)
+    through = scan.advance(after)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    for ask in (lambda: scan.advance(after), lambda: scan.plan(after, through)):
+        with pytest.raises(
+            OutOfRangeError, match=r"snapshot 2 of .* has expired.*oldest that can be read is 4.*consumer-id"
+        ):
+            ask()
+
+
+def test_rolled_back(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t"))
+    scan, after = StreamScan(table.store), position_after(table, 4)
+    assert scan.advance(after) == after
+    for gone in (3, 4):
+        (Path(table.path) / "snapshot" / f"snapshot-{gone}").unlink()
+    (Path(table.path) / "snapshot" / "LATEST").write_text("2")
+    with pytest.raises(OutOfRangeError, match="rolled back: snapshot 4"):
+        scan.advance(after)
+    table.write(orders((8, "x", 0)))
+    table.write(orders((9, "x", 0)))
+    for ask in (lambda: scan.advance(after), lambda: scan.plan(position_after(table, 2), after)):
+        with pytest.raises(OutOfRangeError, match="rolled back: snapshot 4"):
+            ask()
+
+
+def test_dropped_and_made_again(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t"))
+    scan, after = StreamScan(table.store), position_after(table, 2)
+    shutil.rmtree(table.path)
+    with pytest.raises(NotFoundError, match="dropped"):
+        scan.advance(after)
+    timeline(keyed_table(tmp_path / "t"))
+    with pytest.raises(InvalidInputError, match="another one was made in its place"):
+        scan.advance(after)
+
+
+def test_columns_that_change(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
+    options = {"scan.snapshot-id": "4"}
+    query, some = (StreamScan(table.with_options(options).store, f) for f in (None, table.schema.fields[:2]))
+    table.alter([SetOption("snapshot.time-retained", "2 h")]).write(orders((4, "e", 0)))
+    altered = table.alter([AddColumn("more", INT)])
+    altered.write(orders((5, "f", 0)))
+    through = query.advance(query.start())
+    assert through.snapshot_id == 5
+    with pytest.raises(InvalidInputError, match=r"snapshot 6, of schema 2.*: more\. Restart the query"):
+        query.advance(through)
+    assert some.advance(some.start()).snapshot_id == 6
+    again = StreamScan(altered.with_options(options).store)
+    assert again.advance(through).snapshot_id == 6
+    altered.alter([DropColumn("v")]).write(orders((6, "g", 0)).drop_columns("v"))
+    with pytest.raises(InvalidInputError, match=": v"):
+        some.advance(position_after(table, 6))
+
+
+def test_a_changelog_that_begins(tmp_path):
+    """What was written before it would never be told by it."""
+    table = timeline(keyed_table(tmp_path / "t", bucket="1"))
+    told_by_none = StreamScan(table.with_options({"scan.snapshot-id": "4"}).store)
+    altered = table.alter([SetOption("changelog-producer", "input")])
+    altered.write(orders((5, "f", 0)))
+    through = told_by_none.advance(told_by_none.start())
+    assert through.snapshot_id == 4
+    with pytest.raises(InvalidInputError, match=r"changelog-producer.*was 'input' at snapshot 5.*is 'none'"):
+        told_by_none.advance(through)
+    told_by_input = StreamScan(altered.with_options({"scan.snapshot-id": "4"}).store)
+    with pytest.raises(InvalidInputError, match="was 'none' at snapshot 4"):
+        told_by_input.advance(told_by_input.start())
+    assert told(altered, **{"scan.snapshot-id": "4", "changelog-producer": "none"})[:1] == [D]
