@@ -177,7 +177,7 @@ def _tagged(store: FileStore, dead: Mapping[str, Dead], tags: Sequence[Tag]) -> 
 
 def _of_branch(store: FileStore, root: str, removal: Removal) -> set[str]:
     """What another timeline over the same directories needs: all that lives at its oldest snapshot or at a tag of one
-    that expired, all that came since, and whatever metadata they name."""
+    that expired, all that came since, and whatever metadata they name; changelogs of tags go with their snapshots."""
     snapshots = list(Snapshots(store.io, root).all())
     there = {s.delta_manifest_list for s in snapshots}
     alone = [t.snapshot for t in Tags(store.io, root).list() if t.snapshot.delta_manifest_list not in there]
@@ -185,12 +185,12 @@ def _of_branch(store: FileStore, root: str, removal: Removal) -> set[str]:
     dead, names = list(removal.data.values()), set[str]()
     for whole in (*snapshots[:1], *alone):
         names |= _live_names(store, whole, dead)
-    for timeline, strict in (([*snapshots, *alone], True), (changelogs, False)):
+    for timeline, strict in ((snapshots, True), (alone, True), (changelogs, False)):
         for snapshot in timeline:
             names |= metadata(store, snapshot, strict=strict).keys()
             changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if dead else []
             names |= {e.file.file_name for e in changed if e.kind == ADD} & removal.data.keys()
-            if snapshot.changelog_manifest_list in removal.others:
+            if timeline is not alone and snapshot.changelog_manifest_list in removal.others:
                 names |= changelog_files(store, snapshot, strict=strict).keys()
     return names
 

@@ -81,13 +81,28 @@ def stored(io: FileIO) -> set[str]:
     return {path for path in all_files(io, ROOT) if not path.startswith(own)}
 
 
-moves = st.lists(st.sampled_from(["write", "write", "write", "compact", "overwrite", "delete", "tag"]), max_size=9)
+moves = st.lists(st.sampled_from(["write", "write", "write", "compact", "overwrite", "delete", "tag"]), max_size=6)
 
 
-@settings(max_examples=15, deadline=None, phases=[Phase.generate])
-@given(kind=st.sampled_from(sorted(KINDS)), before=moves, on_branch=moves, after=moves, data=st.data())
+histories = given(kind=st.sampled_from(sorted(KINDS)), before=moves, on_branch=moves, after=moves, data=st.data())
+
+
+@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@histories
 def test_what_is_kept_reads_as_before_and_nothing_else_is_left(kind, before, on_branch, after, data):
     """Whichever timeline expires, whichever way the branch shares its files with main."""
+    check_expiry(kind, before, on_branch, after, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@histories
+def test_it_does_after_many_histories(kind, before, on_branch, after, data):
+    check_expiry(kind, before, on_branch, after, data)
+
+
+def check_expiry(kind, before, on_branch, after, data) -> None:
+    """Two timelines are written and tagged, and each expires in turn."""
     io, at = table_of(kind), 0
     branches = ["main"]
     for branch, steps in (("main", ["write", *before]), ("b", on_branch), ("main", after)):
@@ -132,7 +147,7 @@ def test_what_is_kept_reads_as_before_and_nothing_else_is_left(kind, before, on_
 LONGER = {"changelog.num-retained.min": "101"}
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@settings(max_examples=4, deadline=None, phases=[Phase.generate])
 @given(kind=st.sampled_from(["append", "keyed", "input", "lookup"]), steps=moves, data=st.data())
 def test_changes_outlive_their_snapshots(kind, steps, data):
     io = table_of(kind, **LONGER)
