@@ -194,7 +194,8 @@ class Table:
 
         The first column, ``rowkind``, is "+I" for a row that came, "-U" and "+U" for one before and after a change,
         "-D" for one that went. The option ``changelog-producer`` decides what is told: without one it is the rows that
-        were written, once per key and commit. Overwriting tells nothing. Raises OutOfRangeError for snapshots not kept any more.
+        were written, once per key and commit. Overwriting tells nothing. Raises OutOfRangeError for snapshots not kept
+        any more.
         """
         found = changes(self._store, from_snapshot, to_snapshot)
         return pa.Table.from_batches(found, changes_schema(self._store))
