@@ -2,7 +2,8 @@
 
 ``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: an attempt
 at ``n`` that landed has made a snapshot newer than ``base``. The file is created exclusively and never changed, so
-that of two processes at one number both go by the same base. Those of lower numbers go when a new one is begun.
+that of two processes at one number both go by the same base. ``landed-<n>`` beside it is made as soon as a snapshot is
+seen to have made the commit, and spares later attempts the search. Those of lower numbers go when a new one is begun.
 Other engines know nothing of the directory, and leave it alone: it is none of those that hold files of the table.
 """
 
@@ -54,11 +55,29 @@ class Intents:
         data = json.dumps({"version": _VERSION, "base": base}).encode()
         return base if self.io.create_exclusive(self._files.path(number), data) else self.base(number)
 
-    def forget(self, number: int) -> None:
-        """Remove an intent that is of no use any more, as far as that can be done."""
+    def finish(self, number: int, snapshot_id: int) -> None:
+        """Write down that this snapshot made the commit. Where that fails, later attempts have to search."""
         with suppress(OSError):
-            self.io.delete(self._files.path(number))
+            self.io.write(self._landed.path(number), b"%d" % snapshot_id)
+
+    def is_finished(self, number: int) -> bool:
+        """Whether the commit is known to have landed; False where nobody came to write that down."""
+        return self._landed.exists(number)
+
+    def forget(self, number: int) -> None:
+        """Remove what is of no use any more about a commit, as far as that can be done."""
+        for files in (self._files, self._landed):
+            with suppress(OSError):
+                self.io.delete(files.path(number))
 
     @property
     def _files(self) -> NumberedDirectory:
-        return NumberedDirectory(self.io, join(self.root, "intent", f"user-{escape(self.user)}"), "batch-")
+        return NumberedDirectory(self.io, self._directory, "batch-")
+
+    @property
+    def _landed(self) -> NumberedDirectory:
+        return NumberedDirectory(self.io, self._directory, "landed-")
+
+    @property
+    def _directory(self) -> str:
+        return join(self.root, "intent", f"user-{escape(self.user)}")

@@ -5,8 +5,9 @@ intent of ``n``, and creates it with that snapshot as base unless it is there. S
 that nothing of ``n`` was there when it looked; whoever finds one knows that nothing of ``n`` is at or below its base.
 From that base on every snapshot is looked at, up to the one the attempt is made on, before each attempt: snapshot
 numbers are given away one at a time, so of two processes at work on ``n`` the later one meets the other's snapshot. A
-number below the newest one begun has landed: its maker goes on only then. Where snapshots after the base were expired
-meanwhile nobody can tell, and ``doubt`` decides.
+number below the newest one begun has landed: its maker goes on only then; and so has one of which that is written down.
+Where it died before it wrote that down, and snapshots after the base have expired since, nobody can tell, and ``doubt``
+decides.
 """
 
 import logging
@@ -57,6 +58,8 @@ class NumberedCommits:
         base = self._intents.base(number) if number in begun else None
         if base is None:
             return False
+        if self._intents.is_finished(number):
+            return True
         latest, identity = self._store.snapshots.latest(), Identity(self._user, number, after=base)
         try:
             Search(identity, CommitKind.APPEND, base).find(self._store.snapshots, latest)
@@ -90,17 +93,22 @@ class NumberedCommits:
             try:
                 return publish(after=base)
             except HistoryGone as gone:
-                self._decide(self._history_gone(number, base, attempted=gone.attempted))
+                if gone.attempted:  # then the files may be in the table
+                    raise CommitUnknownError(self._history_gone(number, base)) from gone
+                self._decide(OutOfRangeError(self._history_gone(number, base)))
             return publish(after=self._store.snapshots.latest_id() or 0)
 
         try:
-            return self._commit.or_abort(messages, told_apart)
+            made = self._commit.or_abort(messages, told_apart)
         except LandedBefore as before:
             _log.info("commit %d of %s is in %s already: %s", number, self._user, self._store.root, before)
-            return before.snapshot
+            made = before.snapshot
         except _LeftOut:
             _log.info("commit %d of %s to %s is left out: it was done", number, self._user, self._store.root)
             return None
+        if made is not None:
+            self._intents.finish(number, made.id)
+        return made
 
     def _begin(self, number: int) -> int:
         """The snapshot after which alone this commit can have landed; _LeftOut if it surely has."""
@@ -112,6 +120,8 @@ class NumberedCommits:
         if last == number and not begun:
             raise _LeftOut
         if last > number and not self._gapless:
+            raise _LeftOut
+        if number in begun and self._intents.is_finished(number):
             raise _LeftOut
         if self._gapless and not last <= number <= last + 1:
             self._decide(self._out_of_order(number, last))
@@ -146,9 +156,8 @@ class NumberedCommits:
             f"the batch is known to be missing in the table, once with the option {DOUBT_OPTION} = commit"
         )
 
-    def _history_gone(self, number: int, base: int, *, attempted: bool) -> PaimonError:
-        kind = CommitUnknownError if attempted else OutOfRangeError
-        return kind(
+    def _history_gone(self, number: int, base: int) -> str:
+        return (
             f"batch {number} of {self._user} is repeated, and nobody can tell whether it is in the table at "
             f"{self._store.root}: it can only have made a snapshot after {base}, and some of those have expired. Look "
             f"whether its rows are there, then start it once with the option {DOUBT_OPTION} = skip if they are, or "

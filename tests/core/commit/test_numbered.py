@@ -65,9 +65,10 @@ def data_files(io):
 
 def test_a_batch_done_again_gives_its_snapshot_and_its_files_go(io):
     made = [batch(io, n) for n in range(3)]
-    files = data_files(io)
     others(io)
     files = data_files(io)
+    assert batch(io, 2) is None
+    died_before_it_noted(io, 2)
     assert batch(io, 2).id == made[2].id
     assert data_files(io) == files
     assert numbers(io) == [0, 1, 2]
@@ -85,7 +86,7 @@ def test_a_batch_that_began_and_did_not_land_lands(io):
 def test_only_the_last_intent_is_kept(io):
     for n in range(5):
         batch(io, n)
-    assert [path.rsplit("-", 1)[1] for path in io.files if "/intent/" in path] == ["4"]
+    assert sorted(path.rsplit("/", 1)[1] for path in io.files if "/intent/" in path) == ["batch-4", "landed-4"]
 
 
 def test_empty_batches_leave_no_snapshot_but_count(io):
@@ -95,9 +96,27 @@ def test_empty_batches_leave_no_snapshot_but_count(io):
     assert NumberedCommits(table_at(io).store, USER).last() == 1
 
 
+def test_what_is_known_to_have_landed_may_expire(io):
+    batch(io, 0)
+    batch(io, 1)
+    others(io, 3)
+    expire(io, 4)
+    files = data_files(io)
+    assert NumberedCommits(table_at(io).store, USER).has_landed(1)
+    assert batch(io, 1, gapless=True) is None
+    assert data_files(io) == files
+    assert batch(io, 2, gapless=True).id == 6
+    assert numbers(io) == [0, 1, 2]
+
+
+def died_before_it_noted(io, number):
+    del io.files[f"{ROOT}/intent/user-{USER}/landed-{number}"]
+
+
 def test_expiry_of_what_can_be_the_batch_leaves_nobody_to_tell(io):
     batch(io, 0)
     batch(io, 1)
+    died_before_it_noted(io, 1)
     others(io, 3)
     expire(io, 2)
     before, files = numbers(io), data_files(io)
@@ -115,6 +134,7 @@ def test_expiry_before_a_batch_is_no_doubt(io):
     batch(io, 0)
     others(io, 3)
     batch(io, 1)
+    died_before_it_noted(io, 1)
     expire(io, 4)
     assert batch(io, 1).id == 5
     others(io)
@@ -171,12 +191,14 @@ def test_has_landed_is_sure_and_changes_nothing(io):
 
 
 def test_complete_mode_replaces_the_table_once(io):
-    for n in (0, 1, 1):
+    for n in (0, 1, 1, 1):
         table = table_at(io)
         with table.writer(overwrite=True) as writer:
             writer.write(orders((n, "x", n)))
             messages = writer.prepare_commit()
-        NumberedCommits(table.store, USER, gapless=True).overwrite(messages, n)
+        made = NumberedCommits(table.store, USER, gapless=True).overwrite(messages, n)
+        if made is not None and n == 1:
+            died_before_it_noted(io, 1)
     assert numbers(io) == [1]
     assert table_at(io).snapshot().id == 2
     assert NumberedCommits(table.store, USER, gapless=True).overwrite([], 2).id == 3
@@ -185,6 +207,7 @@ def test_complete_mode_replaces_the_table_once(io):
 
 def test_garbage_for_an_intent_is_told(io):
     batch(io, 0)
+    died_before_it_noted(io, 0)
     (path,) = (path for path in io.files if "/intent/" in path)
     for content in (b"", b"{}", b"[1]", b'{"version": 2, "base": 0}', b'{"version": 1, "base": "0"}'):
         io.files[path] = content
