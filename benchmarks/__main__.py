@@ -5,7 +5,7 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import engine, indexes, lsm, metadata, report, spark
+from benchmarks import engine, indexes, lsm, metadata, report, spark, streaming
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
@@ -15,8 +15,8 @@ PARTS = {
     "lsm": lsm.benchmarks,
     "indexes": indexes.benchmarks,
     "metadata": metadata.benchmarks,
-    "spark": spark.benchmarks,
 }
+THROUGH_SPARK = {"spark": spark.benchmarks, "streaming": streaming.benchmarks}
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rows", type=int, default=400_000, help="rows of a run or a write (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds after the one to warm up (default %(default)s)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--parts", nargs="+", choices=[*PARTS, *THROUGH_SPARK], default=[*PARTS, *THROUGH_SPARK])
     parser.add_argument("--opponents", nargs="*", choices=("pypaimon", "java"), default=["pypaimon", "java"])
     parser.add_argument("--output", type=Path, default=Path("artifacts"))
     chosen = parser.parse_args()
@@ -34,12 +34,12 @@ def main() -> None:
         warehouse = Path(place)
         with opponents(warehouse, frozenset(chosen.opponents)) as workers:
             arena = Arena(warehouse, chosen.rows, chosen.rounds, workers)
-            for row in itertools.chain.from_iterable(PARTS[part](arena) for part in chosen.parts if part != "spark"):
+            for row in itertools.chain.from_iterable(PARTS[part](arena) for part in chosen.parts if part in PARTS):
                 done.append(row)
                 print(report.line(row), flush=True)
-        if "spark" in chosen.parts:
-            sides = ("ours", "java") if "java" in chosen.opponents else ("ours",)
-            for row in spark.benchmarks(Arena(warehouse, chosen.rows, chosen.rounds, {}), sides):
+        sides = ("ours", "java") if "java" in chosen.opponents else ("ours",)
+        for part in (part for part in chosen.parts if part in THROUGH_SPARK):
+            for row in THROUGH_SPARK[part](Arena(warehouse, chosen.rows, chosen.rounds, {}), sides):
                 done.append(row)
                 print(report.line(row), flush=True)
         for path in report.save(done, chosen.output):

@@ -23,6 +23,7 @@ OPPONENTS = (
     "plain",
     "fixed",
     "without",
+    "fresh",
 )
 _COLOURS = {
     "ours": "#1f77b4",
@@ -37,6 +38,7 @@ _COLOURS = {
     "plain": "#ff7f0e",
     "fixed": "#ff7f0e",
     "without": "#ff7f0e",
+    "fresh": "#ff7f0e",
 }
 _LINE, _LEFT, _WIDE = 14, 330, 520
 

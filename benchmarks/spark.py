@@ -64,14 +64,19 @@ class SparkSide:
         own = psutil.Process(self._process.pid)
         return sum(_seconds(process) for process in (own, *own.children(recursive=True)))
 
-    def timing(self, **command: Any) -> Timing:
-        """One command; CPU is that of the JVM and all Python workers."""
+    def call(self, **command: Any) -> dict[str, Any]:
+        """One command and its answer; ``cpu`` in it is that of the JVM and all Python workers."""
         assert self._process.stdin is not None
         before = self._cpu()
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         answer = self._answer()
-        return Timing(answer["wall"], self._cpu() - before, answer["rows"])
+        return {**answer, "cpu": self._cpu() - before}
+
+    def timing(self, **command: Any) -> Timing:
+        """What one command took."""
+        answer = self.call(**command)
+        return Timing(answer["wall"], answer["cpu"], answer["rows"])
 
     def close(self) -> None:
         """Stop the session."""

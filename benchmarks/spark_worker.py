@@ -4,8 +4,11 @@
 """
 
 import json
+import statistics
 import sys
+import tempfile
 import time
+from datetime import datetime
 
 from pyspark.sql import SparkSession
 
@@ -35,9 +38,8 @@ def session(side, warehouse, jar):
 class Side:
     """What one side does with a command."""
 
-    def __init__(self, side, warehouse, jar):
-        self.java, self.warehouse = side == "java", warehouse
-        self.spark = session(side, warehouse, jar)
+    def __init__(self, side, warehouse, spark):
+        self.java, self.warehouse, self.spark = side == "java", warehouse, spark
         self.spark.sparkContext.setLogLevel("ERROR")
         self.inputs = {}
         if not self.java:
@@ -107,10 +109,104 @@ class Side:
         rows = frame.selectExpr("sum(a)", "count(*)").first()[1]
         return rows, time.perf_counter() - start
 
+    def sink(self, rows, table):
+        """A stream into a table, or into nothing, with a checkpoint of its own."""
+        writer = rows.writeStream.option("checkpointLocation", tempfile.mkdtemp(dir=self.warehouse))
+        return writer.format("noop") if table is None else writer.format("paimon").option("path", self.path(table))
+
+    def follow(self, table):
+        """A stream out of a table."""
+        return self.spark.readStream.format("paimon").load(self.path(table))
+
+    def stream_write(self, command):
+        """Files into a table, one a batch; ``commits`` asks for what the quickest batch took to write and commit."""
+        schema = self.spark.read.parquet(command["input"]).schema
+        files = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", "1").parquet(command["input"])
+        told = self.run_through(files, command["table"])
+        if command.get("commits"):
+            return counted(told), min(one["durationMs"]["addBatch"] for one in told) / 1000
+        return counted(told), ended(told[-1]) - moment(told[0]["timestamp"])
+
+    def stream_read(self, command):
+        """All there is into nothing."""
+        told = self.run_through(self.follow(command["table"]), None)
+        return counted(told), ended(told[-1]) - moment(told[0]["timestamp"])
+
+    def run_through(self, rows, table):
+        """What Spark tells of each batch of a stream that ends when it is through with what there is."""
+        query = self.sink(rows, table).trigger(availableNow=True).start()
+        query.awaitTermination()
+        return batches(query)
+
+    def stream_start(self, command):
+        """A stream out of a table into nothing, through with what there is; triggers that find nothing are told too."""
+        interval = "spark.sql.streaming.noDataProgressEventInterval"
+        self.spark.conf.set(interval, "0")
+        self.query = self.sink(self.follow(command["table"]), None).start()
+        self.spark.conf.unset(interval)
+        self.query.processAllAvailable()
+        return 0, 0.0
+
+    def stream_idle(self, command):
+        """How many triggers found nothing new in so many seconds, and what the median one took."""
+        since = time.time()
+        time.sleep(command["seconds"])
+        told = [one for one in map(progress, self.query.recentProgress) if ended(one) > since]
+        return len(told), statistics.median(one["durationMs"]["triggerExecution"] for one in told) / 1000
+
+    def stream_stop(self, command):
+        """Stop it."""
+        self.query.stop()
+        return 0, 0.0
+
+    def stream_lag(self, command):
+        """Numbers at a rate into a table and out of it into nothing: mean age of a row when its batch has gone through,
+        and how many rows a second came out, once both streams have warmed up."""
+        made = self.spark.readStream.format("rate").option("rowsPerSecond", str(command["rate"])).load()
+        first = self.sink(made, command["table"]).start()
+        second = self.sink(self.follow(command["table"]).withWatermark("timestamp", "0 seconds"), None).start()
+        since = time.time()
+        while len(batches(second, since)) < command["warm"]:
+            time.sleep(0.1)
+        since = time.time()
+        while time.time() - since < command["seconds"] or len(batches(second, since)) < 3:
+            time.sleep(0.1)
+        first.stop()
+        second.stop()
+        told = batches(second, since)
+        rows = counted(told[1:])
+        ages = [(ended(one) - moment(one["eventTime"]["avg"])) * one["numInputRows"] for one in told[1:]]
+        return rows / (ended(told[-1]) - ended(told[0])), sum(ages) / rows
+
+
+def progress(one):
+    """What Spark says about a batch, as a dictionary in every version."""
+    return one if isinstance(one, dict) else json.loads(one.json)
+
+
+def batches(query, since=0):
+    """What Spark tells of the batches of a stream that ended after that time and had rows."""
+    return [one for one in map(progress, query.recentProgress) if one["numInputRows"] and ended(one) > since]
+
+
+def counted(told):
+    """Rows of all batches."""
+    return sum(one["numInputRows"] for one in told)
+
+
+def moment(text):
+    """Seconds since the epoch of a time as Spark writes it."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def ended(one):
+    """When a batch was done."""
+    return moment(one["timestamp"]) + one["durationMs"]["triggerExecution"] / 1000
+
 
 def main(side, warehouse, jar=""):
     """Answer until the input ends."""
-    here = Side(side, warehouse, jar)
+    here = Side(side, warehouse, session(side, warehouse, jar))
     print("\n@" + json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         command = json.loads(line)

@@ -1,0 +1,46 @@
+"""The benchmarks about streams run on tiny data, in the session of the tests; what they count is looked at."""
+
+import pytest
+
+from benchmarks import streaming
+from benchmarks.engine import Arena
+from benchmarks.measure import Timing
+from benchmarks.spark_worker import Side
+
+pytestmark = pytest.mark.spark
+
+
+class Here:
+    """A worker without a process of its own."""
+
+    def __init__(self, side):
+        self._side = side
+
+    def call(self, **command):
+        rows, wall = getattr(self._side, command["do"])(command)
+        return {"rows": rows, "wall": wall, "cpu": 0.0}
+
+    def timing(self, **command):
+        answer = self.call(**command)
+        return Timing(answer["wall"], answer["cpu"], answer["rows"])
+
+
+@pytest.fixture
+def contest(spark, tmp_path, monkeypatch):
+    """A place, and the one side that there is."""
+    for name, small in {"BATCHES": 1, "RATE": 1000, "WARM": 1, "IDLE": 1}.items():
+        monkeypatch.setattr(streaming, name, small)
+    return Arena(tmp_path, count=500, rounds=1, workers={}), {"ours": Here(Side("ours", str(tmp_path), spark))}
+
+
+def test_streams_out_of_a_table_count_what_it_has(contest):
+    assert streaming.source(*contest).timings["ours"][0].rows == 500
+    assert streaming.idle(*contest).timings["ours"][0].wall > 0
+
+
+@pytest.mark.slow
+def test_streams_into_tables_count_what_they_are_given(contest):
+    append, keyed, _, lag, _, commit = streaming.streams(*contest, commits=3, seconds=1)
+    assert append.timings["ours"][0].rows == keyed.timings["ours"][0].rows == 500
+    assert lag.values["ours_rows/s"] > 0
+    assert {timing.rows for who in ("ours", "fresh") for timing in commit.timings[who]} == {100}
