@@ -148,7 +148,7 @@ def points(dry: FaultyIO, mode: Mode) -> list[int]:
 # ---- meetings
 
 turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), max_size=20)
-SOME = settings(max_examples=25, deadline=None)
+SOME = settings(max_examples=10, deadline=None)
 
 
 def write(*rows):
