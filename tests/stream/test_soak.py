@@ -78,9 +78,9 @@ def _name(process: psutil.Process) -> str:
 class Soak:
     """The chain, its upkeep, and who gets killed when."""
 
-    def __init__(self, directory: Path, chain: Sequence[str], seed: int) -> None:
+    def __init__(self, directory: Path, module: str, chain: Sequence[str], seed: int) -> None:
         self.warehouse, self._directory = str(directory / "warehouse"), directory
-        self.tables = make(self.warehouse, chain)
+        self.tables, self._module = make(self.warehouse, chain), module
         self._drawn = random.Random(seed)
         self._started: list[Processes] = []
         self.kills: Counter[str] = Counter()
@@ -90,7 +90,7 @@ class Soak:
         upkeep: Processes | None = None
         try:
             for _ in range(kills):
-                chain = self._start("chain")
+                chain = self._start(self._module)
                 self._live(chain)
                 if self._all_read() and (upkeep is None or self._drawn.random() < 0.3):
                     upkeep = self._again(upkeep)
@@ -105,14 +105,14 @@ class Soak:
 
     def _live(self, chain: Processes) -> None:
         """From the start of the chain to its death."""
-        if self._drawn.random() < 0.15:
-            time.sleep(self._drawn.uniform(0, 8))  # while it starts
+        if self._drawn.random() < 0.15:  # while it starts
+            time.sleep(self._drawn.uniform(0, 8 if self._module == "chain" else 1))
         else:
             self._until(lambda: chain.said(UP), chain)
             for _ in range(self._drawn.randint(1, 3)):
                 self._next_commit(self._drawn.choice(list(self.tables)), chain)
             time.sleep(self._drawn.choice([0, self._drawn.uniform(0, 0.3), self._drawn.uniform(0, 2)]))
-        whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0]
+        whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0] if self._module == "chain" else "all"
         self.kills[whom] += 1
         if whom != "all":
             victims = [process for process in chain.all() if (_name(process) == "java") == (whom == "jvm")]
@@ -148,7 +148,7 @@ class Soak:
         for processes in self._started:
             if processes is not upkeep:
                 processes.kill()
-        chain = self._start("chain", "drain")
+        chain = self._start(self._module, "drain")
         end = time.monotonic() + PATIENCE
         while not chain.ended():
             assert time.monotonic() < end, f"not drained after {PATIENCE} s:\n{chain.tail()}"
@@ -221,9 +221,10 @@ def data_files(table: Table) -> set[str]:
     return {entry.file.file_name for meta in metas for entry in manifests.read(meta) if entry.kind == ADD}
 
 
-def soak(directory: Path, chain: Sequence[str], seed: int, kills: int) -> None:
-    """The whole of it; what was done is printed."""
-    run = Soak(directory, chain, seed)
+def soak(directory: Path, module: str, chain: Sequence[str], kills: int, seed: int | None = None) -> None:
+    """The whole of it; what was done is printed. SOAK_SEED repeats the draws, as far as processes can be repeated."""
+    seed = int(os.environ.get("SOAK_SEED", time.time_ns() % 1_000_000)) if seed is None else seed
+    run = Soak(directory, module, chain, seed)
     run.run(kills)
     print(f"soak {seed}: killed {dict(run.kills)}, {run.sent():,} numbers through {' -> '.join(chain)}")
     check(run)
@@ -231,12 +232,22 @@ def soak(directory: Path, chain: Sequence[str], seed: int, kills: int) -> None:
 
 
 def test_a_chain_that_is_killed_ends_with_what_went_in(tmp_path):
-    soak(tmp_path, SHORT, seed=1, kills=3)
+    soak(tmp_path, "chain", SHORT, kills=2, seed=1)
+
+
+def test_a_chain_without_a_jvm_that_is_killed_ends_with_what_went_in(tmp_path):
+    soak(tmp_path, "bare_chain", LONG, kills=8, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", [SHORT, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("run", [1, 2])
 def test_a_chain_that_is_killed_a_hundred_times_ends_with_what_went_in(tmp_path, chain, run):
-    """A hundred kills in all, drawn anew each time; SOAK_SEED repeats them, as far as processes can be."""
-    soak(tmp_path, chain, seed=run + int(os.environ.get("SOAK_SEED", time.time_ns() % 1_000_000)), kills=25)
+    """A hundred kills in all, drawn anew each time."""
+    soak(tmp_path, "chain", chain, kills=25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chain", [SHORT, LONG], ids=["short", "long"])
+def test_a_chain_without_a_jvm_is_killed_hundreds_of_times(tmp_path, chain):
+    soak(tmp_path, "bare_chain", chain, kills=200)
