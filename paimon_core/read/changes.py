@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -46,6 +46,10 @@ class ChangeRead:
     predicate: Predicate | None = None
     kinds: bool = False
     ignore_deletes: bool = False
+    _at_any_place: FileStore = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_at_any_place", without_start(self.store))
 
     @property
     def schema(self) -> pa.Schema:
@@ -97,7 +101,7 @@ class ChangeRead:
 
     def _told(self, piece: Piece, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """``_VALUE_KIND``, the columns asked for, ``keys``, and where deletes are refused those the filter looks at."""
-        store, fields = without_start(self.store), self._read_fields(keys)
+        store, fields = self._at_any_place, self._read_fields(keys)
         if store.schema.primary_keys and piece.way is Way.TOLD:
             yield from TableRead(store, fields, self._read_predicate()).told(piece.split)
             return
@@ -138,7 +142,7 @@ class ChangeRead:
         rows = batch if came.all() else batch.filter(pa.array(came))
         if self.predicate is not None and self._refuses_deletes:
             rows = rows.filter(evaluate(self.predicate, rows))
-        return pa.RecordBatch.from_arrays(rows.columns[1 : 1 + len(self.fields)], schema=self.schema)
+        return rows.select(range(1, 1 + len(self.fields)))
 
 
 def changes_schema(store: FileStore) -> pa.Schema:

@@ -50,7 +50,8 @@ _START = frozenset({SCAN_MODE.key, *(key for _, keys in _BY_COMPANION for key in
 
 def without_start(store: FileStore) -> FileStore:
     """The table without the options that say where to start, which would mean one snapshot to a batch read."""
-    return store.with_schema(store.schema.copy(dict.fromkeys(_START)))
+    given = [key for key in _START if key in store.options]
+    return store.with_schema(store.schema.copy(dict.fromkeys(given))) if given else store
 
 
 def scan_mode(store: FileStore) -> str:

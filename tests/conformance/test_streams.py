@@ -9,15 +9,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from paimon_core.errors import OutOfRangeError
 from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.position import Position
 from paimon_core.scan.stream_scan import ChangeSplit, Limits, StreamScan
+from paimon_core.snapshot.consumers import Consumers
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
 from tests.conformance.compare import same
 from tests.conformance.judge import Judge
 from tests.conformance.shared_table import SharedTable
-from tests.conformance.values import normal, rows
+from tests.conformance.values import normal, ordered, rows
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "INT NOT NULL"], ["v", "STRING"], ["n", "INT"]]
@@ -79,7 +81,7 @@ def streamed_by_java(table: SharedTable, options: dict[str, str]) -> Streamed:
     for plan in table.java("stream_read", options=options)["plans"]:
         told = [[row[0], *(normal(v, f.type) for v, f in zip(row[1:], fields, strict=True))] for row in plan["rows"]]
         found.setdefault(plan["snapshot"], []).extend(told)
-    return {snapshot: told for snapshot, told in found.items() if told}
+    return {snapshot: ordered(told) for snapshot, told in found.items() if told}
 
 
 def batches_of(scan: StreamScan, limits: Limits, start: Position | None = None) -> Iterator[tuple[Position, Position]]:
@@ -106,7 +108,7 @@ def streamed_by_us(table: Table, limits: Limits, replays: list[tuple[dict, dict,
         for piece in itertools.chain.from_iterable(split.pieces for split in splits):
             told = rows(read(table, [ChangeSplit((piece,))]), fields)
             found.setdefault(piece.split.snapshot_id, []).extend(told)
-    return {snapshot: told for snapshot, told in found.items() if told}
+    return {snapshot: ordered(told) for snapshot, told in found.items() if told}
 
 
 def _came(told: list[list[Any]]) -> list[list[Any]]:
@@ -156,9 +158,12 @@ class Game:
         if not self.shape.key:
             self.table.ours().delete(f"k = {self.rng.randrange(9)}")
 
+    def java_expires(self) -> None:
+        self.table.java("expire_snapshots", retain_max=4, retain_min=1)
+
     MOVES: tuple[tuple[Callable[["Game"], None], int], ...] = (
         (we_write, 4), (java_writes, 4), (we_compact, 2), (java_compacts, 2), (we_overwrite, 1), (java_overwrites, 1),
-        (we_delete, 1),
+        (we_delete, 1), (java_expires, 1),
     )  # fmt: skip
 
     def turn(self) -> None:
@@ -202,14 +207,18 @@ class Game:
             self.replays += [(options, *replay) for replay in replays]
 
     def check_replays(self) -> None:
-        """What was between two positions is there still, whatever came since."""
-        for options, after, through, told in self.replays:
+        """What was between two positions is there still, whatever came since, or it is said that it expired."""
+        earliest = min((snapshot.id for snapshot in self.table.ours().snapshots()), default=1)
+        for options, start, end, told in self.replays:
             table = self.table.ours(**options, **self.rng.choice(({}, {"source.split.target-size": "1 kb"})))
-            splits = StreamScan(table.store).plan(Position.from_json(after), Position.from_json(through))
+            scan, after, through = StreamScan(table.store), Position.from_json(start), Position.from_json(end)
+            if (through.snapshot_id if through.scan_snapshot else after.next_snapshot) < earliest:
+                with pytest.raises(OutOfRangeError, match="has expired"):
+                    scan.plan(after, through)
+                continue
             fields = (ROW_KIND, *table.schema.fields)
-            same(
-                rows(read(table, splits), fields), rows(told, fields), f"{self.table.name}: again {after} to {through}"
-            )
+            found = rows(read(table, scan.plan(after, through)), fields)
+            same(found, rows(told, fields), f"{self.table.name}: again {start} to {end}")
 
 
 def play(judge, name, shape, turns, every, seed):
@@ -225,6 +234,23 @@ def play(judge, name, shape, turns, every, seed):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_streams(judge, name, shape, seed):
     play(judge, name, shape, 5, 5, seed)
+
+
+def test_consumers_are_shared(judge, name):
+    table = Game(judge, name, SHAPES["none"], Random(1)).table
+    consumers = Consumers(table.ours().store.io, table.path)
+    for n in range(4):
+        table.java("write", rows=[["+I", {"p": "a", "k": n, "v": "x", "n": n}]])
+    mine = {"consumer-id": "mine", "consumer.expiration-time": "1 d"}
+    table.java("stream_read", options=mine, notify=True)
+    assert consumers.list() == {"mine": 5}
+    consumers.record("mine", 3)
+    for options in (mine, {**mine, "consumer.ignore-progress": "true"}):
+        ours = streamed_by_us(table.ours(**options), Limits(), [])
+        theirs = streamed_by_java(table, options)
+        same(sorted(ours.items()), sorted(theirs.items()), f"{table.name}: {options}")
+    table.java("expire_snapshots", retain_max=1, retain_min=1)
+    assert [snapshot.id for snapshot in table.ours().snapshots()] == [3, 4]
 
 
 @pytest.mark.slow

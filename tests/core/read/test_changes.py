@@ -46,6 +46,7 @@ def test_with_kinds(tmp_path):
     ]  # fmt: skip
     assert told(table, "n < 5", ["n"], changelog=True) == [("+I", 1), ("+I", 2), ("-U", 1)]
     assert table.stream(["v"], changelog=True).schema.names == ["rowkind", "v"]
+    assert sum(b.num_rows for b in table.stream([], ignore_deletes=True).to_batches()) == 3
 
 
 def test_without_kinds_deletes_are_refused_or_left_out(tmp_path):
@@ -197,3 +198,18 @@ def test_changes_that_outlive_their_snapshots(tmp_path):
     assert len(table.snapshots()) == 1
     assert [tuple(r.values()) for b in stream.to_batches() for r in b.to_pylist()] == expected
     assert told(table, changelog=True) == expected
+
+
+def test_new_columns_of_rows_that_were_there_are_no_rows(tmp_path):
+    table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true", "data-evolution.enabled": "true"})
+    table.write(orders((1, "a", 1), (2, "b", 2)))
+    table.update_columns(pa.table({"_ROW_ID": [1], "v": ["B"]}))
+    with table.writer() as writer:
+        writer.write(orders((3, "c", 3)))
+        table.committer().commit(writer.prepare_commit())
+    assert sorted(told(table)) == [(1, "a", 1), (2, "B", 2), (3, "c", 3)]
+    for start in (1, 2):
+        with pytest.raises(UnsupportedError, match=r"snapshot 2 .*'scan.snapshot-id' = '3'"):
+            told(table.with_options({"scan.snapshot-id": str(start)}))
+    later = table.with_options({"scan.snapshot-id": "3"})
+    assert told(later, columns=["id", "_ROW_ID"]) == [(3, 2)]
