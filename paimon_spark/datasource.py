@@ -19,14 +19,15 @@ from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     ReadRequest,
     StreamRequest,
-    only_a_stream_takes,
+    changes_request,
+    only_changes_take,
     read_request,
     stream_request,
     stream_write_request,
     write_request,
 )
 from paimon_spark.reader import reader_of
-from paimon_spark.stream_reader import PaimonStreamReader
+from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
 from paimon_spark.types import spark_schema
 from paimon_spark.writer import PaimonWriter, table_to_write
@@ -49,7 +50,7 @@ class PaimonDataSource(DataSource):
         A stream of changes of every kind has a column ``rowkind`` before them.
         """
         given = _mapping(self.options)
-        if only_a_stream_takes(given):
+        if only_changes_take(given):
             request = stream_request(given)
             fields = project(_opened(request).schema, request.columns)
             return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
@@ -58,7 +59,11 @@ class PaimonDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of exactly the columns of ``schema``, which is the user's own if one was given."""
-        request = read_request(_mapping(self.options))
+        given = _mapping(self.options)
+        changes = changes_request(given)
+        if changes is not None:
+            return PaimonChangesReader(_opened(changes).store, changes, schema)
+        request = read_request(given)
         return reader_of(_opened(request), request, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

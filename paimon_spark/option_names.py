@@ -22,7 +22,7 @@ STREAM_OPTIONS = {
     "read.stream.maxrowspertrigger": "rows after which a micro-batch takes no more",
     "read.stream.minrowspertrigger": "rows that a micro-batch waits for; with maxTriggerDelayMs",
     "read.stream.maxtriggerdelayms": "milliseconds after the last micro-batch that it waits at most",
-    "incremental-between": "two snapshots, 'a,b': the changes after the first one, and no more after the second",
+    "incremental-between": "two snapshots, 'a,b': the changes after the first one through the second; in batches, too",
     "startingversion": "as 'scan.snapshot-id', or 'latest'",
 }
 WRITE_OPTIONS = {

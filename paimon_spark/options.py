@@ -32,6 +32,7 @@ from paimon_spark.option_names import (
     with_case,
 )
 
+_OF_CHANGES = {"incremental-between", "read.changelog", "read.ignore-deletes"}
 _BATCH_MODES = ("default", "full", "latest", "latest-full", "from-snapshot", "from-snapshot-full", "from-timestamp")
 _TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.timestamp-millis", "scan.version")
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
@@ -105,9 +106,8 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
     named = canonical(given)
     streaming = next((key for key in named if key in STREAMS_ONLY), None)
     if streaming is not None:
-        raise UnsupportedError(
-            f"option {streaming!r} is about streams: give it to spark.readStream, or ask paimon_core's Table.changes"
-        )
+        batch = ", or to a batch read of changes, with 'incremental-between'" if streaming in _OF_CHANGES else ""
+        raise UnsupportedError(f"option {streaming!r} is about changes: give it to spark.readStream{batch}")
     storage = _take_storage(named)
     place = _take_place(named, storage)
     when = _take_time_travel(named)
@@ -133,7 +133,7 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     if place.read_optimized:
         raise UnsupportedError(f"{place.path}$ro cannot be read as a stream: read one of {place.path} itself")
     if "limit" in named:
-        raise InvalidInputError("option 'limit' is for batch reads: a stream has no end to stop before")
+        raise InvalidInputError("option 'limit' is for batch reads of rows: changes are read whole")
     columns, text, batch_rows = _take_what(named)
     files, rows = (taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "rows"))
     limits = Limits(files, taken_size(named, "read.stream.maxbytespertrigger"), rows)
@@ -156,8 +156,19 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     return StreamRequest(place, named, columns, text, batch_rows, changelog, ignore, limits, least, delay or 0)
 
 
-def only_a_stream_takes(given: Mapping[str, str]) -> bool:
-    """Whether these options make sense for a stream alone.
+def changes_request(given: Mapping[str, str]) -> StreamRequest | None:
+    """Sort the options of a batch read of the changes between two snapshots; None where they ask for no such thing."""
+    named = canonical(given)
+    if "incremental-between" not in named:
+        return None
+    unfit = next((k for k in named if k in STREAMS_ONLY and k not in _OF_CHANGES), None)
+    if unfit is not None:
+        raise InvalidInputError(f"option {unfit!r} is for spark.readStream: a batch reads all that it asks for at once")
+    return stream_request(given)
+
+
+def only_changes_take(given: Mapping[str, str]) -> bool:
+    """Whether these options make sense only where changes are read.
 
     Spark asks for the columns before it says whether a batch or a stream is to be read.
     """

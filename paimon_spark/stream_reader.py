@@ -1,4 +1,4 @@
-"""Streams of changes, micro-batch by micro-batch.
+"""Streams of changes, micro-batch by micro-batch; and a part of one as a batch of its own.
 
 One process per run of a query is asked how far a batch may go and what it consists of; tasks read with a reader of
 their own. Spark keeps the offsets as text: a position of the engine and, under ``from``, the one the query started at.
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StringType, StructType
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, OutOfRangeError
 from paimon_core.options.scan import CONSUMER_ID
 from paimon_core.predicate import rewrite
 from paimon_core.predicate.expr import Predicate
@@ -24,6 +24,7 @@ from paimon_core.predicate.parse import parse_predicate
 from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, StreamScan
+from paimon_core.scan.stream_start import incremental_bounds
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
@@ -145,6 +146,19 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if after == through:
             return []
         self._last_batch = time.monotonic()
+        return self._planned(after, through)
+
+    def between_snapshots(self) -> list[InputPartition]:
+        """A task for each split between the two snapshots of the options, for a batch read."""
+        store, bounds = self._scan.store, incremental_bounds(self._scan.store)
+        latest = store.snapshots.latest_id() or 0
+        if bounds is not None and bounds[1] > latest:
+            raise OutOfRangeError(
+                f"{store.root} has no changes through snapshot {bounds[1]} yet: its newest snapshot is {latest}"
+            )
+        return self._planned(self._scan.start(), self._scan.latest())
+
+    def _planned(self, after: Position, through: Position) -> list[InputPartition]:
         schema_id = self._scan.store.schema.id
         return [ChangePartition(split, schema_id) for split in self._scan.plan(after, through)]
 
@@ -177,6 +191,23 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._recorded is None or self._recorded[0] != following or now - self._recorded[1] >= CONSUMER_SECONDS:
             Consumers(store.io, store.branch_root).record(consumer, following)
             self._recorded = following, now
+
+
+class PaimonChangesReader(DataSourceReader):
+    """What a stream from one snapshot to another would read, in one batch."""
+
+    def __init__(self, store: FileStore, request: StreamRequest, schema: StructType) -> None:
+        store = store.with_options({"consumer.ignore-progress": "true"})  # of a consumer that the table itself names
+        self._stream = PaimonStreamReader(store, request, schema)
+
+    def partitions(self) -> list[InputPartition]:
+        """A task for each split. OutOfRangeError for snapshots that are not there."""
+        return self._stream.between_snapshots()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """As a stream reads it."""
+        if isinstance(partition, ChangePartition):  # not Spark's stand-in for "no partitions"
+            yield from self._stream.read(partition)
 
 
 def _scan(store: FileStore, request: StreamRequest, schema: StructType) -> StreamScan:

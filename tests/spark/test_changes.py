@@ -35,7 +35,12 @@ def test_rows_show_and_changes_are_told(spark, warehouse, marked):
     assert shown == [{"id": k, "v": "new" if k >= 300 else "old"} for k in range(900)]
     assert lead_to(table) == shown
     assert {f.level for levels in levels_of(table).values() for f in levels.all_files}.isdisjoint({0})
-    assert table.changes(2).num_rows == 900, "300 rows that came, and 300 as they were and as they are"
+    changed = table.changes(2)
+    assert changed.num_rows == 900, "300 rows that came, and 300 as they were and as they are"
+    between = {"incremental-between": f"2,{table.snapshot().id}", "read.changelog": "true"}
+    read = spark.read.format("paimon").options(**between).load(path)
+    assert read.columns == ["rowkind", "id", "v"]
+    assert sorted(map(tuple, read.collect())) == sorted(tuple(row.values()) for row in changed.to_pylist())
 
     spark.range(0, 50, 1, 3).selectExpr("id", "'only' as v").write.format("paimon").mode("overwrite").save(path)
     told = table.changes(0).num_rows

@@ -16,7 +16,7 @@ from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
 from paimon_core.predicate.expr import And, Leaf
 from paimon_core.predicate.expr import Not as PredicateNot
 from paimon_spark.filters import predicate_of
-from paimon_spark.options import Place, only_a_stream_takes, read_request, write_request
+from paimon_spark.options import Place, changes_request, only_changes_take, read_request, write_request
 
 
 def read(**options):
@@ -123,20 +123,20 @@ def test_what_is_not_there_yet_is_refused_by_name(name):
 @pytest.mark.parametrize(
     ("name", "called"),
     [
-        ("incremental-between", "incremental-between"),
         ("startingVersion", "startingversion"),
         ("readChangeFeed", "read.changelog"),
         ("maxFilesPerTrigger", "read.stream.maxfilespertrigger"),
         ("consumer-id", "consumer-id"),
     ],
 )
-def test_what_is_about_streams_is_not_for_batches(name, called):
-    with pytest.raises(UnsupportedError, match=f"'{called}' is about streams: give it to spark.readStream"):
+def test_what_is_about_changes_is_not_for_reads_of_rows(name, called):
+    with pytest.raises(UnsupportedError, match=f"'{called}' is about changes: give it to spark.readStream"):
         read(**{name: "1"})
+    assert changes_request({"path": "/t", name: "1"}) is None
     with pytest.raises(InvalidInputError, match=f"'{called}' is about reading"):
         write(**{name: "1"})
-    assert only_a_stream_takes({"path": "/t", name: "1"})
-    assert not only_a_stream_takes({"path": "/t", "scan.snapshot-id": "1"})
+    assert only_changes_take({"path": "/t", name: "1"})
+    assert not only_changes_take({"path": "/t", "scan.snapshot-id": "1"})
 
 
 def test_table_options_are_dynamic_and_storage_options_go_their_way():

@@ -306,6 +306,38 @@ def test_the_columns_of_a_start_that_has_expired_are_those_of_now(table):
         PaimonDataSource(options).reader(PaimonDataSource(options).schema())
 
 
+# ---- the changes between two snapshots, as a batch
+
+
+def batch(table: Table, **options: str) -> list[tuple]:
+    source = PaimonDataSource({"path": table.path, **options})
+    reader = source.reader(source.schema())
+    tasks = [pickle.dumps((reader, partition)) for partition in reader.partitions()]
+    read = (reader.read(partition) for reader, partition in map(pickle.loads, tasks))
+    return [tuple(row.values()) for batches in read for rows in batches for row in rows.to_pylist()]
+
+
+def test_changes_between_two_snapshots(warehouse):
+    table = made(f"{warehouse}/db.db/t", bucket="1", consumer_id="c")
+    Consumers(table.store.io, table.store.branch_root).record("c", 4)
+    put(table, 1, 2)
+    put(table, 2, 3, text="y")
+    put(table, 3, kinds=["-D"])
+    assert batch(table, **{"incremental-between": "0,2"}) == [(1, "x"), (2, "x"), (2, "y"), (3, "y")]
+    assert batch(table, **{"incremental-between": "1,2", "columns": "id", "filter": "v = 'y'"}) == [(2,), (3,)]
+    assert batch(table, **{"incremental-between": "2,2"}) == []
+    assert batch(table, **{"incremental-between": "2,3", "read.changelog": "true"}) == [("-D", 3, "x")]
+    with pytest.raises(UnsupportedError, match="deleted at snapshot 3"):
+        batch(table, **{"incremental-between": "1,3"})
+    with pytest.raises(OutOfRangeError, match="no changes through snapshot 7 yet: its newest snapshot is 3"):
+        batch(table, **{"incremental-between": "1,7"})
+    table.store.io.delete(table.store.snapshots.path(1))
+    with pytest.raises(OutOfRangeError, match=r"snapshot 1 .* has expired"):
+        batch(table, **{"incremental-between": "0,3"})
+    with pytest.raises(InvalidInputError, match=r"'consumer-id' is for spark\.readStream"):
+        batch(table, **{"incremental-between": "0,3", "consumer-id": "d"})
+
+
 # ---- progress in the table
 
 
@@ -383,7 +415,7 @@ def test_views_are_no_streams(table):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"limit": "3"}, "'limit' is for batch reads"),
+        ({"limit": "3"}, "'limit' is for batch reads of rows"),
         ({"minrowspertrigger": "3"}, "go together"),
         ({"maxtriggerdelayms": "3"}, "go together"),
         (
