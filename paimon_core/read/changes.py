@@ -11,6 +11,7 @@ from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import sections
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
@@ -132,7 +133,8 @@ class ChangeRead:
 
     def _came(self, batch: pa.RecordBatch, snapshot_id: int) -> pa.RecordBatch:
         kinds = batch.column(0).to_numpy()
-        if self._refuses_deletes and (kinds == DELETE).any():
+        alone = self.store.options.value(CHANGELOG_PRODUCER) == "none"  # then no -U has a +U beside it: the row is gone
+        if self._refuses_deletes and (is_retract(kinds) if alone else kinds == DELETE).any():
             raise UnsupportedError(
                 f"rows of {self.store.root} were deleted at snapshot {snapshot_id}, which a stream of rows "
                 "cannot tell: read changes with their kinds ('read.changelog' = 'true'), or leave deletes out "

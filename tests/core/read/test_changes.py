@@ -57,6 +57,15 @@ def test_without_kinds_deletes_are_refused_or_left_out(tmp_path):
     assert told(table, "n < 5", ["v"], ignore_deletes=True) == [("a",), ("b",)]
 
 
+@pytest.mark.parametrize("kind", ["-D", "-U"])
+def test_a_row_taken_back_is_a_delete_where_nothing_takes_its_place(tmp_path, kind):
+    table = keyed_table(tmp_path / "t", bucket="1")
+    table.write(orders((1, "a", 9)), [kind])
+    with pytest.raises(UnsupportedError, match="snapshot 1"):
+        told(table.with_options(FROM_1))
+    assert told(table.with_options(FROM_1), changelog=True) == [(kind, 1, "a", 9)]
+
+
 @pytest.mark.parametrize(
     ("filter", "refused"), [("id = 2", False), ("id = 1", True), ("v = 'b'", True), ("n > 5", True)]
 )
