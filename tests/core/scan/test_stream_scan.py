@@ -12,9 +12,13 @@ from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.stream_scan import Limits, StreamScan
 from paimon_core.schema.change import AddColumn, DropColumn, SetOption
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.consumers import Consumers
+from paimon_core.store.create import create_table
+from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.types.datatype import INT
+from tests.support.faulty_io import MemoryIO
 from tests.support.tables import ORDERS, append_table, keyed_table, orders
 
 LIMITS = st.builds(Limits, *(st.none() | st.integers(1, most) for most in (3, 4000, 9)))
@@ -282,6 +286,37 @@ def test_young_snapshots_wait(tmp_path):
     table = timeline(append_table(tmp_path / "t"))
     assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "1 h"}) == []
     assert told(table, **{"scan.snapshot-id": "1", "streaming.read.snapshot.delay": "0 s"}) == [A, B, C, D]
+
+
+class CountingIO(MemoryIO):
+    """Counts what is asked of the store."""
+
+    asked = 0
+
+    def read(self, path: str) -> bytes:
+        self.asked += 1
+        return super().read(path)
+
+    def exists(self, path: str) -> bool:
+        self.asked += 1
+        return super().exists(path)
+
+    def list(self, directory: str) -> list:
+        self.asked += 1
+        return super().list(directory)
+
+
+def test_a_look_in_vain_costs_the_same_after_any_history():
+    io, root = CountingIO(), "memory://w/t"
+    create_table(io, root, Schema(ORDERS))
+    table = Table(FileStore(io, root, Schemas(io, root).get(0)))
+    scan, after = StreamScan(table.store), Position(0, ALL)
+    for _ in range(4):
+        table.write(orders((1, "a", 0)))
+        after = scan.advance(after)
+        io.asked = 0
+        assert scan.advance(after) == after
+        assert io.asked == 5
 
 
 # ---- what ends it
