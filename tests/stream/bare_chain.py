@@ -86,8 +86,8 @@ class Query(threading.Thread):
         """For ever; when it fails, the process does."""
         try:
             while True:
-                if not self.step():
-                    time.sleep(0.02)
+                if not self.step() or isinstance(self._source, Numbers):  # they shall not outrun those behind
+                    time.sleep(0.1)
         except BaseException:
             traceback.print_exc()
             sys.stderr.flush()
