@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from paimon_core.merge.aggregate.choice import Choice, choose_some
 from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, feed_some, valid
-from paimon_core.merge.groups import Window
+from paimon_core.merge.groups import Window, tally
 from paimon_core.merge.kinds import VALUE_KIND
 from paimon_core.merge.words import Column, Positions, only_chunk
 from paimon_core.types.row_kind import is_retract
@@ -81,5 +81,5 @@ def rewind(window: Window, restart: Positions) -> Window:
     sizes = window.ends - window.starts
     keep = np.arange(window.num_rows) >= np.repeat(restart, sizes)
     order = np.flatnonzero(keep) if window.order is None else window.order[keep]
-    counts = np.add.reduceat(keep, window.starts, dtype=np.int64)
+    counts = tally(keep, window.starts)
     return Window(window.rows, order, np.cumsum(counts) - counts)

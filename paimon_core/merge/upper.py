@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.merge.fold import Fold
-from paimon_core.merge.groups import Window
+from paimon_core.merge.groups import Window, tally
 from paimon_core.merge.words import only_chunk
 from paimon_core.types import system_fields
 
@@ -32,8 +32,7 @@ def upper(window: Window) -> Window:
         return window
     levels, sizes = levels_of(window), window.ends - window.starts
     above = levels > 0
-    counts = np.add.reduceat(above, window.starts, dtype=np.int64)
-    if (counts < 2).all():
+    if (tally(above, window.starts) < 2).all():
         return window
     least = np.minimum.reduceat(np.where(above, levels, _NONE), window.starts)
     return window.kept(~above | (levels == np.repeat(least, sizes)), sizes > 1)

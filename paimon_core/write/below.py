@@ -62,8 +62,8 @@ def _runs(level: int, files: Sequence[DataFileMeta], key_schema: pa.Schema) -> l
 class Below:
     """Files below the output of a compaction of one bucket.
 
-    ``compacted``: the files whose keys are looked up; what lies outside of their range need not be read.
-    ``vectors``: which rows are deleted, by file.
+    ``compacted``: the files whose keys are looked up, and the columns rows have here; what lies outside of the range of
+    these keys need not be read. ``vectors``: which rows are deleted, by file.
     """
 
     def __init__(
@@ -71,23 +71,27 @@ class Below:
         store: FileStore,
         place: tuple[bytes, int],
         files: Sequence[DataFileMeta],
-        compacted: Sequence[DataFileMeta],
+        compacted: tuple[Sequence[DataFileMeta], tuple[DataField, ...]],
         vectors: Mapping[str, DeletionVector],
     ) -> None:
         self._store, self._place, self._files, self._vectors = store, place, list(files), vectors
         self._number = {file.file_name: number for number, file in enumerate(files)}
-        self._range = _key_range(store, compacted)
-        self._columns = (*store.schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
+        self._range = _key_range(store, compacted[0])
+        self._columns = compacted[1]
         self._open: dict[int, _Values] = {}
+
+    @staticmethod
+    def ordering(store: FileStore) -> tuple[DataField, ...]:
+        """The columns rows are merged by: those that tell where a row goes, not what it holds."""
+        table = store.schema
+        needed = {*table.trimmed_primary_keys, *store.options.value(SEQUENCE_FIELD)}
+        return (*(f for f in table.fields if f.name in needed), SEQUENCE_NUMBER, VALUE_KIND)
 
     def reader(self, read: ReadFile, *, numbered: bool) -> ReadFile:
         """Reads files from below too: only what merging needs, and where each row lies. The rows of others come from
         ``read``. ``numbered``: sequence numbers count."""
-        table = self._store.schema
-        ordering = self._store.options.value(SEQUENCE_FIELD)
-        needed = {*table.trimmed_primary_keys, *ordering}
-        fields: tuple[DataField, ...] = tuple(f for f in table.fields if f.name in needed)
-        fields = (*fields, *((SEQUENCE_NUMBER,) if numbered else ()), ROW_POSITION)
+        names = {f.name for f in self.ordering(self._store)} - (set() if numbered else {SEQUENCE_NUMBER.name})
+        fields = (*(f for f in self._columns if f.name in names - {VALUE_KIND.name}), ROW_POSITION)
         keys = file_reader(self._store, *self._place, fields, self._range, self._vectors)
         whole = arrow_schema(self._columns)
         schema = whole.append(pa.field(LEVEL, pa.int8())).append(pa.field(WHERE, pa.int64()))
@@ -112,9 +116,11 @@ class Below:
             at = np.flatnonzero(numbers == number)
             pieces += self._values(number).rows(where[at] & _PLACE)
             order.append(at)
-        back = np.empty(len(where), np.int64)
-        back[np.concatenate(order)] = np.arange(len(where))
-        rows: pa.Table = pa.Table.from_batches(pieces).combine_chunks().take(pa.array(back))
+        rows: pa.Table = pa.Table.from_batches(pieces).combine_chunks()
+        if len(order) > 1:
+            back = np.empty(len(where), np.int64)
+            back[np.concatenate(order)] = np.arange(len(where))
+            rows = rows.take(pa.array(back))
         return rows
 
     def _values(self, number: int) -> "_Values":

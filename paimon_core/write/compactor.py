@@ -35,9 +35,10 @@ from paimon_core.options.merge import (
     CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS,
     DELETION_VECTORS_ENABLED,
 )
-from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section, with_levels
+from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_order, merge_section, with_levels
 from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.below import Below, beside
 from paimon_core.write.lift import FullChanges, Lift
@@ -157,8 +158,8 @@ class _Compaction:
         schema, options, level = store.schema, store.options, task.unit.output_level
         expiry = Expiry.of(options, schema.fields, store.now())
         self._may_expire = expiring(store, expiry)
-        fields = (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
-        read = file_reader(store, task.partition, task.bucket, fields, vectors=vectors)
+        self._fields = (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
+        read = file_reader(store, task.partition, task.bucket, self._fields, vectors=vectors)
         self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
         self._order = merge_order(store)
         self._engine = merge_engine(options, schema.fields, schema.primary_keys)
@@ -214,9 +215,11 @@ class _Compaction:
             if self._changes_on_its_way(file):
                 self._rewrite(alone)
                 return
-            if self._difference is not None or (self._marks and self._task.deeper):
+            if self._difference is not None and (self._full or not file.level):
                 for _, changes in self._merged(alone):
                     self._tell(changes)
+            elif self._marks and self._task.deeper and not file.level:
+                self._mark_below(file)
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
 
@@ -243,7 +246,7 @@ class _Compaction:
     def _merged(self, parts: Sequence[list[SortedRun]]) -> Merged:
         files = [file for section in parts for run in section for file in run.files]
         if self._looks_up and self._task.unit.output_level and any(not f.level for f in files):
-            merged = self._lifted(files)
+            merged = self._lifted(files, self._read, self._fields)
         elif self._full and self._difference is not None:
             merged = self._fully(parts, self._difference)
         else:
@@ -267,13 +270,21 @@ class _Compaction:
                 yield rows, fold.taken()
         yield None, fold.taken()
 
-    def _lifted(self, files: Sequence[DataFileMeta]) -> Merged:
+    def _mark_below(self, file: DataFileMeta) -> None:
+        """Note which rows below a file supersedes that moves as it is: the keys of both tell."""
+        task, fields = self._task, Below.ordering(self._store)
+        read = file_reader(self._store, task.partition, task.bucket, fields, vectors=self._vectors)
+        for _ in self._lifted([file], read, fields):
+            pass
+
+    def _lifted(self, files: Sequence[DataFileMeta], own: ReadFile, fields: tuple[DataField, ...]) -> Merged:
+        """The rows of files merged with what lies below; ``own``: how to read them, with columns ``fields``."""
         store, task = self._store, self._task
-        below = Below(store, (task.partition, task.bucket), task.deeper, files, self._vectors)
+        below = Below(store, (task.partition, task.bucket), task.deeper, (files, fields), self._vectors)
         for section in beside(files, task.deeper, store.schema.key_arrow):
             deep = any(run.level > task.unit.output_level for run in section)
             aged = by_age(section)
-            read = below.reader(self._read, numbered=aged is None) if deep else with_levels(self._read)
+            read = below.reader(own, numbered=aged is None) if deep else with_levels(own)
             fold = Lift(self._engine, self._difference, task.unit.output_level, below if deep else None)
             engine = replace(self._engine, fold=fold, keeps_rows=False)
             order = replace(self._order, by_run=aged is not None)

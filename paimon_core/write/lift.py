@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.merge.aggregate.feed import last
+from paimon_core.merge.aggregate.feed import any_of, last, numbered
 from paimon_core.merge.diff import Difference, Versions
 from paimon_core.merge.engine import MergeEngine
 from paimon_core.merge.groups import Window
@@ -39,9 +39,7 @@ class _Told:
         if self._difference is None:
             return self._engine.fold(Window(rows, window.order, window.starts, window.merged))
         number = np.zeros(rows.num_rows, np.int64)
-        number[window.at(np.arange(window.num_rows))] = np.repeat(
-            np.arange(window.num_groups), window.ends - window.starts
-        )
+        number[window.at(np.arange(window.num_rows))] = numbered(window.starts, window.num_rows)
         marked = rows.append_column(_GROUP, pa.array(number))
         made = self._engine.fold(Window(marked, window.order, window.starts, window.merged))
         groups = made.column(_GROUP).to_numpy()
@@ -53,10 +51,10 @@ class _Told:
         kept = np.flatnonzero(~retracts(old_rows.column(VALUE_KIND)))
         new = np.flatnonzero(counting[groups] & ~retracts(made.column(VALUE_KIND)))
         if self._engine.skips_level_0:  # rows that come keep their kind, and none ever goes
-            told = taken(made, new)
+            told = _some(made, new)
         else:
-            before = Versions(taken(old_rows, kept), old_groups[kept])
-            told = self._difference.changes(before, Versions(taken(made, new), groups[new]))
+            before = Versions(_some(old_rows, kept), old_groups[kept])
+            told = self._difference.changes(before, Versions(_some(made, new), groups[new]))
         if told.num_rows:
             self._changes.append(told)
         return made
@@ -97,7 +95,7 @@ class Lift(_Told):
         if not rows.num_groups:
             return window.rows.slice(0, 0).drop_columns([LEVEL, WHERE])
         levels = levels_of(rows)
-        lifted = np.minimum.reduceat(levels, rows.starts) == 0
+        lifted = any_of(levels == 0, rows.starts)
         old = _lying(rows, last(levels > 0, rows.starts))
         counting = lifted & (old < 0) if self._engine.skips_level_0 else lifted
         return self._folded(Window(rows.rows, rows.order, rows.starts, every(rows.num_groups)), old, counting)
@@ -106,9 +104,9 @@ class Lift(_Told):
         """The groups that are compacted, with the rows from below that count for them."""
         levels = levels_of(window)
         if self._engine.skips_level_0:
-            compacted = np.maximum.reduceat(levels, window.starts) <= self._level
+            compacted = ~any_of(levels > self._level, window.starts)
         else:
-            compacted = np.minimum.reduceat(levels, window.starts) <= self._level
+            compacted = any_of(levels <= self._level, window.starts)
         sizes = window.ends - window.starts
         deep = levels > self._level
         met = np.flatnonzero(np.repeat(compacted, sizes) & deep)
@@ -132,3 +130,8 @@ class Lift(_Told):
 def _lying(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Where rows of the sorted order lie, -1 staying what it is."""
     return np.where(found < 0, -1, window.at(found)) if window.num_rows else found
+
+
+def _some(rows: pa.Table, ascending: npt.NDArray[np.int64]) -> pa.Table:
+    """These rows of the table, by number; all of them uncopied."""
+    return rows if len(ascending) == rows.num_rows else taken(rows, ascending)
