@@ -311,7 +311,7 @@ class Table:
         predicate = _bound(filter, self._writable())
         if predicate is None:
             raise InvalidInputError("which rows are to be deleted? Give a filter, or remove all with truncate()")
-        return self._kept_up(delete_rows(self._store, predicate))
+        return self._kept_up(delete_rows(self._store, predicate, runner=runner, progress=progress))
 
     def update_columns(self, data: pa.Table) -> Snapshot | None:
         """Give rows new values of some columns, in one commit; None where ``data`` has no row.
