@@ -1,6 +1,7 @@
 """A Paimon table by its place, for Spark sessions of both kinds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -8,6 +9,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Filter, Table
 from paimon_spark.distribute import OnSpark
@@ -72,13 +74,10 @@ class PaimonTable:
         as it was. `progress`: None for a bar on terminals and in notebooks, False for none, True for one anywhere, or a
         function that is told about how many bytes are done, of how many.
         """
-        request = read_request(self._options)
-        if request.when:
-            raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be compacted")
-        table = Table.open(request.place.path, request.place.storage_options, request.options, request.place.branch)
+        table = self._of_now("compacted")
         name = f"compact {table.path}"
         with told(progress, name) as tell:
-            return (table.read_optimized() if request.place.read_optimized else table).compact(
+            return table.compact(
                 full=full,
                 order_by=order_by,
                 order_strategy=order_strategy,
@@ -87,6 +86,29 @@ class PaimonTable:
                 progress=tell,
                 runner=OnSpark(self._spark, name),
             )
+
+    def expireSnapshots(
+        self,
+        older_than: datetime | str | int | None = None,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Expired:
+        """Remove old snapshots, and the files that only they need; what went, or with `dry_run` would go.
+
+        As `paimon_core.Table.expire_snapshots`; it is done by this process, which has to reach the table.
+        """
+        table = self._of_now("expired")
+        return table.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
+
+    def _of_now(self, done: str) -> Table:
+        """The table, which is to be changed from here."""
+        request = read_request(self._options)
+        if request.when:
+            raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be {done}")
+        table = Table.open(request.place.path, request.place.storage_options, request.options, request.place.branch)
+        return table.read_optimized() if request.place.read_optimized else table
 
     def __repr__(self) -> str:
         return f"PaimonTable({self._place.path!r})"
