@@ -163,11 +163,12 @@ class Game:
 
     MOVES: tuple[tuple[Callable[["Game"], None], int], ...] = (
         (we_write, 4), (java_writes, 4), (we_compact, 2), (java_compacts, 2), (we_overwrite, 1), (java_overwrites, 1),
-        (we_delete, 1), (java_expires, 1),
+        (we_delete, 1),
     )  # fmt: skip
 
-    def turn(self) -> None:
-        ((move, _),) = self.rng.choices(self.MOVES, [weight for _, weight in self.MOVES])
+    def turn(self, *, expiring: bool) -> None:
+        moves = (*self.MOVES, (Game.java_expires, 1)) if expiring else self.MOVES
+        ((move, _),) = self.rng.choices(moves, [weight for _, weight in moves])
         print(move.__name__)
         move(self)
 
@@ -225,7 +226,7 @@ def play(judge, name, shape, turns, every, seed):
     print(f"CONFORMANCE_SEED={seed}")
     game = Game(judge, name, SHAPES[shape], Random(f"{seed} {shape}"))
     for turn in range(turns):
-        game.turn()
+        game.turn(expiring=turns > every)
         if turn % every == every - 1:
             game.check()
     game.check_replays()
@@ -236,6 +237,7 @@ def test_streams(judge, name, shape, seed):
     play(judge, name, shape, 5, 5, seed)
 
 
+@pytest.mark.slow
 def test_consumers_are_shared(judge, name):
     table = Game(judge, name, SHAPES["none"], Random(1)).table
     consumers = Consumers(table.ours().store.io, table.path)
