@@ -22,14 +22,13 @@ from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedEr
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
-from paimon_spark.write_job import WriteJob, Written, query_id
+from paimon_spark.write_job import WriteJob, Written
 
 
 @dataclass(frozen=True)
 class BatchWritten(Written):
-    """What one task wrote, for which streaming query, and to which table: number and time of its schema."""
+    """What one task wrote, and to which table: number and time of its schema."""
 
-    query: str | None = None
     table: tuple[int, int] = (-1, -1)
 
 
@@ -48,7 +47,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         context, schema = TaskContext.get(), self._table.schema
         batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
         done = self._job.write(iterator, None if batch is None else int(batch))
-        return BatchWritten(done.messages, done.base_id, query_id(), (schema.id, schema.time_millis))
+        return BatchWritten(done.messages, done.base_id, done.query, (schema.id, schema.time_millis))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""

@@ -52,10 +52,11 @@ sequence number, whichever tasks meet in a bucket, and a task that runs again gi
 
 @dataclass(frozen=True)
 class Written(WriterCommitMessage):
-    """What one task wrote, and the snapshot it had looked at before."""
+    """What one task wrote, the snapshot it had looked at before, and the streaming query it is of."""
 
     messages: tuple[CommitMessage, ...] = ()
     base_id: int | None = None
+    query: str | None = None
 
 
 Publish: TypeAlias = Callable[[list[CommitMessage], int | None], object]
@@ -92,7 +93,7 @@ class WriteJob:
             raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce first")
         first = next((batch for batch in iterator if batch.num_rows), None)
         if first is None:
-            return Written()
+            return Written(query=query_id())
         alone: bool | tuple[int, int] = self._placing is not None and self._placing.owned_by(task, first)
         if self._share is not None:
             alone = (task, self._share[1])
@@ -103,7 +104,7 @@ class WriteJob:
                 self._check_share(batch, task)
                 kinds = None if self._row_kind is None else batch.column(self._row_kind)
                 writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
-            return Written(tuple(writer.prepare_commit(number)), writer.base_id)
+            return Written(tuple(writer.prepare_commit(number)), writer.base_id, query_id())
 
     def _check_share(self, batch: pa.RecordBatch, task: int) -> None:
         """The rows must be in the task that `clustered` sent them to."""

@@ -8,6 +8,7 @@ A write that is given ``txnAppId`` and ``txnVersion`` is committed once: done ag
 
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -95,29 +96,33 @@ class PaimonWriter(DataSourceArrowWriter):
         """Write the rows of one task; none, where the job was done before."""
         if not self._landed:
             return self._job.write(iterator, self._request.version)
-        if query_id() is not None:
+        query, version, numbered = query_id(), self._request.version, self._numbered(query_id())
+        if query is not None and numbered is not None and version is not None:
+            numbered.check_maker(version)
             deque(iterator, maxlen=0)  # in foreachBatch: a stateful query has its state from computing them
-        return Written()
+        return Written(query=query)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
         if not self._landed:
-            self._job.commit(messages, self._publish, self._request.version)
+            makers = {message.query for message in messages if isinstance(message, Written)}
+            maker = makers.pop() if len(makers) == 1 else None
+            self._job.commit(messages, partial(self._publish, maker), self._request.version)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of a job whose tasks failed; when it was the commit that failed, it did so itself."""
         if any(message is None for message in messages):
             self._job.abort(messages)
 
-    def _numbered(self) -> NumberedCommits | None:
+    def _numbered(self, maker: str | None = None) -> NumberedCommits | None:
         request = self._request
         if request.version is None or request.commit_user is None:
             return None
-        return NumberedCommits(self._job.table.store, request.commit_user, doubt=request.on_doubt)
+        return NumberedCommits(self._job.table.store, request.commit_user, maker=maker, doubt=request.on_doubt)
 
-    def _publish(self, changes: list[CommitMessage], base_id: int | None) -> None:
+    def _publish(self, maker: str | None, changes: list[CommitMessage], base_id: int | None) -> None:
         where = DYNAMIC if self._request.dynamic else None
-        numbered, version = self._numbered(), self._request.version
+        numbered, version = self._numbered(maker), self._request.version
         if numbered is not None and version is not None:
             if self._job.overwrite:
                 numbered.overwrite(changes, version, where)

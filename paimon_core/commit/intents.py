@@ -1,8 +1,9 @@
 """What a numbered commit is about to do, written down before it does it.
 
 ``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: an attempt
-at ``n`` that landed has made a snapshot newer than ``base``. The file is created exclusively and never changed, so
-that of two processes at one number both go by the same base. ``landed-<n>`` beside it is made as soon as a snapshot is
+at ``n`` that landed has made a snapshot newer than ``base``. A ``"maker"`` beside it says whose number ``n`` is, where
+several may count under one name. The file is created exclusively and never changed, so that of two processes at one
+number both go by the same base. ``landed-<n>`` beside it is made as soon as a snapshot is
 seen to have made the commit, and spares later attempts the search. Those of lower numbers go when a new one is begun.
 Other engines know nothing of the directory, and leave it alone: it is none of those that hold files of the table.
 """
@@ -20,6 +21,14 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Intent:
+    """``base``: the newest snapshot that no attempt at a commit can have made; ``maker``: who gave it its number."""
+
+    base: int
+    maker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Intents:
     """The intents of one user in a table or branch."""
 
@@ -31,8 +40,8 @@ class Intents:
         """The commits begun last, ascending; one or two of them. Empty for a user never seen."""
         return self._files.ids()
 
-    def base(self, number: int) -> int | None:
-        """The newest snapshot that no attempt at this commit can have made; None if the intent is not there."""
+    def find(self, number: int) -> Intent | None:
+        """The intent of this commit; None if it is not there."""
         path = self._files.path(number)
         try:
             data = self.io.read(path)
@@ -40,20 +49,21 @@ class Intents:
             return None
         try:
             said = json.loads(data)
-            version, base = said["version"], said["base"]
-        except (ValueError, KeyError, TypeError) as error:
+            version, base, maker = said["version"], said["base"], said.get("maker")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptedError(f"{path} is no intent of a commit: {data[:100]!r}") from error
         if version != _VERSION or not isinstance(base, int):
             raise CorruptedError(f"{path} is an intent of version {version!r}, this engine knows {_VERSION}")
-        return base
+        return Intent(base, maker)
 
-    def begin(self, number: int, base: int) -> int | None:
-        """Write down that ``number`` is about to be committed; returns the base that counts, as `base` does.
+    def begin(self, number: int, intent: Intent) -> Intent | None:
+        """Write down that ``number`` is about to be committed; returns the intent that counts, as `find` does.
 
-        That is another than ``base`` where another process has begun the same commit.
+        That is another than ``intent`` where another process has begun the same commit.
         """
-        data = json.dumps({"version": _VERSION, "base": base}).encode()
-        return base if self.io.create_exclusive(self._files.path(number), data) else self.base(number)
+        said = {"version": _VERSION, "base": intent.base} | ({"maker": intent.maker} if intent.maker else {})
+        path = self._files.path(number)
+        return intent if self.io.create_exclusive(path, json.dumps(said).encode()) else self.find(number)
 
     def finish(self, number: int, snapshot_id: int) -> None:
         """Write down that this snapshot made the commit. Where that fails, later attempts have to search."""

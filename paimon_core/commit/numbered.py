@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from paimon_core.commit.attempt import Identity
-from paimon_core.commit.intents import Intents
+from paimon_core.commit.intents import Intent, Intents
 from paimon_core.commit.landed import HistoryGone, LandedBefore, Search
 from paimon_core.commit.overwrite import Spec
 from paimon_core.commit.table_commit import TableCommit
@@ -36,12 +36,21 @@ class NumberedCommits:
     """Numbered commits of one user to one table. Numbers grow, and are repeated only until they have landed.
 
     ``gapless``: numbers count up from 0 one by one, so where one does not follow the last, something is wrong; else
-    numbers below the last are those of commits done before. ``doubt`` says what becomes of a commit of which nobody
-    can tell whether it has landed: it fails, is done, or is left out.
+    numbers below the last are those of commits done before. ``maker`` tells apart those who number commits of one user
+    one after another: a number that another has given is no repetition, and refused. ``doubt`` says what becomes of a
+    commit of which nobody can tell whether it has landed: it fails, is done, or is left out.
     """
 
-    def __init__(self, store: FileStore, user: str, *, gapless: bool = False, doubt: Doubt = "fail") -> None:
-        self._store, self._user = store, user
+    def __init__(
+        self,
+        store: FileStore,
+        user: str,
+        *,
+        gapless: bool = False,
+        maker: str | None = None,
+        doubt: Doubt = "fail",
+    ) -> None:
+        self._store, self._user, self._maker = store, user, maker
         self._gapless, self._doubt = gapless, doubt
         self._commit = TableCommit(store, user)
         self._intents = Intents(store.io, store.branch_root, user)
@@ -55,19 +64,30 @@ class NumberedCommits:
         begun = self._intents.numbers()
         if begun and begun[-1] > number:
             return True
-        base = self._intents.base(number) if number in begun else None
-        if base is None:
+        intent = self._intents.find(number) if number in begun else None
+        if intent is None:
             return False
         if self._intents.is_finished(number):
             return True
-        latest, identity = self._store.snapshots.latest(), Identity(self._user, number, after=base)
+        latest, identity = self._store.snapshots.latest(), Identity(self._user, number, after=intent.base)
         try:
-            Search(identity, CommitKind.APPEND, base).find(self._store.snapshots, latest)
+            Search(identity, CommitKind.APPEND, intent.base).find(self._store.snapshots, latest)
         except LandedBefore:
             return True
         except HistoryGone:
             return False
         return False
+
+    def check_maker(self, number: int) -> None:
+        """Raises InvalidInputError where this number, or a later one, was given by another maker."""
+        last = self.last()
+        intent = self._intents.find(last) if last is not None and number <= last else None
+        if intent is not None and intent.maker is not None and self._maker not in (None, intent.maker):
+            raise InvalidInputError(
+                f"this is commit {number} of {self._user!r} from {self._maker}, but the table at {self._store.root} "
+                f"has those up to {last} from {intent.maker}, so it is no repetition: was the query started with a new "
+                "checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
+            )
 
     def commit(self, messages: Sequence[CommitMessage], number: int, *, base_id: int | None = None) -> Snapshot | None:
         """`TableCommit.commit` at most once for this number; without any change it leaves no snapshot.
@@ -119,19 +139,23 @@ class NumberedCommits:
         last = begun[-1] if begun else self._last_in_snapshots(number)
         if last == number and not begun:
             raise _LeftOut
+        self.check_maker(number)
         if last > number and not self._gapless:
             raise _LeftOut
         if number in begun and self._intents.is_finished(number):
             raise _LeftOut
         if self._gapless and not last <= number <= last + 1:
             self._decide(self._out_of_order(number, last))
-        base = self._intents.base(number) if number in begun else self._intents.begin(number, newest)
+        if number in begun:
+            intent = self._intents.find(number)
+        else:
+            intent = self._intents.begin(number, Intent(newest, self._maker))
         for old in begun:
             if old < number:
                 self._intents.forget(old)
-        if base is None:  # another process is past this number
+        if intent is None:  # another process is past this number
             raise _LeftOut
-        return base
+        return intent.base
 
     def _last_in_snapshots(self, number: int) -> int:
         """The last number of a user without intents; -1 if there is none, as for everybody's first commit."""

@@ -193,6 +193,19 @@ def test_upsert_batch_serves_update_mode_and_each_batch_once(stream, warehouse):
 
 
 @everywhere
+def test_upsert_batch_takes_the_first_batch_of_a_new_checkpoint_for_no_repetition(stream, warehouse):
+    """Both are batch 0 of the same application: passing over the second would lose its rows."""
+    make(warehouse)
+    for checkpoint in "cd":
+        writing = stream.selectExpr("id", "id AS n").writeStream.foreachBatch(upsert_batch(f"{warehouse}/t", "app"))
+        writing = writing.option("checkpointLocation", f"{warehouse}/{checkpoint}").trigger(availableNow=True).start()
+        if checkpoint == "c":
+            writing.awaitTermination()
+    with pytest.raises(StreamingQueryException, match="no repetition"):
+        writing.awaitTermination()
+
+
+@everywhere
 def test_a_version_is_written_once(spark, warehouse):
     path = f"{warehouse}/t"
     make(warehouse)

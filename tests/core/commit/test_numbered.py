@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.commit.intents import Intents
+from paimon_core.commit.intents import Intent, Intents
 from paimon_core.commit.numbered import NumberedCommits
 from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError
 from paimon_core.scan.entries import live_entries
@@ -77,7 +77,7 @@ def test_a_batch_done_again_gives_its_snapshot_and_its_files_go(io):
 def test_a_batch_that_began_and_did_not_land_lands(io):
     batch(io, 0)
     store = table_at(io).store
-    Intents(store.io, store.branch_root, USER).begin(1, 1)
+    Intents(store.io, store.branch_root, USER).begin(1, Intent(1))
     others(io, 2)
     assert batch(io, 1, gapless=True).id == 4
     assert numbers(io) == [0, 1]
@@ -180,7 +180,7 @@ def test_has_landed_is_sure_and_changes_nothing(io):
     store = table_at(io).store
     ask = NumberedCommits(store, USER).has_landed
     batch(io, 0)
-    Intents(store.io, store.branch_root, USER).begin(1, 1)
+    Intents(store.io, store.branch_root, USER).begin(1, Intent(1))
     before = dict(io.files)
     assert (ask(0), ask(1), ask(2)) == (True, False, False)
     others(io)
@@ -226,8 +226,8 @@ def test_numbers_have_bounds(io, number):
 def test_any_name_of_a_user_has_intents_of_its_own(io, user):
     store = table_at(io).store
     intents = Intents(store.io, store.branch_root, user)
-    assert intents.begin(3, 7) == 7
-    assert intents.begin(3, 9) == 7
+    assert intents.begin(3, Intent(7, "m")) == Intent(7, "m")
+    assert intents.begin(3, Intent(9)) == Intent(7, "m")
     assert intents.numbers() == [3]
     assert Intents(store.io, store.branch_root, user + "x").numbers() == []
     assert all(path.startswith(f"{ROOT}/") for path in io.files)
@@ -259,3 +259,17 @@ def test_attempts_at_one_batch_that_meet_leave_it_once(turns, empty):
     store = table_at(memory).store
     named = {e.file.file_name for s in table_at(memory).snapshots() for e in live_entries(store, s).live}
     assert {path.rsplit("/", 1)[1] for path in data_files(memory)} == named
+
+
+def test_the_number_of_another_maker_is_no_repetition(io):
+    """Whether the other's commit landed or died on the way: what is repeated has the same rows, and this has not."""
+    batch(io, 0, maker="query a")
+    with pytest.raises(InvalidInputError, match=r"query b.*up to 0 from query a.*another app_id"):
+        batch(io, 0, rows=[7], maker="query b")
+    store = table_at(io).store
+    Intents(store.io, store.branch_root, USER).begin(1, Intent(1, "query a"))
+    with pytest.raises(InvalidInputError, match="no repetition"):
+        batch(io, 1, rows=[7], maker="query b")
+    assert batch(io, 1, maker="query a").id == 2
+    assert batch(io, 2, maker="query b").id == 3
+    assert numbers(io) == [0, 1, 2]
