@@ -163,7 +163,7 @@ def test_a_change_of_nested_values(tmp_path):
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("m", pa.map_(pa.string(), pa.list_(pa.int32())))])
     options = {"changelog_producer": "lookup", "changelog_producer.row_deduplicate": "true"}
     table = keyed_table(tmp_path / "t", schema, bucket="1", **options)
-    table.write(pa.table([[1, 2], [[("a", [1, None])], None]], schema=schema))
-    table.write(pa.table([[1, 2], [[("a", [1, None])], [("b", [])]]], schema=schema))
+    table.write(pa.table([[1, 2], [[("a", [1, 2])], None]], schema=schema))
+    table.write(pa.table([[1, 2], [[("a", [1, 2])], [("b", [])]]], schema=schema))
     kinds = [(row["rowkind"], row["id"]) for row in table.changes(2).to_pylist()]
     assert kinds == [("-U", 2), ("+U", 2)]
