@@ -14,6 +14,7 @@ from pyspark.sql import datasource as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.predicate.expr import And
 from paimon_core.predicate.rewrite import bind
 from paimon_core.read.table_read import TableRead
@@ -53,7 +54,8 @@ class PaimonReader(DataSourceReader):
 
     def __init__(self, table: Table, request: ReadRequest, schema: StructType) -> None:
         self._scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
-        self._fields = projected(self._scan.store.schema.fields, schema, table.path)
+        there = self._scan.store.schema
+        self._fields = projected((*there.fields, *tracking_fields(there)), schema, table.path)
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows = request.batch_rows
 

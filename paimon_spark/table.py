@@ -1,17 +1,24 @@
 """A Paimon table by its place, for Spark sessions of both kinds."""
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.delete import check_deletes, drops_partitions
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Filter, Table
+from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.distribute import OnSpark
 from paimon_spark.options import Place, read_request
 from paimon_spark.progress import told
@@ -86,6 +93,40 @@ class PaimonTable:
                 progress=tell,
                 runner=OnSpark(self._spark, name),
             )
+
+    def delete(self, filter: str | Predicate, *, progress: Progress | bool | None = None) -> Snapshot | None:
+        """Delete the rows that match, in one commit; None where there are none.
+
+        As `paimon_core.Table.delete`, but rows are looked at on the cluster: of a table without a primary key every
+        file is a task of Spark (every bucket, where deletes are marked), of one with a primary key Spark reads what
+        matches and writes it back as deletes. `progress` is that of `compact`, for tables without a primary key.
+        """
+        table = self._of_now("deleted from")
+        predicate = parse_predicate(filter) if isinstance(filter, str) else filter
+        bound = bind(predicate, table.schema.fields)
+        if table.schema.primary_keys and not drops_partitions(table.schema, bound):
+            check_deletes(table.schema)
+            table.committer()  # what cannot be committed to is refused before any work
+            return self._retracted(table, predicate)
+        name = f"delete from {table.path}"
+        with told(progress, name) as tell:
+            return table.delete(predicate, progress=tell, runner=OnSpark(self._spark, name))
+
+    def _retracted(self, table: Table, predicate: Predicate) -> Snapshot | None:
+        """Rows of kind -D for those that match, written by Spark."""
+        place, user = self._place, uuid.uuid4().hex
+        given = {**place.storage_options, **read_request(self._options).options, "path": place.path}
+        if place.branch is not None:
+            given["branch"] = place.branch
+        rows = self._spark.read.format("paimon").options(**given, filter=str(predicate)).load()
+        deletes = rows.withColumn(ROW_KIND.name, F.lit("-D"))
+        write = deletes.write.format("paimon").mode("append").options(**given)
+        before = table.store.snapshots.latest_id() or 0
+        write.option("row-kind-column", ROW_KIND.name).option("commit.user", user).save()
+        later = range(table.store.snapshots.latest_id() or 0, before, -1)
+        return next(
+            (s for s in map(table.store.snapshots.find, later) if s is not None and s.commit_user == user), None
+        )
 
     def expireSnapshots(
         self,

@@ -1,0 +1,91 @@
+"""Deletes by Spark's tasks leave what the engine alone leaves; row ids are columns for those who ask."""
+
+import pyarrow as pa
+import pytest
+
+import paimon_spark
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from tests.support.tables import rows_of
+
+pytestmark = pytest.mark.spark
+everywhere = pytest.mark.everywhere
+SALES = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), pa.field("dt", pa.string(), nullable=False), ("v", pa.string())]
+)
+MARKS = {"deletion-vectors.enabled": "true"}
+TABLES = {
+    "rewritten": ([], {}),
+    "marked": ([], MARKS),
+    "keys": (["dt", "id"], {"bucket": "2"}),
+    "keys, dynamic and marked": (["dt", "id"], MARKS),
+    "keys, sums": (
+        ["dt", "id"],
+        {"bucket": "1", "merge-engine": "aggregation", "aggregation.remove-record-on-delete": "true"},
+    ),
+}
+
+
+def sales(path, name, **options):
+    keys, settings = TABLES[name]
+    schema = Schema(SALES, primary_keys=keys, partition_keys=["dt"], options={**settings, **options})
+    table = Table.create(path, schema)
+    for start in (0, 30):
+        rows = [{"id": k, "dt": dt, "v": f"it's {k % 3}"} for k in range(start, start + 40) for dt in ("a", "b")]
+        table.write(pa.Table.from_pylist(rows, SALES))
+    return table
+
+
+def open_spark(spark, path, **options):
+    return paimon_spark.PaimonTable.forPath(spark, path, **options)
+
+
+@everywhere
+@pytest.mark.parametrize("name", TABLES)
+def test_what_matches_is_gone(spark, warehouse, name):
+    table = sales(f"{warehouse}/db.db/sales", name)
+    before, last = table.to_arrow().to_pylist(), table.snapshot().id
+    made = open_spark(spark, table.path).delete("v = 'it''s 1' and id < 50 or dt = 'b' and id >= 60", progress=False)
+    assert last < made.id <= table.snapshot().id
+    last = table.snapshot().id
+    gone = [r for r in before if (r["v"] == "it's 1" and r["id"] < 50) or (r["dt"] == "b" and r["id"] >= 60)]
+    left = sorted((r for r in before if r not in gone), key=str)
+    assert gone
+    assert sorted(table.to_arrow().to_pylist(), key=str) == left
+    assert open_spark(spark, table.path).delete("id = 1000", progress=False) is None
+    assert table.snapshot().id == last
+    open_spark(spark, table.path).delete("dt = 'a'", progress=False)
+    assert rows_of(table.to_arrow()) == rows_of(pa.Table.from_pylist([r for r in left if r["dt"] == "b"], SALES))
+
+
+def test_what_cannot_be_deleted_is_refused_before_any_job(spark, warehouse):
+    path = f"{warehouse}/db.db/sales"
+    table = sales(path, "keys", **{"merge-engine": "first-row"})
+    last = table.snapshot().id
+    for options, error, named in (
+        ({}, UnsupportedError, "first-row cannot be deleted"),
+        ({"versionAsOf": "1"}, InvalidInputError, "only the present can be deleted from"),
+    ):
+        with pytest.raises(error, match=named):
+            open_spark(spark, path, **options).delete("id = 1", progress=False)
+    keyed = sales(f"{warehouse}/db.db/keyed", "keys")
+    with pytest.raises(UnsupportedError, match="can only be read"):
+        open_spark(spark, f"{keyed.path}$ro").delete("id = 1", progress=False)
+    with pytest.raises(InvalidInputError, match="nothing"):
+        open_spark(spark, keyed.path).delete("nothing = 1", progress=False)
+    assert (table.snapshot().id, keyed.to_arrow().num_rows) == (last, 140)
+
+
+@everywhere
+def test_row_ids_are_columns_where_asked_for(spark, warehouse):
+    path = f"{warehouse}/db.db/tracked"
+    schema = pa.schema([("a", pa.int32()), ("b", pa.string())])
+    table = Table.create(path, Schema(schema, options={"row-tracking.enabled": "true"}))
+    table.write(pa.table({"a": [1, 2], "b": ["x", "y"]}, schema))
+    table.write(pa.table({"a": [3], "b": ["z"]}, schema))
+    reader = spark.read.format("paimon")
+    found = reader.option("columns", "_ROW_ID,a,_SEQUENCE_NUMBER").load(path)
+    assert sorted(map(tuple, found.collect())) == [(0, 1, 1), (1, 2, 1), (2, 3, 2)]
+    assert sorted(row._ROW_ID for row in found.where("a > 1").collect()) == [1, 2]
+    assert spark.read.format("paimon").load(path).columns == ["a", "b"]
