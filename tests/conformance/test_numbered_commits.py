@@ -12,6 +12,11 @@ pytestmark = pytest.mark.java
 KIND = keyed("numbered", bucket="2")
 
 
+def ours_of_rows(snapshot):
+    """A batch may leave a second snapshot, of what its writer compacted."""
+    return snapshot["user"] == "query" and snapshot["kind"] != "COMPACT"
+
+
 def test_java_cleans_up_and_a_batch_is_known_again(judge, name, rng):
     table = created_by_java(judge, name, KIND)
     batches = [KIND.rows(rng, 10) for _ in range(3)]
@@ -27,7 +32,7 @@ def test_java_cleans_up_and_a_batch_is_known_again(judge, name, rng):
         batch(number)
         table.java("write", rows=KIND.rows(rng, 5))
     expected = table.agree_everywhere()
-    made = {s["identifier"]: s["id"] for s in table.java("snapshots") if s["user"] == "query"}
+    made = {s["identifier"]: s["id"] for s in table.java("snapshots") if ours_of_rows(s)}
     assert list(made) == [0, 1]
     table.java("remove_orphan_files")
     assert batch(1) is None
@@ -37,4 +42,4 @@ def test_java_cleans_up_and_a_batch_is_known_again(judge, name, rng):
     table.java("remove_orphan_files")
     batch(2)
     table.agree_everywhere()
-    assert [s["identifier"] for s in table.java("snapshots") if s["user"] == "query"] == [0, 1, 2]
+    assert [s["identifier"] for s in table.java("snapshots") if ours_of_rows(s)] == [0, 1, 2]
