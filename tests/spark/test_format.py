@@ -478,14 +478,6 @@ def test_unsupported_spark_types_are_named(spark, path):
         save(spark.sql("SELECT NULL AS v"), path)
 
 
-def test_streams_are_refused_by_name(spark, path, tmp_path):
-    save(orders(spark, A), path)
-    with pytest.raises(Exception, match=r"(?s)readStream is not supported yet"):
-        spark.readStream.format("paimon").load(path).writeStream.format("noop").option(
-            "checkpointLocation", str(tmp_path / "c")
-        ).trigger(availableNow=True).start().awaitTermination()
-
-
 def test_odd_partition_values_survive(spark, path):
     values = ["a/b", "x=y", "50%", "two words", "ünï", "", None, "__DEFAULT_PARTITION__x"]
     frame = spark.createDataFrame([(i, v) for i, v in enumerate(values)], "id long, dt string")
