@@ -16,7 +16,9 @@ def upsert_batch(path: str, app_id: str, **options: str) -> Callable[[DataFrame,
 
     Output mode update is served as well: into a table with a primary key changed rows are upserted. `app_id` is the
     name under which the batches are counted in the table. It belongs to one checkpoint: InvalidInputError where
-    batches start anew, as they do with a new checkpoint. `options` are those of a write.
+    batches start anew, as they do with a new checkpoint. Over Connect Spark does not tell a batch which query it is of:
+    there, where the table has batch 0 of `app_id` and no other, that of another checkpoint is taken for its repetition.
+    `options` are those of a write.
     """
     given = {**options, "path": path, "txnAppId": app_id}
     request = write_request({**given, "txnVersion": "0"}, ())

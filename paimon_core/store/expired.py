@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from paimon_core.errors import CorruptedError, OutOfRangeError
+from paimon_core.errors import CorruptedError, NotFoundError, OutOfRangeError
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -17,7 +17,8 @@ def is_missing(error: CorruptedError) -> bool:
 
 @contextmanager
 def expiry_told(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
-    """Inside, files of a snapshot are read. OutOfRangeError where one is missing because the snapshot has expired.
+    """Inside, files of a snapshot are read. OutOfRangeError where one is missing because the snapshot has expired,
+    NotFoundError where the whole table is gone.
 
     None and 0 are no snapshot.
     """
@@ -25,6 +26,8 @@ def expiry_told(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
         yield
     except CorruptedError as error:
         if snapshot_id and is_missing(error) and not store.snapshots.exists(snapshot_id):
+            if not store.schemas.ids():
+                raise NotFoundError(f"the table at {store.root} was dropped while it was read ({error})") from error
             raise OutOfRangeError(
                 f"snapshot {snapshot_id} of {store.root} expired while it was read: read the table again; where reads "
                 "take longer than snapshots are kept, raise snapshot.time-retained or snapshot.num-retained.min, or "

@@ -192,7 +192,6 @@ def test_upsert_batch_serves_update_mode_and_each_batch_once(stream, warehouse):
         batches(checkpoint="d")
 
 
-@everywhere
 def test_upsert_batch_takes_the_first_batch_of_a_new_checkpoint_for_no_repetition(stream, warehouse):
     """Both are batch 0 of the same application: passing over the second would lose its rows."""
     make(warehouse)
