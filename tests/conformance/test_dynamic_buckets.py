@@ -38,12 +38,12 @@ class Game:
     """One table, and what it should hold."""
 
     def __init__(self, judge: Any, name: str, layout: str, rng: random.Random) -> None:
-        self.keys, partitions, options = LAYOUTS[layout]
+        self.keys, self.partitions, options = LAYOUTS[layout]
         self.table, self.rng, self.rows = SharedTable(judge, name), rng, {}
         self.exact = "dynamic-bucket.max-buckets" not in options  # beyond it Java draws a bucket by chance
         options = {"bucket": "-1", "dynamic-bucket.target-row-num": "5", **options}
         self.table.java(
-            "create_table", fields=FIELDS, primary_keys=self.keys, partition_keys=partitions, options=options
+            "create_table", fields=FIELDS, primary_keys=self.keys, partition_keys=self.partitions, options=options
         )
 
     def changes(self, odd: bool | None = None) -> list[list[Any]]:
@@ -107,9 +107,14 @@ class Game:
         self.table.ours().overwrite(self.table.arrow([row for _, row in changes]))
 
     def java_overwrites(self) -> None:
-        self.rows.clear()
+        """Of a table with partitions those that get rows (``dynamic-partition-overwrite`` is on by default)."""
+        before = dict(self.rows)
         changes = [["+I", row] for kind, row in self.changes() if kind != "-D"]
-        self.rows = {tuple(row[k] for k in self.keys): row for _, row in changes}
+        replaced = {tuple(row[p] for p in self.partitions) for _, row in changes}
+        self.rows = {k: row for k, row in before.items() if tuple(row[p] for p in self.partitions) not in replaced}
+        if not self.partitions:
+            self.rows = {}
+        self.rows |= {tuple(row[k] for k in self.keys): row for _, row in changes}
         self.table.java("write", rows=changes, overwrite={})
 
     MOVES: tuple[tuple[Callable[["Game"], None], int], ...] = (
