@@ -196,7 +196,8 @@ def _column_stats(
     stats: Sequence[SimpleStats], fields: Sequence[DataField], wanted: set[str]
 ) -> dict[str, ColumnStats]:
     schema = stats_schema(fields)
-    picked = [i for i, f in enumerate(fields) if f.name in wanted]
+    # Other engines pad the bounds of CHAR in ORC files with spaces, so that a shorter value may lie outside of them.
+    picked = [i for i, f in enumerate(fields) if f.name in wanted and getattr(f.type, "root", None) != "CHAR"]
     if not picked:
         return {}
     low = decode_rows([s.min_values for s in stats], schema, picked)
