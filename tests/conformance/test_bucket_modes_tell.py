@@ -77,12 +77,15 @@ class Game:
         return drawn
 
     def _merged(self, old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
-        """A row that is merged with others stays where the first of them was."""
+        """Where `p` is a partition, a merged row stays in that of the first; elsewhere `p` is a column like others."""
         if old is None or self.engine == "deduplicate":
             return new
-        if self.engine == "first-row" or new["v"] is None:
+        if self.engine == "first-row":
             return old
-        return {**old, "v": new["v"] + (old["v"] or 0) if self.engine == "aggregation" else new["v"]}
+        p = old["p"] if self.mode == "moving" else new["p"]
+        if new["v"] is None:
+            return {**old, "p": p}
+        return {**old, "p": p, "v": new["v"] + (old["v"] or 0) if self.engine == "aggregation" else new["v"]}
 
     def we_write(self) -> None:
         self.table.we_write(self.changes())
