@@ -79,11 +79,15 @@ class Telling(Duel):
     """A duel on a table with a changelog producer or deletion vectors."""
 
     def compare(self, twin: MergedTable) -> None:
-        """The two engines told the same, and marked the same rows."""
+        """The two engines told the same."""
         if self.table.ours().snapshot() is None:
             return
         found = [changes_to_us(table, table.ours().snapshot().id) for table in (self.table, twin)]
         same(found[0], found[1], f"{self.table.name}: what changed, told by us, and by Java")
+
+    def compare_files(self, twin: MergedTable) -> None:
+        """And marked the same rows."""
+        super().compare_files(twin)
         same(marks(self.table), marks(twin), f"{self.table.name}: rows marked by us, and by Java")
 
     def check(self) -> None:
