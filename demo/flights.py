@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,11 +100,16 @@ def run(spark: SparkSession, warehouse: str) -> None:
     print("Every read equals what Spark computes on the input itself.")
 
 
-if __name__ == "__main__":
-    builder = SparkSession.builder.master("local[2]").appName("flights").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.log.level", "ERROR")
+def main(name: str, show: Callable[[SparkSession, str], None]) -> None:
+    """A session of two cores, and a warehouse that goes when all is shown."""
+    builder = SparkSession.builder.master("local[2]").appName(name).config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.log.level", "ERROR")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
-    session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    with tempfile.TemporaryDirectory(prefix="paimon-demo-") as directory:
-        run(session, directory)
-    session.stop()
+    spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    with tempfile.TemporaryDirectory(prefix="paimon-demo-") as warehouse:
+        show(spark, warehouse)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main("flights", run)

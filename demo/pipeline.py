@@ -8,14 +8,13 @@ take off the one and add the other. Half way both queries are stopped and starte
 """
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from flights import KEY, flights_of_2013, same
+from flights import KEY, flights_of_2013, main, same
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
@@ -151,10 +150,4 @@ def run(spark: SparkSession, warehouse: str) -> None:
 
 
 if __name__ == "__main__":
-    builder = SparkSession.builder.master("local[2]").appName("pipeline").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.log.level", "ERROR")
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    with tempfile.TemporaryDirectory(prefix="paimon-demo-") as directory:
-        run(session, directory)
-    session.stop()
+    main("pipeline", run)
