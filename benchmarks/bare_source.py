@@ -1,9 +1,15 @@
-"""A Spark source that has nothing to do: what remains is what Spark itself takes to get rows out of Python."""
+"""A Spark source and sink that have nothing to do: what remains is what Spark takes to pass rows to and from Python."""
 
 from collections.abc import Iterator
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -28,6 +34,10 @@ class BareSource(DataSource):
         """One batch, again and again."""
         return BareReader(self._batch(), int(self.options["rows"]), int(self.options["partitions"]))
 
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        """Takes rows of any columns."""
+        return BareStreamWriter()
+
     def _batch(self) -> pa.RecordBatch:
         columns = self.options.get("columns") or ",".join(rows.COLUMNS)
         return rows.make(BATCH_ROWS, "int", 0).select(columns.split(",")).combine_chunks().to_batches()[0]
@@ -50,3 +60,19 @@ class BareReader(DataSourceReader):
         while left > 0:
             yield self._batch.slice(0, left)
             left -= self._batch.num_rows
+
+
+class BareStreamWriter(DataSourceStreamArrowWriter):
+    """Drops what comes."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Every batch is read to its end."""
+        for _ in iterator:
+            pass
+        return WriterCommitMessage()
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing."""

@@ -109,10 +109,10 @@ class Side:
         rows = frame.selectExpr("sum(a)", "count(*)").first()[1]
         return rows, time.perf_counter() - start
 
-    def sink(self, rows, table):
+    def sink(self, rows, table, form="paimon"):
         """A stream into a table, or into nothing, with a checkpoint of its own."""
         writer = rows.writeStream.option("checkpointLocation", tempfile.mkdtemp(dir=self.warehouse))
-        return writer.format("noop") if table is None else writer.format("paimon").option("path", self.path(table))
+        return writer.format("noop") if table is None else writer.format(form).option("path", self.path(table))
 
     def follow(self, table):
         """A stream out of a table."""
@@ -122,7 +122,7 @@ class Side:
         """Files into a table, one a batch; ``commits`` asks for what the quickest batch took to write and commit."""
         schema = self.spark.read.parquet(command["input"]).schema
         files = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", "1").parquet(command["input"])
-        told = self.run_through(files, command["table"])
+        told = self.run_through(files, command["table"], command.get("format", "paimon"))
         if command.get("commits"):
             return counted(told), min(one["durationMs"]["addBatch"] for one in told) / 1000
         return counted(told), ended(told[-1]) - moment(told[0]["timestamp"])
@@ -132,9 +132,9 @@ class Side:
         told = self.run_through(self.follow(command["table"]), None)
         return counted(told), ended(told[-1]) - moment(told[0]["timestamp"])
 
-    def run_through(self, rows, table):
+    def run_through(self, rows, table, form="paimon"):
         """What Spark tells of each batch of a stream that ends when it is through with what there is."""
-        query = self.sink(rows, table).trigger(availableNow=True).start()
+        query = self.sink(rows, table, form).trigger(availableNow=True).start()
         query.awaitTermination()
         return batches(query)
 

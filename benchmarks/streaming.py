@@ -56,7 +56,7 @@ def streams(
 
 
 def sink(arena: Arena, running: Mapping[str, Worker], name: str, *, keyed: bool) -> Row:
-    """Batches of files into a table that is made anew for each round."""
+    """Batches of files into a table that is made anew for each round; `bare` is a Python sink that drops its rows."""
     arriving, fresh = _files(arena, f"arriving-{keyed}", arena.count), itertools.count()
 
     def work(side: str, worker: Worker) -> Timing:
@@ -64,8 +64,11 @@ def sink(arena: Arena, running: Mapping[str, Worker], name: str, *, keyed: bool)
         arena.table(table, "int", keyed=keyed, buckets=4, options={"write-only": "false"})
         return worker.timing(do="stream_write", table=table, input=arriving)
 
+    def bare() -> Timing:
+        return running["ours"].timing(do="stream_write", table="bare", input=arriving, format="bare")
+
     row = Row(f"Stream: sink, {name}", BATCHES * arena.count, goals={"connector": 1.0})
-    return race(row, _contestants(running, work), arena.rounds, patience=120)
+    return race(row, {**_contestants(running, work), "bare": bare}, arena.rounds, patience=120)
 
 
 def source(arena: Arena, running: Mapping[str, Worker]) -> Row:
