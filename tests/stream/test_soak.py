@@ -112,7 +112,9 @@ class Soak:
             for _ in range(self._drawn.randint(1, 3)):
                 self._next_commit(self._drawn.choice(list(self.tables)), chain)
             time.sleep(self._drawn.choice([0, self._drawn.uniform(0, 0.3), self._drawn.uniform(0, 2)]))
-        whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0] if self._module == "chain" else "all"
+        whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0]
+        if self._module != "chain" or not chain.said(UP):  # without a JVM, or one that may be about to start
+            whom = "all"
         self.kills[whom] += 1
         if whom != "all":
             victims = [process for process in chain.all() if (_name(process) == "java") == (whom == "jvm")]
