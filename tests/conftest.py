@@ -24,6 +24,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "everywhere: a Spark test that runs over Connect and on clusters as well")
+    config.addinivalue_line("markers", "versions: about what Spark's versions do each in their way")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -100,7 +100,7 @@ KINDS = (
 )
 """What decides which rows a read shows."""
 
-_EVERY_FORMAT = ("append", "key-4-buckets", "key-partitions", "sequence-several")
+_EVERY_FORMAT = ("append", "key-4-buckets")
 MATRIX = [
     pytest.param(
         kind.of_format(file_format),

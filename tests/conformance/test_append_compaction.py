@@ -26,8 +26,14 @@ def small_files(table, kind, rng, count=7, rows=20):
         table.we_write(kind.rows(rng, rows))
 
 
-@pytest.mark.parametrize("kind", [PLAIN, PARTITIONS, BUCKETS], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize(
+    ("file_format", "kind"),
+    [
+        pytest.param(f, kind, id=f"{f}-{kind.name}", marks=() if f == "parquet" or i == j else pytest.mark.slow)
+        for j, f in enumerate(FORMATS)
+        for i, kind in enumerate((PLAIN, PARTITIONS, BUCKETS))
+    ],
+)
 def test_turns(judge, name, rng, kind, file_format):
     """We compact, Java reads, writes and compacts, we read and compact again."""
     kind = kind.of_format(file_format)

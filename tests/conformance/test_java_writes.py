@@ -42,6 +42,7 @@ def test_every_snapshot_of_every_kind(judge, name, rng, kind):
     check_questions(table, table.agree_everywhere(), rng)
 
 
+@pytest.mark.slow  # what we write on after Java, in the other direction, shows most of it
 @pytest.mark.parametrize("kind", LAYOUTS, ids=lambda kind: kind.name)
 def test_layouts_do_not_change_rows(judge, name, rng, kind):
     table = created_by_java(judge, name, kind)

@@ -12,10 +12,19 @@ HERE = Path(__file__).parent
 
 @pytest.mark.spark
 @pytest.mark.skipif("PAIMON_SPARK_MODE" in os.environ, reason="this is already such a run")
-@pytest.mark.parametrize("mode", ["connect", "cluster", "standalone"])
-def test_format_paimon_works_in_mode(mode, tmp_path):
+@pytest.mark.parametrize(
+    ("mode", "some"),
+    [
+        ("connect", ""),
+        ("cluster", ""),
+        ("standalone", "append or killed"),  # its executors are those of the other cluster, but for who starts them
+        pytest.param("standalone", "", marks=pytest.mark.slow),
+    ],
+)
+def test_format_paimon_works_in_mode(mode, some, tmp_path):
     """A process of its own: one process cannot hold two kinds of session."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "everywhere", "-p", "no:cacheprovider", str(HERE)]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "everywhere and not slow", "-k", some, str(HERE)]
+    command += ["-p", "no:cacheprovider"]
     environment = {**os.environ, "PAIMON_SPARK_MODE": mode}
     log = tmp_path / "log"
     command.append(f"--basetemp={tmp_path / 'run'}")

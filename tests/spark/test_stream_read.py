@@ -17,7 +17,7 @@ from paimon_core.snapshot.consumers import Consumers
 from paimon_core.table import Table
 from paimon_core.types.datatype import AtomicType
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.versions]
 everywhere = pytest.mark.everywhere
 ROWS = pa.schema(
     [pa.field("dt", pa.string(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())]
@@ -89,7 +89,6 @@ def test_rows_then_changes_over_restarts(spark, table, tmp_path):
         assert ids(run.rows()) == [1, 2, 3, 4, 5, 6, 7], "what was compacted comes once"
 
 
-@everywhere
 def test_changes_of_every_kind_in_small_batches(spark, warehouse, tmp_path):
     table = made(f"{warehouse}/db.db/told", changelog_producer="input")
     put(table, 1, 2, 3, 4)

@@ -19,6 +19,7 @@ from paimon_spark import stream_reader
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.options import stream_request
 
+pytestmark = pytest.mark.versions
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
 
 

@@ -19,7 +19,7 @@ from paimon_spark.options import stream_write_request, write_request
 from tests.support.compaction import levels_of
 from tests.support.tables import files_below
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.versions]
 everywhere = pytest.mark.everywhere
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])
 SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
