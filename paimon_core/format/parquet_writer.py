@@ -27,6 +27,7 @@ from paimon_core.types.datatype import (
 )
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
+_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # row groups double: one filled slowly is encoded meanwhile
 _ROW_GROUP_ROWS = 1 << 20
 _DICTIONARY_BYTES = 1 << 19  # a column with more distinct values than that gains nothing from a dictionary
 _SLICES, _SLICE_ROWS = 8, 512  # what is looked at to tell whether the values of a column repeat
@@ -59,6 +60,7 @@ class ParquetFileWriter:
         self._writer: Any = None  # until there are rows to choose encodings by
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
+        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * len(self._paths)))
         self._size = EncodedSize(self._encode, len(b"PAR1"))
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
@@ -81,13 +83,14 @@ class ParquetFileWriter:
         self._opened().close()
 
     def _is_full(self) -> bool:
-        if self._size.held_bytes >= _ROW_GROUP_BYTES or self._size.held_rows >= _ROW_GROUP_ROWS:
+        if self._size.held_bytes >= self._group_bytes or self._size.held_rows >= _ROW_GROUP_ROWS:
             return True
         return self._block is not None and self._size.held() >= self._block
 
     def _flush(self) -> None:
         if self._held:
             rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
+            self._group_bytes = min(_ROW_GROUP_BYTES, 2 * self._group_bytes)
             self._opened(rows).write_table(rows, row_group_size=_ROW_GROUP_ROWS)
             self._size.stored(int(self._sink.tell()))
 

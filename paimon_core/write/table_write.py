@@ -23,7 +23,7 @@ from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
-from paimon_core.write.append_writer import AppendWriter
+from paimon_core.write.append_writer import PIECE_BYTES, AppendWriter
 from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.merge_tree_writer import MergeTreeWriter
@@ -94,7 +94,8 @@ class TableWrite:
         self._restore = self._look(base_id)
         self._handed_out = False
         self._limit = store.options.value(WRITE_BUFFER_SIZE)
-        self._gather_bytes = min(ROUTE_BYTES, max(1, self._limit // 4))
+        self._one_place = not in_buckets and not store.schema.partition_keys
+        self._gather_bytes = min(PIECE_BYTES if self._one_place else ROUTE_BYTES, max(1, self._limit // 4))
         self._writers: dict[tuple[bytes, int], BucketWriter] = {}
         self._current: set[tuple[bytes, int]] = set()  # buckets whose writer goes on from what the table holds now
         self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
@@ -215,7 +216,7 @@ class TableWrite:
             return PostponeWriter(self._postponing, place)
         if self._keyed is None:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
-            return AppendWriter(self._store, place, self._shape, first, joins)
+            return AppendWriter(self._store, place, self._shape, first, joins, sole=self._one_place)
         inline = InlineCompaction(self._store, place, state, tells=self._tells) if self._compacts else None
         told = FileShape.changelog(self._store) if self._tells and self._input else None
         return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)
