@@ -47,7 +47,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         context, schema = TaskContext.get(), self._table.schema
         batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
         done = self._job.write(iterator, None if batch is None else int(batch))
-        return BatchWritten(done.messages, done.base_id, done.query, (schema.id, schema.time_millis))
+        return BatchWritten(**vars(done), table=(schema.id, schema.time_millis))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""
@@ -55,11 +55,11 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         store = self._table.store
         numbered = NumberedCommits(store, query, gapless=True, doubt=self._request.on_doubt)
 
-        def publish(changes: list[CommitMessage], base_id: int | None) -> None:
+        def publish(changes: list[CommitMessage], base_id: int | None, watermark: int | None) -> None:
             if self._job.overwrite:
-                numbered.overwrite(changes, batchId)
+                numbered.overwrite(changes, batchId, watermark=watermark)
             else:
-                numbered.commit(changes, batchId, base_id=base_id)
+                numbered.commit(changes, batchId, base_id=base_id, watermark=watermark)
 
         self._job.commit(messages, publish, batchId)
 

@@ -20,6 +20,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -40,6 +41,7 @@ from paimon_core.table import Table
 from paimon_core.write.align import column_positions
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shares_in
+from paimon_spark.event_time import EventTime, later
 from paimon_spark.options import WriteRequest
 from paimon_spark.placing import Placing, places_of
 from paimon_spark.types import named, paimon_fields
@@ -52,15 +54,17 @@ sequence number, whichever tasks meet in a bucket, and a task that runs again gi
 
 @dataclass(frozen=True)
 class Written(WriterCommitMessage):
-    """What one task wrote, the snapshot it had looked at before, and the streaming query it is of."""
+    """What one task wrote, the snapshot it had looked at before, the streaming query it is of, and its watermark."""
 
     messages: tuple[CommitMessage, ...] = ()
     base_id: int | None = None
     query: str | None = None
+    watermark: int | None = None
 
 
-Publish: TypeAlias = Callable[[list[CommitMessage], int | None], object]
-"""Commits messages of tasks that had looked at this snapshot; deletes their files where nothing can come of them."""
+Publish: TypeAlias = Callable[[list[CommitMessage], int | None, int | None], object]
+"""Commits messages of tasks that had looked at this snapshot, and a watermark; deletes their files where nothing can
+come of them."""
 
 
 class WriteJob:
@@ -81,6 +85,7 @@ class WriteJob:
         self._placing = Placing.of(table.schema, None, table.path) if places_of(table.schema) else None
         decided = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
         self._base_id = _newest(table) if decided else None
+        self._event_time = EventTime.of(schema)
         self._user = request.commit_user
         self.overwrite = overwrite
 
@@ -99,12 +104,15 @@ class WriteJob:
             alone = (task, self._share[1])
         settings: dict[str, Any] = {"sequence": (task, STRIDE), "alone": alone, "base_id": self._base_id}
         table = Table(staging(self.table.store)) if self._aside else self.table
+        watermark = None
         with table.writer(self._user, overwrite=self.overwrite, **settings) as writer:
             for batch in chain([first], iterator):
                 self._check_share(batch, task)
+                if self._event_time is not None:
+                    watermark = later(watermark, self._event_time.watermark(batch))
                 kinds = None if self._row_kind is None else batch.column(self._row_kind)
                 writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
-            return Written(tuple(writer.prepare_commit(number)), writer.base_id, query_id())
+            return Written(tuple(writer.prepare_commit(number)), writer.base_id, query_id(), watermark)
 
     def _check_share(self, batch: pa.RecordBatch, task: int) -> None:
         """The rows must be in the task that `clustered` sent them to."""
@@ -127,13 +135,14 @@ class WriteJob:
             with self.table.writer(self._user, overwrite=self.overwrite, base_id=self._base_id) as writer:
                 dealt_out = tuple(deal_out_staged(writer, self.table.store, staged))
                 base_id = writer.base_id
-            self._publish([Written(dealt_out, base_id)], publish, number)
+            self._publish([Written(dealt_out, base_id, watermark=_watermark(written))], publish, number)
         finally:
             drop_staged(self.table.store, staged)
 
     def _publish(self, written: Sequence[Written], publish: Publish, number: int | None) -> None:
         changes = self._surely_alone(written)
-        publish(changes, min((m.base_id for m in written if m.base_id is not None), default=None))
+        base_id = min((m.base_id for m in written if m.base_id is not None), default=None)
+        publish(changes, base_id, _watermark(written))
         self._compact(changes, number)
         maintain(self.table.store)
 
@@ -170,6 +179,10 @@ class WriteJob:
             drop_staged(self.table.store, changes)
         else:
             self.table.committer(self._user).abort(changes)
+
+
+def _watermark(written: Sequence[Written]) -> int | None:
+    return reduce(later, (m.watermark for m in written), None)
 
 
 def query_id() -> str | None:

@@ -120,21 +120,23 @@ class PaimonWriter(DataSourceArrowWriter):
             return None
         return NumberedCommits(self._job.table.store, request.commit_user, maker=maker, doubt=request.on_doubt)
 
-    def _publish(self, maker: str | None, changes: list[CommitMessage], base_id: int | None) -> None:
+    def _publish(
+        self, maker: str | None, changes: list[CommitMessage], base_id: int | None, watermark: int | None
+    ) -> None:
         where = DYNAMIC if self._request.dynamic else None
         numbered, version = self._numbered(maker), self._request.version
         if numbered is not None and version is not None:
             if self._job.overwrite:
-                numbered.overwrite(changes, version, where)
+                numbered.overwrite(changes, version, where, watermark=watermark)
             else:
-                numbered.commit(changes, version, base_id=base_id)
+                numbered.commit(changes, version, base_id=base_id, watermark=watermark)
             return
         committer = self._job.table.committer(self._request.commit_user)
         try:
             if self._job.overwrite:
-                committer.overwrite(changes, where)
+                committer.overwrite(changes, where, watermark=watermark)
             else:
-                committer.commit(changes, base_id=base_id)
+                committer.commit(changes, base_id=base_id, watermark=watermark)
         except CommitConflictError:  # provably lost; any other failure leaves the outcome open
             committer.abort(changes)
             raise

@@ -89,21 +89,34 @@ class NumberedCommits:
                 "checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
             )
 
-    def commit(self, messages: Sequence[CommitMessage], number: int, *, base_id: int | None = None) -> Snapshot | None:
+    def commit(
+        self,
+        messages: Sequence[CommitMessage],
+        number: int,
+        *,
+        base_id: int | None = None,
+        watermark: int | None = None,
+    ) -> Snapshot | None:
         """`TableCommit.commit` at most once for this number; without any change it leaves no snapshot.
 
         Returns the snapshot made, be it by an earlier run; None where there is none, or none any more. What the
         messages wrote is deleted where that earlier run's files are in the table instead, and after any error but
         CommitUnknownError, for then nothing came of it.
         """
-        publish = partial(self._commit.commit, messages, number, base_id=base_id)
+        publish = partial(self._commit.commit, messages, number, base_id=base_id, watermark=watermark)
         return self._once(messages, number, publish if any(not m.is_empty for m in messages) else None)
 
     def overwrite(
-        self, messages: Sequence[CommitMessage], number: int, partition: Spec | str | None = None
+        self,
+        messages: Sequence[CommitMessage],
+        number: int,
+        partition: Spec | str | None = None,
+        *,
+        watermark: int | None = None,
     ) -> Snapshot | None:
         """`TableCommit.overwrite` at most once for this number, in the way of `commit`."""
-        return self._once(messages, number, partial(self._commit.overwrite, messages, partition, number))
+        publish = partial(self._commit.overwrite, messages, partition, number, watermark=watermark)
+        return self._once(messages, number, publish)
 
     def _once(self, messages: Sequence[CommitMessage], number: int, publish: _Publish | None) -> Snapshot | None:
         def told_apart() -> Snapshot | None:

@@ -185,6 +185,7 @@ class TableCommit:
         identifier: int | None = None,
         *,
         properties: Mapping[str, str] | None = None,
+        watermark: int | None = None,
         after: int | None = None,
     ) -> Snapshot | None:
         """Replace the whole table (``partition=None``), one partition, or those the messages touch ("dynamic").
@@ -193,7 +194,7 @@ class TableCommit:
         overwrite without new files changes nothing and returns None; any other makes a snapshot even when empty.
         ``after`` is that of a commit.
         """
-        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, after=after)
+        identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark, after)
         touched = distinct_partitions(messages)
         if partition == DYNAMIC and not self._store.schema.partition_keys:
             partition = None

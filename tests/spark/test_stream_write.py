@@ -22,6 +22,7 @@ from tests.support.tables import files_below
 pytestmark = [pytest.mark.spark, pytest.mark.versions]
 everywhere = pytest.mark.everywhere
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])
+TIMED = pa.schema([*ROWS, ("at", pa.timestamp("us", tz="UTC"))])
 SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
 """Of tables with these a batch that lands twice shows."""
 
@@ -107,6 +108,29 @@ def test_tables_of_every_kind_take_a_batch_once(stream, warehouse, kind):
     assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
     expected = {"append": sorted((v % 12, 1) for v in range(30)), "across": [(k, 2 if k < 6 else 1) for k in range(12)]}
     assert rows(warehouse) == expected.get(kind, sums(30, 12))
+
+
+@pytest.mark.parametrize("kind", ["append", "across", "foreachBatch", "complete"])
+def test_snapshots_carry_the_watermark_of_the_stream(spark, warehouse, kind):
+    across = {"primary_keys": ["id"], "partition_keys": ["n"], "options": {"bucket": "-1"}} if kind == "across" else {}
+    make(warehouse, TIMED, **across)
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "10").option("numPartitions", "2")
+    timed = source.option("advanceMillisPerBatch", "60000").option("startTimestamp", "600000").load()
+    frame = timed.withWatermark("timestamp", "90 seconds").selectExpr("value AS id", "1L AS n", "timestamp AS at")
+    if kind == "complete":
+        frame = frame.groupBy("at").agg(F.max("id").alias("id"), F.max("n").alias("n"))
+    for _ in range(2):
+        if kind == "foreachBatch":
+            writing = frame.writeStream.foreachBatch(upsert_batch(f"{warehouse}/t", "timed"))
+            writing = writing.option("checkpointLocation", f"{warehouse}/c").trigger(availableNow=True)
+            writing.start().awaitTermination()
+        else:
+            run(frame, warehouse, mode="complete" if kind == "complete" else "append")
+    newest = {t["at"] for t in Table.open(f"{warehouse}/t").to_arrow().to_pylist()}
+    assert len(newest) == 2
+    marks = [s.watermark for s in Table.open(f"{warehouse}/t").snapshots()]
+    assert marks == sorted(marks)
+    assert set(marks) == {int(at.timestamp() * 1000) - 90_000 for at in newest}
 
 
 def test_rows_carry_their_kind(stream, warehouse):
