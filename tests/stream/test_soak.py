@@ -29,6 +29,10 @@ SHORT, LONG = ("orders", "sums"), ("log", "orders", "mirror", "sums")
 PATIENCE = 120  # seconds without a commit, or to drain: then it hangs
 
 
+class Starved(Exception):
+    """The chain ended because the machine was too busy to start its processes."""
+
+
 class Processes:
     """A command in a session of its own: every process it starts, directly or not, is found by that session."""
 
@@ -57,6 +61,10 @@ class Processes:
                 process.kill()
         if victims is None:
             self._leader.wait()
+
+    def starved(self) -> bool:
+        """Whether Spark gave up on Python processes that did not start within its ten seconds: a busy machine."""
+        return "Python worker failed to connect back" in self.log.read_text(errors="replace")
 
     def tail(self) -> str:
         """The end of what it printed."""
@@ -105,13 +113,12 @@ class Soak:
 
     def _live(self, chain: Processes) -> None:
         """From the start of the chain to its death."""
-        if self._drawn.random() < 0.15:  # while it starts
-            time.sleep(self._drawn.uniform(0, 8 if self._module == "chain" else 1))
-        else:
-            self._until(lambda: chain.said(UP), chain)
-            for _ in range(self._drawn.randint(1, 3)):
-                self._next_commit(self._drawn.choice(list(self.tables)), chain)
-            time.sleep(self._drawn.choice([0, self._drawn.uniform(0, 0.3), self._drawn.uniform(0, 2)]))
+        try:
+            self._let_it_work(chain)
+        except Starved:  # a death of its own kind, and the next one has to go on from there as well
+            self.kills["starved"] += 1
+            chain.kill()
+            return
         whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0]
         if self._module != "chain" or not chain.said(UP):  # without a JVM, or one that may be about to start
             whom = "all"
@@ -123,6 +130,15 @@ class Soak:
         if whom != "jvm":  # of a chain that lost its JVM the rest goes on, beside the next
             chain.kill()
 
+    def _let_it_work(self, chain: Processes) -> None:
+        if self._drawn.random() < 0.15:  # while it starts
+            time.sleep(self._drawn.uniform(0, 8 if self._module == "chain" else 1))
+        else:
+            self._until(lambda: chain.said(UP), chain)
+            for _ in range(self._drawn.randint(1, 3)):
+                self._next_commit(self._drawn.choice(list(self.tables)), chain)
+            time.sleep(self._drawn.choice([0, self._drawn.uniform(0, 0.3), self._drawn.uniform(0, 2)]))
+
     def _next_commit(self, table: str, chain: Processes) -> None:
         hint = Path(self.tables[table].path, "snapshot")
         before = _newest(hint)
@@ -131,6 +147,8 @@ class Soak:
     def _until(self, true, chain: Processes) -> None:
         end = time.monotonic() + PATIENCE
         while not true():
+            if chain.ended() and chain.starved():
+                raise Starved
             assert not chain.ended(), f"the chain ended by itself:\n{chain.tail()}"
             assert time.monotonic() < end, f"nothing came for {PATIENCE} s:\n{chain.tail()}"
             time.sleep(0.02)
@@ -155,6 +173,8 @@ class Soak:
         while not chain.ended():
             assert time.monotonic() < end, f"not drained after {PATIENCE} s:\n{chain.tail()}"
             time.sleep(0.1)
+            if chain.ended() and chain.starved():
+                chain = self._start(self._module, "drain")
         assert chain.said(DRAINED), chain.tail()
         assert upkeep is None or not upkeep.ended(), f"upkeep ended by itself:\n{upkeep.tail()}"
 
