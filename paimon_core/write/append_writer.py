@@ -68,10 +68,10 @@ class AppendWriter:
         return pa.Table.from_batches(pieces)
 
     def _encoded(self) -> None:
-        """Wait for the rows handed on before; raises what became of them."""
-        encoding, self._encoding = self._encoding, None
-        if encoding is not None:
-            encoding.result()
+        """Wait for the rows handed on before. What went wrong with them is raised again and again: they are lost."""
+        if self._encoding is not None:
+            self._encoding.result()
+            self._encoding = None
 
     def renew(self, state: BucketState) -> None:
         """Files are compacted from what the bucket holds now; rows are numbered on from this writer's own."""

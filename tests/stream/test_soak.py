@@ -92,12 +92,14 @@ class Soak:
         self._drawn = random.Random(seed)
         self._started: list[Processes] = []
         self.kills: Counter[str] = Counter()
+        self.starved = 0
 
     def run(self, kills: int) -> None:
         """That many kills of the chain, then a run to its end."""
         upkeep: Processes | None = None
         try:
-            for _ in range(kills):
+            while sum(self.kills.values()) < kills:
+                assert self.starved <= kills, "the machine is too busy to tell anything"
                 chain = self._start(self._module)
                 self._live(chain)
                 if self._all_read() and (upkeep is None or self._drawn.random() < 0.3):
@@ -115,8 +117,8 @@ class Soak:
         """From the start of the chain to its death."""
         try:
             self._let_it_work(chain)
-        except Starved:  # a death of its own kind, and the next one has to go on from there as well
-            self.kills["starved"] += 1
+        except Starved:  # not killed by us, so it does not count; but the next has to go on from there as well
+            self.starved += 1
             chain.kill()
             return
         whom = self._drawn.choices(["all", "jvm", "python"], [6, 2, 2])[0]
