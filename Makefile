@@ -32,7 +32,7 @@ demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: correc
 
 test: $(VENV)/.test  ## every test but the slow ones, two files at a time; T='path -k name' picks
 	@.ci/java
-	@$(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 2 --dist loadfile $(T)
+	@$(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(T)
 
 test-spark: $(SPARK_VENV)/.test  ## the Spark tests on another version: make test-spark SPARK=4.1
 	@.ci/java

@@ -25,10 +25,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def pytest_configure(config):
     config.addinivalue_line("markers", "everywhere: a Spark test that runs over Connect and on clusters as well")
     config.addinivalue_line("markers", "versions: about what Spark's versions do each in their way")
+    config.addinivalue_line("markers", "long: takes minutes, so it begins first and nobody waits for it at the end")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests marked slow run only when a marker expression is given, such as ``-m slow``."""
+    """What takes long comes first; tests marked slow run only when a marker expression is given (``-m slow``)."""
+    items.sort(key=lambda item: ("long" not in item.keywords, not {"spark", "java"} & {*item.keywords}))
     if config.getoption("markexpr"):
         return
     slow = [item for item in items if "slow" in item.keywords]

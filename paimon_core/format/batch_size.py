@@ -29,10 +29,17 @@ def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], 
     """Decoded bytes of a row of these columns of an open Parquet file, the largest of a few row groups.
 
     Numbers are as wide as they are. Bytes and lists are measured, for a dictionary may hide how long they are: a few
-    rows are decoded, never more than ``size`` bytes, unless even all of the row group in every row would stay below
-    that. What the footer says of single column chunks is not asked for: a damaged one ends the process inside Arrow.
+    rows are decoded, never more than ``size`` bytes. Only of a row group that is alone, and so small that all of it in
+    every row stays below that, its own size is told. What the footer says of single column chunks is not asked for: a
+    damaged one ends the process inside Arrow.
     """
     known, measured = _widths(file.metadata, columns)
+    if not measured:
+        return float(known)
+    if len(groups) == 1:
+        group = file.metadata.row_group(groups[0])
+        if 0 < group.total_byte_size * group.num_rows <= size:
+            return float(known + group.total_byte_size)
     step = -(-len(groups) // _PROBED_GROUPS) or 1
     return known + max((_measured(file, g, measured, size) for g in groups[::step]), default=0.0)
 
@@ -53,9 +60,5 @@ def _widths(metadata: Any, columns: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def _measured(file: Any, number: int, columns: Sequence[str], size: int) -> float:
-    group = file.metadata.row_group(number)
-    longest = group.total_byte_size
-    if not columns or 0 < longest * group.num_rows <= size:
-        return float(longest if columns else 0)
-    few = rows_within(PROBE_ROWS, size, longest)
+    few = rows_within(PROBE_ROWS, size, file.metadata.row_group(number).total_byte_size)
     return probed(file.iter_batches(few, row_groups=[number], columns=columns, use_threads=False))

@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.spark
+@pytest.mark.long
 @pytest.mark.skipif("PAIMON_SPARK_MODE" in os.environ, reason="this is already such a run")
 @pytest.mark.parametrize(
     ("mode", "some"),

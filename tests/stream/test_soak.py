@@ -23,7 +23,7 @@ from paimon_core.snapshot.snapshot import CommitKind
 from paimon_core.table import Table
 from tests.stream.chain import DELETED_OF, DRAINED, GROUPS, KEYS, UP, make, numbers_sent
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 ROOT = Path(__file__).parent.parent.parent
 SHORT, LONG = ("orders", "sums"), ("log", "orders", "mirror", "sums")
 PATIENCE = 120  # seconds without a commit, or to drain: then it hangs

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
@@ -85,6 +86,17 @@ def test_batches_take_about_the_bytes_asked_for_however_small_the_file(name, bat
     first = 512 * 1200 if name == "avro" else 0
     assert max(b.nbytes for b in batches) <= max(first, 1.2 * batch_bytes)
     assert len(batches) <= 3 + (6 if name == "orc" else 2) * table.nbytes / batch_bytes
+
+
+def test_a_short_row_group_at_the_end_does_not_make_batches_small():
+    fields = fields_of(["INT", "STRING"])
+    schema = arrow_schema(fields)
+    table = pa.table([pa.array(range(90_300)), pa.array(f"text {i}" for i in range(90_300))], names=schema.names)
+    table, sink = table.cast(schema), pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=30_000)
+    batches = decode("parquet", sink.getvalue(), fields, 1 << 17, batch_bytes=4 << 20)
+    assert_same(batches, table)
+    assert len(batches) == 1
 
 
 @formats
