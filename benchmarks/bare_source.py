@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
+    DataSourceArrowWriter,
     DataSourceReader,
     DataSourceStreamArrowWriter,
     InputPartition,
@@ -34,6 +35,10 @@ class BareSource(DataSource):
         """One batch, again and again."""
         return BareReader(self._batch(), int(self.options["rows"]), int(self.options["partitions"]))
 
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """Takes rows of any columns."""
+        return BareWriter()
+
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Takes rows of any columns."""
         return BareStreamWriter()
@@ -62,7 +67,7 @@ class BareReader(DataSourceReader):
             left -= self._batch.num_rows
 
 
-class BareStreamWriter(DataSourceStreamArrowWriter):
+class _Dropping:
     """Drops what comes."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -70,6 +75,14 @@ class BareStreamWriter(DataSourceStreamArrowWriter):
         for _ in iterator:
             pass
         return WriterCommitMessage()
+
+
+class BareWriter(_Dropping, DataSourceArrowWriter):
+    """Drops the rows of a batch job."""
+
+
+class BareStreamWriter(_Dropping, DataSourceStreamArrowWriter):
+    """Drops the rows of a streaming query."""
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing."""

@@ -116,7 +116,7 @@ def _race(
     commands: dict[str, dict[str, Any]],
     bare: int | None = None,
 ) -> Row:
-    """Both sides; with ``bare`` also a source that hands out that many rows and has no work to find them."""
+    """Both sides; with ``bare`` also one that has no work: its rows come from nowhere, that many, or go nowhere."""
     contestants: dict[str, Work] = {}
     for side, worker in running.items():
         contestants["ours" if side == "ours" else "connector"] = lambda w=worker, c=commands[side]: w.timing(**c)
@@ -142,7 +142,8 @@ def _writes(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
         for table in tables.values():
             arena.table(table, "int", keyed=keyed, buckets=2, options=options)
         row = Row(f"Spark: {name}", arena.count, goals={"connector": goal})
-        yield _race(arena, row, running, {s: {"do": "write", "table": t, "input": source} for s, t in tables.items()})
+        commands = {s: {"do": "write", "table": t, "input": source} for s, t in tables.items()}
+        yield _race(arena, row, running, commands, bare=arena.count)
 
 
 def _compaction(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
@@ -184,4 +185,4 @@ def _small(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
             arena.table(table, "int", keyed=False).write(rows.make(100, "int", 0))
         row = Row(f"Spark: {name}, 100 rows, warm", 100, values={"goal": goal})
         commands = {s: {"do": do, "table": t, "input": source, "limit": 100} for s, t in tables.items()}
-        yield _race(arena, row, running, commands, bare=100 if do == "count" else None)
+        yield _race(arena, row, running, commands, bare=100)

@@ -68,7 +68,8 @@ class Side:
         if self.java:
             frame.write.insertInto(f"paimon.default.{command['table']}")
         else:
-            frame.write.format("paimon").mode("append").save(self.path(command["table"]))
+            target = frame.write.format("bare" if "bare" in command else "paimon")
+            target.mode("append").save(self.path(command["table"]))
         return rows, time.perf_counter() - start
 
     def compact(self, command):

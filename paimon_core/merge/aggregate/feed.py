@@ -50,7 +50,7 @@ class Feed:
 Aggregate: TypeAlias = Callable[[Column, Feed], Column]
 """The column in the order of the feed, to an array of the same type with one value for each group."""
 Step: TypeAlias = Callable[[list[tuple[Any, bool]]], Any]
-"""One group's (value, retract) pairs, in the order they end up lying, to its value."""
+"""One group's (value, retract) pairs, as they came, to its value."""
 
 
 def sizes_of(starts: Positions, n: int) -> Positions:
@@ -167,12 +167,11 @@ def repeated(feed: Feed, times: Positions) -> tuple[Positions, Feed, Positions]:
 
 
 def per_group(function: Step) -> Aggregate:
-    """The adapter for the awkward few: the function over one group's pairs at a time, in a Python loop."""
+    """The adapter for the awkward few that do not care which rows are late: the function over one group's pairs at a
+    time, in a Python loop."""
 
     def aggregate(column: Column, feed: Feed) -> Column:
         pairs = list(zip(column.to_pylist(), feed.retract.tolist(), strict=True))
-        line = feed.line()
-        pairs = pairs if line is None else [pairs[i] for i in line]
         edges: Sequence[int] = [*feed.starts.tolist(), len(pairs)]
         return pa.array([function(pairs[a:b]) for a, b in itertools.pairwise(edges)], column.type)
 

@@ -1,7 +1,7 @@
 """Sums and products at the ends of their types, in hot groups, and what is refused."""
 
 import math
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,12 @@ from paimon_core.types.arrow import to_arrow
 from paimon_core.types.parse import parse_type
 
 
-def applied(function, kind, values, retract=()):
+def applied(function, kind, values, retract=(), late=()):
     """The function over one group."""
     t = parse_type(kind)
-    none = np.zeros(len(values), bool)
-    minus = none.copy()
-    minus[list(retract)] = True
-    feed = Feed(np.zeros(1, np.int64), minus, none, np.zeros(1, bool))
+    minus, older = np.zeros((2, len(values)), bool)
+    minus[list(retract)] = older[list(late)] = True
+    feed = Feed(np.zeros(1, np.int64), minus, older, np.zeros(1, bool))
     made = aggregate(function, FieldOptions("c", t, Options({})))(pa.array(values, to_arrow(t)), feed)
     assert made.type == to_arrow(t)
     return made[0].as_py()
@@ -63,6 +62,21 @@ def test_products_of_bigints_are_exact_or_refused(values):
     else:
         with pytest.raises(InvalidInputError, match="'c'"):
             applied("product", "BIGINT", values)
+
+
+@given(st.lists(st.integers(1, 999), min_size=1, max_size=6), st.data())
+def test_products_of_decimals_take_rows_as_they_come_late_or_not(units, data):
+    """Each step is rounded, and nothing can be taken back from nothing: the order counts."""
+    minus, late = (data.draw(st.sets(st.integers(0, len(units) - 1))) for _ in range(2))
+    expected = None
+    for i, value in enumerate(Decimal(unit).scaleb(-2) for unit in units):
+        if expected is None:
+            expected = None if i in minus else value
+        else:
+            exact = expected / value if i in minus else expected * value
+            expected = exact.quantize(Decimal("0.01"), ROUND_HALF_UP)
+    values = [Decimal(unit).scaleb(-2) for unit in units]
+    assert applied("product", "DECIMAL(20, 2)", values, minus, late) == expected
 
 
 def test_the_vectors_of_products():
