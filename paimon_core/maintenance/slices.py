@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.datafile.shape import FileShape
+from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.errors import CommitUnknownError, CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_picks import Group

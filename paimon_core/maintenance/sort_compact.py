@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.deletions import read_entries, rows_left, vector_entries, vectors_of
 from paimon_core.datafile.reader import Reading, read_file
-from paimon_core.datafile.writer import target_size
+from paimon_core.datafile.shape import target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.lsm.append_picks import Group
 from paimon_core.maintenance.carry_out import HERE, Progress, Runner, carry_out

@@ -9,7 +9,8 @@ import pyarrow as pa
 from paimon_core.datafile.deletions import deleted_rows, read_entries, vector_entries, vectors_of
 from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.datafile.row_tracking import tracking_fields
-from paimon_core.datafile.writer import TARGET_SIZE_APPEND, DataFileWriter, FileShape
+from paimon_core.datafile.shape import TARGET_SIZE_APPEND, FileShape
+from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError, CorruptedError
 from paimon_core.lsm.append_picks import AppendPicks, Group

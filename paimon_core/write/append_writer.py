@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.datafile.shape import FileShape
+from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.store.file_store import FileStore

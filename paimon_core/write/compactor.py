@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from paimon_core.datafile.deletions import read_entries
-from paimon_core.datafile.writer import DataFileWriter, FileShape, target_size
+from paimon_core.datafile.shape import FileShape, target_size
+from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError
 from paimon_core.fileio.parallel import ahead

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.writer import DataFileWriter, FileShape
+from paimon_core.datafile.shape import FileShape
+from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.fold import Fold

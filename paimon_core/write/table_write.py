@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.datafile.writer import FileShape
+from paimon_core.datafile.shape import FileShape
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
