@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from paimon_core.commit.changes import Changes
 from paimon_core.errors import CorruptedError
-from paimon_core.lsm.row_groups import row_groups
+from paimon_core.lsm.row_groups import overlap, row_groups
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.row.binary_row import deserialize
@@ -70,18 +70,16 @@ def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict 
 def slice_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | None) -> Conflict | None:
     """Columns may be replaced only for rows that are still in the same files, and that nobody else replaced since
     snapshot ``seen``: what is written again beside new values would take theirs back."""
-    there: dict[tuple[bytes, int | None, int], list[DataFileMeta]] = {}
-    for entry in live:
-        there.setdefault((entry.partition, entry.file.first_row_id, entry.file.row_count), []).append(entry.file)
+    there = {(e.partition, e.file.first_row_id, e.file.row_count) for e in live}
+    late = [e for e in live if seen is not None and e.file.max_sequence_number > seen]
     for entry in changes.entries:
         file = entry.file
         if entry.kind != ADD or file.first_row_id is None:
             continue
-        same = there.get((entry.partition, file.first_row_id, file.row_count))
-        if not same:
+        if (entry.partition, file.first_row_id, file.row_count) not in there:
             return Conflict(f"the files of rows {file.first_row_id} and on were replaced meanwhile: read again")
-        late = [f for f in same if seen is not None and f.max_sequence_number > seen]
-        if any(f.write_cols is None or set(f.write_cols) & set(file.write_cols or ()) for f in late):
+        others = (e.file for e in late if e.partition == entry.partition and overlap(e.file, file))
+        if any(f.write_cols is None or set(f.write_cols) & set(file.write_cols or ()) for f in others):
             return Conflict(f"columns of rows {file.first_row_id} and on were replaced meanwhile: read again")
     return range_conflict(changes, live)
 

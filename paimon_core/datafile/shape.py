@@ -3,9 +3,11 @@
 from dataclasses import dataclass, replace
 
 from paimon_core.fileindex.columns import IndexedColumn, indexed_columns
+from paimon_core.format.blob_records import BLOB
 from paimon_core.format.stats import StatsMode, parse_mode
 from paimon_core.manifest.data_file import FileSource
 from paimon_core.options.file import (
+    BLOB_TARGET_FILE_SIZE,
     CHANGELOG_FILE_COMPRESSION,
     CHANGELOG_FILE_FORMAT,
     CHANGELOG_FILE_PREFIX,
@@ -25,7 +27,7 @@ from paimon_core.options.file import (
 )
 from paimon_core.options.file_index import index_column
 from paimon_core.store.file_store import FileStore
-from paimon_core.types.datatype import AtomicType, DataField
+from paimon_core.types.datatype import AtomicType, DataField, is_blob_type
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, TRACKING_FIELDS, VALUE_KIND, key_field
 
 __all__ = ["KEY_STATS", "TARGET_SIZE_APPEND", "FileShape", "target_size"]
@@ -56,10 +58,17 @@ class FileShape:
     tracked: bool = False
     """Whether rows have ids. New rows get theirs by the commit; compaction stores them, for rows then lie anywhere."""
     prefix: str = DATA_FILE_PREFIX.default
+    named: bool = False
+    """Whether the metadata name the columns of a file, which are not all that the table has."""
+    blobs: tuple["FileShape", ...] = ()
+    """Of the files beside these that hold a column of blobs each, of the same rows."""
 
     @staticmethod
     def of(store: FileStore, level: int = 0, source: int = FileSource.APPEND) -> "FileShape":
-        """The shape new files of this level take, made by ``source``."""
+        """The shape new files of this level take, made by ``source``.
+
+        Columns of blobs are not among theirs but in ``blobs``.
+        """
         schema, options = store.schema, store.options
         keys = tuple(schema.field(k) for k in schema.trimmed_primary_keys)
         keys_twice = not options.value(DATA_FILE_THIN_MODE)
@@ -67,7 +76,7 @@ class FileShape:
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
         tracked = options.value(ROW_TRACKING_ENABLED)
         tracking = TRACKING_FIELDS if tracked and source == FileSource.COMPACT else ()
-        return FileShape(
+        shape = FileShape(
             fields=(*system, *schema.fields, *tracking),
             value_fields=schema.fields,
             key_fields=keys,
@@ -83,6 +92,13 @@ class FileShape:
             tracked=tracked,
             prefix=options.value(DATA_FILE_PREFIX),
         )
+        blobs = [f for f in schema.fields if is_blob_type(f.type)]
+        if not blobs:
+            return shape
+        blob_size = options.value(BLOB_TARGET_FILE_SIZE) or shape.target_size
+        beside = tuple(shape.of_columns((field,), blob_size) for field in blobs)
+        rest = tuple(f for f in schema.fields if not is_blob_type(f.type))
+        return replace(shape.of_columns(rest, shape.target_size), blobs=beside)
 
     @staticmethod
     def changelog(store: FileStore, level: int = 0) -> "FileShape":
@@ -98,16 +114,22 @@ class FileShape:
         )
 
     def of_columns(self, columns: tuple[DataField, ...], target_size: int) -> "FileShape":
-        """The shape of files that hold nothing but these columns of a table without a key."""
-        modes = dict(zip((f.name for f in self.value_fields), self.modes, strict=True))
+        """The shape of files that hold nothing but these columns of a table without a key: one of blobs, or others."""
+        shapes = (self, *self.blobs)
+        modes = {f.name: m for shape in shapes for f, m in zip(shape.value_fields, shape.modes, strict=True)}
         names = {f.name for f in columns}
+        of_blobs = any(is_blob_type(f.type) for f in columns)
         return replace(
             self,
             fields=columns,
             value_fields=columns,
             modes=tuple(modes[f.name] for f in columns),
             indexes=tuple(i for i in self.indexes if index_column(i.item) in names),
+            format=BLOB if of_blobs else self.format,
+            compression="none" if of_blobs else self.compression,
             target_size=target_size,
+            named=True,
+            blobs=(),
         )
 
     @property

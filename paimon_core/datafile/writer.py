@@ -10,6 +10,7 @@ from paimon_core.datafile.shape import KEY_STATS, FileShape
 from paimon_core.fileindex.columns import FileIndexes
 from paimon_core.fileio.fileio import join
 from paimon_core.format import TEXT_FORMATS, format_named
+from paimon_core.format.blob_records import BLOB, values_to_reach
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.stats import StatsCollector, StatsMode, parse_mode
 from paimon_core.format.text_lines import compression_suffix
@@ -37,7 +38,8 @@ class DataFileWriter:
 
     Rows come in the order they are to be stored: sorted by key, one row per key, for a table with a primary key (then
     with ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND`` columns); in arrival order for an append table, with the columns of
-    `TRACKING_FIELDS` where the shape stores them.
+    `TRACKING_FIELDS` where the shape stores them. Columns of blobs go to files beside, which are full by themselves but
+    end where a file of the others ends, so that each lies beside one.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class DataFileWriter:
         self._open: _OpenFile | None = None
         self._done: list[DataFileMeta] = []
         self._paths: list[str] = []
+        self._blobs = [DataFileWriter(store, partition, bucket, beside) for beside in shape.blobs]
 
     @property
     def format(self) -> str:
@@ -56,18 +59,24 @@ class DataFileWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Append rows; rolls to a new file whenever the current one has reached the target size."""
-        at, step = 0, self._slice_rows(rows)
+        own = rows.drop_columns([f.name for b in self._shape.blobs for f in b.fields]) if self._blobs else rows
+        at, step = 0, self._slice_rows(own)
         while at < rows.num_rows:
             if self._open is None:
                 self._open = self._start()
-            piece = rows.slice(at, step)
+            piece = self._open.fitting(own.slice(at, step))
             self._open.write(piece)
+            for writer in self._blobs:
+                writer.write(rows.slice(at, piece.num_rows))
             at += piece.num_rows
             if self._open.reaches(self._shape.target_size):
                 self._finish()
 
     def close(self) -> list[DataFileMeta]:
-        """Finish the open file; returns the metadata of every file written since the last call."""
+        """Finish the open files; returns the metadata of every file written since the last call.
+
+        Files of blobs come after the file whose rows they share, one column after the other.
+        """
         if self._open is not None:
             self._finish()
         done, self._done = self._done, []
@@ -76,6 +85,8 @@ class DataFileWriter:
     def hand_over(self) -> None:
         """The files finished so far belong to the caller now: an abort leaves them alone."""
         self._paths = []
+        for writer in self._blobs:
+            writer.hand_over()
 
     def abort(self) -> None:
         """Delete every file made since the last hand-over."""
@@ -86,6 +97,8 @@ class DataFileWriter:
         for path in self._paths:
             self._store.io.delete(path)
         self._paths, self._done = [], []
+        for writer in self._blobs:
+            writer.abort()
 
     def _slice_rows(self, rows: pa.Table) -> int:
         row_bytes = max(1, rows.nbytes // max(1, rows.num_rows))
@@ -104,13 +117,15 @@ class DataFileWriter:
         self._open = None
         self._next_sequence += meta.row_count
         self._done.append(meta)
+        for writer in self._blobs:
+            self._done += writer.close()
 
 
 def _extension(store: FileStore, shape: FileShape) -> str:
     if shape.format in TEXT_FORMATS:
         suffix = compression_suffix(shape.compression)
         return f".{shape.format}" + (f".{suffix}" if suffix else "")
-    if store.options.value(FILE_SUFFIX_INCLUDE_COMPRESSION):
+    if store.options.value(FILE_SUFFIX_INCLUDE_COMPRESSION) and shape.format != BLOB:
         return f".{_COMPRESSION_SUFFIX.get(shape.compression, shape.compression)}.{shape.format}"
     return f".{shape.format}"
 
@@ -161,6 +176,13 @@ class _OpenFile:
         self._retracts += int(is_retract(rows.column(VALUE_KIND.name).to_numpy()).sum())
         self._keys.update(rows.select(key_names))
 
+    def fitting(self, rows: pa.Table) -> pa.Table:
+        """As many of the rows as go to this file before its size is looked at: of blobs, until one has filled it."""
+        if self._shape.format != BLOB:
+            return rows
+        left = self._shape.target_size - self._writer.tell()
+        return rows.slice(0, values_to_reach(rows.column(self._shape.fields[0].name), left))
+
     def reaches(self, size: int) -> bool:
         """Whether the file has about this size. Looked at in earnest only when the rows in memory come near it:
         no encoding takes more than four times their bytes."""
@@ -203,7 +225,7 @@ class _OpenFile:
             embedded_index=embedded,
             file_source=shape.source,
             value_stats_cols=stats_columns,
-            write_cols=tuple(f.name for f in shape.fields) if shape.stores_tracking else None,
+            write_cols=tuple(f.name for f in shape.fields) if shape.stores_tracking or shape.named else None,
         )
 
     def _finish_indexes(self) -> tuple[bytes | None, tuple[str, ...]]:

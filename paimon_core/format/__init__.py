@@ -8,7 +8,7 @@ from typing import Final
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format.avro_rows import AvroFormat
-from paimon_core.format.blob_records import BlobFormat
+from paimon_core.format.blob_records import BLOB, BlobFormat
 from paimon_core.format.csv_lines import CsvFormat
 from paimon_core.format.file_format import FileFormat
 from paimon_core.format.json_lines import JsonFormat
@@ -31,7 +31,7 @@ _NO_OPTIONS: Final = Options({})
 
 def format_named(name: str, columns: Sequence[DataField], options: Options) -> FileFormat:
     """The format of this known name for files that hold ``columns``, of a table with these options."""
-    if name == _BLOB:
+    if name == BLOB:
         return BlobFormat.of(columns, options)
     return FORMATS[name] if name in FORMATS else TEXT_FORMATS[name](columns, options)
 
@@ -43,12 +43,11 @@ def format_of(file_name: str, columns: Sequence[DataField] = (), options: Option
     """
     parts = file_name.rsplit("/", 1)[-1].lower().split(".")[1:]
     kind = next((p for p in reversed(parts) if p in _TEXTS), parts[-1] if parts else "")
-    if kind in FORMATS or kind in TEXT_FORMATS or kind == _BLOB:
+    if kind in FORMATS or kind in TEXT_FORMATS or kind == BLOB:
         return format_named(kind, columns, options)
     named = f"format {kind!r}" if kind else "no extension"
-    known = ", ".join((*FORMATS, *TEXT_FORMATS, _BLOB))
+    known = ", ".join((*FORMATS, *TEXT_FORMATS, BLOB))
     raise UnsupportedError(f"data file {file_name} has {named}; this engine reads {known}")
 
 
 _TEXTS = (*TEXT_FORMATS, "text")
-_BLOB = "blob"

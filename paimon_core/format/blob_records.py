@@ -12,18 +12,24 @@ import pyarrow as pa
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.damage import reading
-from paimon_core.format.file_format import FormatWriter
+from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
+from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
+__all__ = ["BLOB", "BlobFileWriter", "BlobFormat", "values_to_reach"]
+
+BLOB: Final = "blob"
 _VERSION: Final = 1
 _MAGIC: Final = struct.pack("<i", 1481511375)
 _NULL: Final = -1
 _FRAME: Final = 16  # magic before the bytes, length and checksum behind
 _TAIL: Final = 5  # size of the index, version
 _BATCH_BYTES: Final = 32 << 20
+_GATHERED: Final = 1 << 18  # bytes of small records that go out as one, and from which a value goes out as it lies
+_MAGIC_CHECKSUM: Final = zlib.crc32(_MAGIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ class BlobFormat:
     """Blobs of the one column the file has."""
 
     columns: tuple[DataField, ...]
-    name: str = "blob"
+    name: str = BLOB
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "BlobFormat":
@@ -64,12 +70,101 @@ class BlobFormat:
             first = end
 
     def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
-        """Refused: files of blobs are only read."""
-        raise UnsupportedError("blob files are not written yet")
+        """See `FileFormat.open_writer`. Nothing is compressed: what comes as a blob mostly is already."""
+        return BlobFileWriter(sink, fields)
 
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`: the index at the end of the file tells."""
         return len(_lengths(source, path))
+
+
+class BlobFileWriter:
+    """A file of blobs being written. Records leave at once; of each only its entry in the index is kept."""
+
+    def __init__(self, sink: Any, fields: Sequence[DataField]) -> None:
+        self._sink, self._schema = sink, arrow_schema(fields)
+        self._index: list[bytes] = []
+        self._last_length = 0  # entries are told by what they differ from the one before
+        self._written = 0
+
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """See `FormatWriter.write`. The values are taken from where they lie, none is copied but into what goes out."""
+        (column,) = check_columns(batch, self._schema).columns
+        for values in column.chunks:
+            if not len(values):
+                continue
+            lengths = _record_lengths(values)
+            for data in _framed(values, lengths):
+                self._sink.write(data)
+            self._written += int(lengths[lengths > 0].sum())
+            self._index.append(_zigzag(np.diff(lengths, prepend=self._last_length)))
+            self._last_length = int(lengths[-1])
+
+    def tell(self) -> int:
+        """See `FormatWriter.tell`: the records so far."""
+        return self._written
+
+    def close(self) -> None:
+        """See `FormatWriter.close`."""
+        index = b"".join(self._index)
+        self._sink.write(index + struct.pack("<iB", len(index), _VERSION))
+
+
+def values_to_reach(values: pa.ChunkedArray, size: int) -> int:
+    """How many of the values, one at least, it takes to make records of ``size`` bytes; all where they do not."""
+    lengths = [np.maximum(_record_lengths(chunk), 0) for chunk in values.chunks if len(chunk)]
+    total = np.concatenate([np.zeros(0, np.int64), *lengths]).cumsum()
+    return max(1, min(len(total), int(np.searchsorted(total, size)) + 1))
+
+
+def _record_lengths(values: pa.BinaryArray) -> np.ndarray:
+    """Bytes of the record of every value, -1 for NULL."""
+    lengths = np.diff(_offsets(values)).astype(np.int64) + _FRAME
+    if values.null_count:
+        lengths[values.is_null().to_numpy(zero_copy_only=False)] = _NULL
+    return lengths
+
+
+def _offsets(values: pa.BinaryArray) -> np.ndarray:
+    """Where values begin in their buffer, and where the last one ends. REQUIRES: there is one."""
+    return np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+
+
+def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | memoryview]:
+    """The records of the values: small ones gathered, large values as they lie in memory."""
+    stored = memoryview(values.buffers()[2] or b"")
+    parts: list[bytes | memoryview] = []
+    held = 0
+    for begin, length in zip(_offsets(values).tolist(), lengths.tolist(), strict=False):
+        if length == _NULL:
+            continue
+        value, size = stored[begin : begin + length - _FRAME], struct.pack("<q", length)
+        checksum = zlib.crc32(size, zlib.crc32(value, _MAGIC_CHECKSUM))
+        parts.append(_MAGIC)
+        if length >= _GATHERED:
+            yield b"".join(parts)
+            yield value
+            parts, held = [], 0
+        else:
+            parts.append(value)
+            held += length
+        parts += (size, struct.pack("<I", checksum))
+        if held >= _GATHERED:
+            yield b"".join(parts)
+            parts, held = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+def _zigzag(numbers: np.ndarray) -> bytes:
+    """Variable-length zig-zag numbers: seven bits an octet, the lowest first; all but the last have the highest bit."""
+    folded = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
+    most = max(7, int(folded.max()).bit_length())
+    octets = folded[:, None] >> np.arange(0, most, 7, dtype=np.uint64) & np.uint64(0x7F)
+    beyond = np.cumsum(octets[:, :0:-1], axis=1)[:, ::-1] > 0  # whether anything is left after an octet
+    wanted = np.column_stack([np.ones(len(numbers), bool), beyond])
+    octets[:, :-1] |= np.where(beyond, np.uint64(0x80), np.uint64(0))
+    return octets[wanted].astype(np.uint8).tobytes()
 
 
 def _lengths(source: Any, path: str) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from paimon_core.errors import CorruptedError
 from paimon_core.manifest.data_file import DataFileMeta
 
-__all__ = ["Slices", "is_blob", "row_groups"]
+__all__ = ["Slices", "blobs_in_order", "is_blob", "overlap", "row_groups"]
 
 Slices = tuple[DataFileMeta, ...]
 """Files of one range of row ids: those with values of any columns first, the newest before; then blobs by row id."""
@@ -30,12 +30,42 @@ def row_groups(files: Iterable[DataFileMeta]) -> list[Slices]:
             groups.append(_arranged(current))
             current, end = [], 0
         current.append(file)
-        end = max(end, _first(file) + file.row_count)
+        end = max(end, _end(file))
     return [*groups, _arranged(current)] if current else groups
+
+
+def blobs_in_order(group: Slices, files: Sequence[DataFileMeta]) -> Slices:
+    """Of files with blobs of one column those that hold them for all rows of the group, one after another.
+
+    A newer file comes instead of older ones that begin within it. Raises CorruptedError where that leaves a gap, or a
+    newer file begins within an older one.
+    """
+    end, chosen = _first(group[0]), list[DataFileMeta]()
+    for file in sorted(files, key=lambda f: (_first(f), -f.max_sequence_number)):
+        if _first(file) == end:
+            chosen.append(file)
+            end += file.row_count
+        elif _first(file) > end or not chosen or file.max_sequence_number >= chosen[-1].max_sequence_number:
+            break
+    else:
+        if end == _end(group[0]):
+            return tuple(chosen)
+    names = ", ".join(f"{f.file_name} ({f.row_count} from {f.first_row_id})" for f in files)
+    raise CorruptedError(f"files of blobs do not follow one another in the rows of {group[0].file_name}: {names}")
+
+
+def overlap(one: DataFileMeta, other: DataFileMeta) -> bool:
+    """Whether the files hold some of the same rows, or columns of them."""
+    known = one.first_row_id is not None and other.first_row_id is not None
+    return known and _first(one) < _end(other) and _first(other) < _end(one)
 
 
 def _first(file: DataFileMeta) -> int:
     return file.first_row_id or 0
+
+
+def _end(file: DataFileMeta) -> int:
+    return _first(file) + file.row_count
 
 
 def _arranged(files: Sequence[DataFileMeta]) -> Slices:

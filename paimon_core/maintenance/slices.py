@@ -2,6 +2,9 @@
 
 New values of some columns go to a file of their own, for all rows of the files that hold these rows: a file holds the
 same rows as another or none of them. Row ids say which rows are meant, so they never change.
+
+Blobs lie in files of fewer rows beside these: new ones are written for the rows of such a file, and putting files
+together leaves them where they are.
 """
 
 import itertools
@@ -18,20 +21,20 @@ from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.errors import CommitUnknownError, CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_picks import Group
-from paimon_core.lsm.row_groups import Slices, row_groups
+from paimon_core.lsm.row_groups import Slices, is_blob, row_groups
 from paimon_core.maintenance.task import BucketFiles, Buckets, Place, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.predicate.expr import Predicate
-from paimon_core.read.slices import read_slices
+from paimon_core.read.slices import holders, read_slices
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.cast import store_array
-from paimon_core.types.datatype import DataField
+from paimon_core.types.datatype import DataField, is_blob_type
 from paimon_core.types.system_fields import ROW_ID
 from paimon_core.write.append_compactor import append_picks, check_no_newer
 
@@ -40,8 +43,16 @@ __all__ = ["SliceCompactTask", "plan_slices", "run", "update_columns"]
 _WRITERS = 2  # files written side by side
 _ONE_FILE = 1 << 62  # bytes no file reaches: the rows of one range stay together
 
-Work = tuple[Place, Slices, int, int]
-"""Files of one range of rows, and from where to where among the rows to change theirs lie."""
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Columns to write for all rows of the files, and from where to where among the rows to change those rows lie."""
+
+    place: Place
+    files: Slices
+    fields: tuple[DataField, ...]
+    low: int
+    high: int
 
 
 # ---- columns replaced
@@ -61,14 +72,14 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
         return None
     messages: list[CommitMessage] = []
 
-    def write(work: Work) -> None:
-        place, group, low, high = work
-        file = _write_slice(store, place, group, fields, (ids[low:high], values.slice(low, high - low)))
-        messages.append(CommitMessage(*place, new_files=(file,)))
+    def write(work: _Work) -> None:
+        rows = values.select([f.name for f in work.fields]).slice(work.low, work.high - work.low)
+        new = ids[work.low : work.high], rows
+        messages.append(CommitMessage(*work.place, new_files=(_write_slice(store, work, new),)))
 
     committer = TableCommit(store)
     try:
-        for _ in parallel_map(write, _touched(store, snapshot, ids), threads=_WRITERS):
+        for _ in parallel_map(write, _touched(store, snapshot, fields, ids), threads=_WRITERS):
             pass
         return committer.commit(messages, base_id=None if snapshot is None else snapshot.id)
     except CommitUnknownError:
@@ -78,20 +89,44 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
         raise
 
 
-def _touched(store: FileStore, snapshot: Snapshot | None, ids: np.ndarray) -> list[Work]:
-    """The ranges of rows that hold some of the sorted ids, and which of these; InvalidInputError for an unknown one."""
-    touched: list[Work] = []
+def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataField], ids: np.ndarray) -> list[_Work]:
+    """What to write where rows have some of the sorted ids; InvalidInputError for one no row has."""
+    touched: list[_Work] = []
     found = np.zeros(len(ids), bool)
     for place, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
         for group in groups:
-            first = group[0].first_row_id
-            if first is not None:
-                low, high = np.searchsorted(ids, [first, first + group[0].row_count]).tolist()
-                touched += [(place, group, low, high)] if low < high else []
+            low, high = _among(ids, group)
+            if low < high:
                 found[low:high] = True
+                parts = ((columns, files, _among(ids, files)) for columns, files in _parts(store, group, fields))
+                touched += [_Work(place, files, columns, *at) for columns, files, at in parts if at[0] < at[1]]
     if not found.all():
         raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~found][0]}")
     return touched
+
+
+def _among(ids: np.ndarray, files: Slices) -> tuple[int, int]:
+    """From where to where the ids of rows of the first file lie among sorted ids."""
+    first = files[0].first_row_id
+    low, high = (0, 0) if first is None else np.searchsorted(ids, [first, first + files[0].row_count]).tolist()
+    return low, high
+
+
+def _parts(
+    store: FileStore, group: Slices, fields: Sequence[DataField]
+) -> Iterator[tuple[tuple[DataField, ...], Slices]]:
+    """Columns that go to one file, and the files whose rows it is to hold.
+
+    New blobs take the place of one file of them: others of the range need not be written again. But Java reads files of
+    blobs that follow one another only if they were written under one schema.
+    """
+    if rest := tuple(f for f in fields if not is_blob_type(f.type)):
+        yield rest, group
+    for field in (f for f in fields if is_blob_type(f.type)):
+        holding = holders(store, group, field)
+        one_by_one = is_blob(holding[0]) and (len(holding) == 1 or {f.schema_id for f in holding} == {store.schema.id})
+        for files in [(file,) for file in holding] if one_by_one else [group]:
+            yield (field,), files
 
 
 def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], np.ndarray, pa.Table]:
@@ -132,11 +167,9 @@ def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[Place, list[Slices]
     return {place: row_groups(files) for place, files in found.items()}
 
 
-def _write_slice(
-    store: FileStore, place: Place, group: Slices, fields: tuple[DataField, ...], new: tuple[np.ndarray, pa.Table]
-) -> DataFileMeta:
-    """A file of these columns for all rows of the group: those with new values, and the others as they are."""
-    partition, bucket, _ = place
+def _write_slice(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]) -> DataFileMeta:
+    """A file of columns for all rows of a range: those with new values, and the others as they are."""
+    (partition, bucket, _), group, fields = work.place, work.files, work.fields
     ids, values = new
     writer = DataFileWriter(store, partition, bucket, FileShape.of(store).of_columns(fields, _ONE_FILE))
     try:
@@ -154,7 +187,7 @@ def _write_slice(
     except BaseException:
         writer.abort()
         raise
-    return replace(file, first_row_id=group[0].first_row_id, write_cols=tuple(f.name for f in fields))
+    return replace(file, first_row_id=group[0].first_row_id)
 
 
 def _overlaid(old: Iterator[pa.RecordBatch], first: int, new: tuple[np.ndarray, pa.Table]) -> Iterator[pa.Table]:
@@ -188,7 +221,7 @@ def plan_slices(
     buckets: Buckets | None = None,
 ) -> list[SliceCompactTask]:
     """Neighbours of the newest snapshot to become one file, up to the target size; ``filter`` (bound) may name
-    partition columns only, ``buckets`` narrow it further.
+    partition columns only, ``buckets`` narrow it further. Files of blobs stay where they are.
 
     Without ``full``, fewer than ``compaction.min.file-num`` files are left to grow in number.
     """
@@ -209,17 +242,23 @@ def plan_slices(
 
 
 def _neighbours(groups: Sequence[Slices], target_size: int) -> Iterator[Group]:
-    """Files of ranges that follow one another, of about the target size; what lies alone and is large enough stays."""
+    """Files of ranges that follow one another, of about the target size; what lies alone and is large enough stays.
+
+    Ranges beside which blobs of other columns lie stay apart, and those where they were written under another schema:
+    Java could not read them as one.
+    """
     current: list[DataFileMeta] = []
     end = size = -1
+    beside: set[object] = set()
     for group in groups:
-        weight, first = sum(f.file_size for f in group), group[0].first_row_id
-        if current and (first != end or size + weight > target_size):
+        data, first = [f for f in group if not is_blob(f)], group[0].first_row_id
+        weight, blobs = sum(f.file_size for f in data), {(f.write_cols, f.schema_id) for f in group if is_blob(f)}
+        if current and (first != end or size + weight > target_size or blobs != beside):
             yield tuple(current)
             current, size = [], 0
         if first is not None:
-            current += group
-            end, size = first + group[0].row_count, size + weight
+            current += data
+            end, size, beside = first + group[0].row_count, size + weight, blobs
     if current:
         yield tuple(current)
 
@@ -228,11 +267,13 @@ def run(store: FileStore, task: SliceCompactTask) -> CommitMessage:
     """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
     check_no_newer(store, task.files)
     shape = replace(FileShape.of(store), source=FileSource.COMPACT, tracked=False)
+    if shape.blobs:  # a range of rows must not end within a file of them
+        shape = replace(shape, blobs=(), target_size=_ONE_FILE)
     writer = DataFileWriter(store, task.partition, task.bucket, shape)
     groups = row_groups(task.files)
     try:
         for group in groups:
-            for batch in read_slices(store, task.partition, task.bucket, group, store.schema.fields):
+            for batch in read_slices(store, task.partition, task.bucket, group, shape.value_fields):
                 writer.write(pa.Table.from_batches([batch]))
         written = writer.close()
         if sum(f.row_count for f in written) != sum(group[0].row_count for group in groups):

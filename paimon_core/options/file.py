@@ -75,6 +75,12 @@ CHANGELOG_FILE_STATS_MODE = Option(
 TARGET_FILE_SIZE = Option(
     "target-file-size", memory_size, None, "bytes at which a new file begins: 128 mb with a primary key, else 256 mb"
 )
+BLOB_TARGET_FILE_SIZE = Option(
+    "blob.target-file-size", memory_size, None, "bytes at which a new file of blobs begins, else target-file-size"
+)
+BLOB_SPLIT_BY_FILE_SIZE = Option(
+    "blob.split-by-file-size", boolean, None, "files of blobs count when files are shared out to readers"
+)
 TARGET_FILE_ROW_NUM = Option("target-file-row-num", long, MAX_LONG, "rows at which a new file begins")
 ASYNC_FILE_WRITE = Option("async-file-write", boolean, True, "write files in the background")
 FILE_OPERATION_THREAD_NUM = Option(
@@ -123,6 +129,10 @@ BLOB_DESCRIPTOR_FIELD = Option(
     ("blob.stored-descriptor-fields",),
 )
 BLOB_AS_DESCRIPTOR = Option("blob-as-descriptor", boolean, False, "blob columns are read as descriptors")
+BLOB_EXTERNAL_STORAGE_FIELD = Option(
+    "blob-external-storage-field", comma_list, NOTHING, "blob columns whose values lie outside of the table"
+)
+BLOB_EXTERNAL_STORAGE_PATH = Option("blob-external-storage-path", text, None, "where those values lie")
 BLOB_VIEW_FIELD = Option("blob-view-field", comma_list, NOTHING, "blob columns that point into other tables")
 VECTOR_FIELD = Option("vector-field", comma_list, NOTHING, "columns kept as vectors")
 VARIANT_SHREDDINGSCHEMA = Option(

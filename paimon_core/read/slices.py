@@ -7,12 +7,12 @@ import pyarrow as pa
 from paimon_core.datafile.columns import stored_columns
 from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.errors import CorruptedError
-from paimon_core.lsm.row_groups import Slices, is_blob
+from paimon_core.lsm.row_groups import Slices, blobs_in_order, is_blob
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
-__all__ = ["read_slices"]
+__all__ = ["holders", "read_slices"]
 
 
 def read_slices(
@@ -24,7 +24,7 @@ def read_slices(
     """
     parts: dict[Slices, list[DataField]] = {}
     for field in fields:
-        parts.setdefault(_holders(store, files, field), []).append(field)
+        parts.setdefault(holders(store, files, field), []).append(field)
     how = Reading(together=max(1, len(parts)))
 
     def stream(holders: Slices, asked: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
@@ -35,18 +35,13 @@ def read_slices(
     return streams[0] if len(streams) == 1 else _side_by_side(streams, arrow_schema(fields), files)
 
 
-def _holders(store: FileStore, files: Slices, field: DataField) -> Slices:
+def holders(store: FileStore, files: Slices, field: DataField) -> Slices:
     """The file a column is read from, or those with its blobs, one after another.
 
     Any will do for a column that all know, as partition columns, or that none has.
     """
     having = [f for f in files if any(column.id == field.id for column in stored_columns(store, f))] or files[:1]
-    if not is_blob(having[0]):
-        return (having[0],)
-    newest: dict[int | None, int] = {}
-    for file in having:
-        newest[file.first_row_id] = max(file.max_sequence_number, newest.get(file.first_row_id, 0))
-    return tuple(f for f in having if f.max_sequence_number == newest[f.first_row_id])
+    return blobs_in_order(files, having) if is_blob(having[0]) else (having[0],)
 
 
 def _side_by_side(

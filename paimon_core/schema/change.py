@@ -27,7 +27,16 @@ from paimon_core.schema.table_schema import CURRENT_VERSION, TableSchema
 from paimon_core.schema.validate import validate
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.cast import can_cast
-from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, is_nested, with_nullable
+from paimon_core.types.datatype import (
+    ArrayType,
+    DataField,
+    DataType,
+    MapType,
+    RowType,
+    is_blob_type,
+    is_nested,
+    with_nullable,
+)
 from paimon_core.types.parse import parse_type
 from paimon_core.types.system_fields import check_names
 
@@ -313,6 +322,8 @@ class _Draft:
 
         def change_name(fields: Fields, name: str) -> Fields:
             at = index_of(fields, name)
+            if is_blob_type(fields[at].type):
+                raise InvalidInputError(f"column {name!r} cannot be renamed: it is BLOB, and its files carry its name")
             check_free((*fields[:at], *fields[at + 1 :]), change.to, change.to)
             return (*fields[:at], replace(fields[at], name=change.to), *fields[at + 1 :])
 

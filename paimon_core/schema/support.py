@@ -25,6 +25,7 @@ from paimon_core.types.datatype import (
     MultisetType,
     RowType,
     VectorType,
+    is_blob_type,
 )
 
 DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
@@ -160,6 +161,13 @@ def _special_column(schema: TableSchema) -> str | None:
     return next((f"column {path} of type {t}" for path, t in special), None)
 
 
+def _no_blobs(schema: TableSchema) -> str | None:
+    """Columns that are to be blobs and are of another type, as other engines leave them."""
+    others = {f.name for f in schema.fields if not is_blob_type(f.type)}
+    named = schema.options.value(ALL_OPTIONS["blob-field"])
+    return next((_shown("blob-field", name) for name in named if name in others), None)
+
+
 def _variant_elsewhere(schema: TableSchema) -> str | None:
     """A VARIANT column where not all files are Parquet."""
     per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
@@ -213,13 +221,15 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "a key could come to live in two partitions; 'bucket' = '-1' keeps count", write=True),
     # columns and rows beside the files
-    Limit(_set("blob-field"), "files of blobs are only read", write=True),
+    Limit(_no_blobs, "only columns of type BLOB lie in files of their own", write=True),
+    Limit(_on("blob-as-descriptor"), "blobs are their bytes, not places of them", read=True, write=True),
     Limit(
-        _set("blob-descriptor-field", "blob-view-field", "vector-field"),
-        "these columns lie in files of their own",
+        _set("blob-descriptor-field", "blob-external-storage-field", "blob-view-field"),
+        "the values of these columns lie elsewhere",
         read=True,
         write=True,
     ),
+    Limit(_set("vector-field"), "these columns lie in files of their own", read=True, write=True),
     Limit(_matches(r".*shared-shredding.*"), "the layout of the files is not known", read=True, write=True),
     Limit(_matches(r"chain-table\..*"), "rows come from several branches", read=True, write=True),
     Limit(_set("scan.fallback-branch", "scan.primary-branch"), "rows come from several branches", read=True),

@@ -22,7 +22,16 @@ from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.cast import cast_array
-from paimon_core.types.datatype import STRING, AtomicType, DataField, DataType, is_nested, with_nullable
+from paimon_core.types.datatype import (
+    BINARY_ROOTS,
+    STRING,
+    AtomicType,
+    DataField,
+    DataType,
+    is_blob_type,
+    is_nested,
+    with_nullable,
+)
 from paimon_core.types.system_fields import check_names
 
 _KEYLESS_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
@@ -41,7 +50,7 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     """The first version (id 0) of the schema a user asks for.
 
     Numbers the columns, moves the options ``primary-key`` and ``partition`` to where they belong and makes key columns
-    NOT NULL. Raises InvalidInputError naming what breaks a rule.
+    NOT NULL, columns of bytes that ``blob-field`` names BLOB. Raises InvalidInputError naming what breaks a rule.
     """
     options = dict(schema.options)
     check_known(options, "the options of the new table")
@@ -52,6 +61,7 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     fields = schema.data_fields
     if not fields:
         raise InvalidInputError("a table needs at least one column")
+    fields = _with_blobs(fields, _value(Options(options), "blob-field"))
     check_case(field.name for field in fields)
     if not _flag(options, "primary-key.nullable"):
         fields = tuple(_not_null(field) if field.name in primary_keys else field for field in fields)
@@ -115,6 +125,17 @@ def _keys(keys: Sequence[str], options: dict[str, str], key: str) -> tuple[str, 
 
 def _not_null(field: DataField) -> DataField:
     return replace(field, type=with_nullable(field.type, False))
+
+
+def _with_blobs(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[DataField, ...]:
+    """The columns, those named BLOB: they are, or are bytes."""
+    bytes_or_blobs = {
+        f.name for f in fields if isinstance(f.type, AtomicType) and f.type.root in (*BINARY_ROOTS, "BLOB")
+    }
+    for name in names:
+        if name not in bytes_or_blobs:
+            raise InvalidInputError(f"option 'blob-field' names {name!r}, which is no column of type BLOB or BYTES")
+    return tuple(replace(f, type=AtomicType("BLOB", f.type.nullable)) if f.name in names else f for f in fields)
 
 
 def _value(options: Options, key: str) -> Any:
@@ -334,6 +355,16 @@ def _check_features(schema: TableSchema) -> None:
         raise InvalidInputError("option 'manifest-sort.enabled' needs a partitioned table")
 
 
+def _check_blobs(schema: TableSchema) -> None:
+    blobs = [f.name for f in schema.fields if is_blob_type(f.type)]
+    if blobs and not _flag(schema.options, "data-evolution.enabled"):
+        raise InvalidInputError(
+            f"column {blobs[0]!r} is BLOB, which needs options 'row-tracking.enabled' and 'data-evolution.enabled'"
+        )
+    if len(blobs) == len(schema.fields):
+        raise InvalidInputError(f"a table needs a column that is no BLOB beside {', '.join(map(repr, blobs))}")
+
+
 def _check_formats(schema: TableSchema) -> None:
     levels = split_list(schema.options.get("file.format.per.level", ""))
     formats = {_value(schema.options, "file.format"), *(item.partition(":")[2].strip() for item in levels)}
@@ -381,6 +412,7 @@ _RULES: tuple[Callable[[TableSchema], None], ...] = (
     _check_merge,
     _check_changelog,
     _check_features,
+    _check_blobs,
     _check_formats,
     _check_file_indexes,
     _check_defaults,

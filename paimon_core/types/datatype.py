@@ -244,6 +244,11 @@ def with_nullable(t: _T, nullable: bool) -> _T:
     return t if t.nullable == nullable else replace(t, nullable=nullable)
 
 
+def is_blob_type(t: DataType) -> bool:
+    """Whether the values are blobs, which lie in files of their own."""
+    return isinstance(t, AtomicType) and t.root == "BLOB"
+
+
 def is_nested(t: DataType) -> bool:
     """Whether a type has parts (ARRAY, MAP, MULTISET, ROW, VECTOR): such a type cannot be a key."""
     return not isinstance(t, AtomicType)
