@@ -114,8 +114,8 @@ FEATURES = (
     Append(
         "blob",
         options={**EVOLVING, "blob-field": "b"},
-        refusal="blob-field",
         reads=True,
+        writes=True,
         columns=(("k", "INT"), ("b", "BLOB")),
     ),
     Append("variant", reads=True, writes=True, columns=VARIANT),

@@ -200,6 +200,29 @@ def _replace_columns(io: FileIO) -> None:
     _open(io).update_columns(pa.table({"_ROW_ID": [2, 5], "v": ["mine", "mine"]}))
 
 
+def _with_blobs() -> MemoryIO:
+    """Values in files of their own, two of them beside the one of the other columns."""
+    io = MemoryIO()
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "file.format": "avro",
+               "blob-field": "v", "blob.target-file-size": "40 b"}  # fmt: skip
+    schema = ORDERS.set(1, pa.field("v", pa.binary()))
+    create_table(io, ROOT, Schema(schema, options=options))
+    for i in range(2):
+        _open(io).write(orders(*((k, f"value {k}", i) for k in range(3 * i, 3 * i + 3))).cast(schema))
+    return io
+
+
+def _add_blobs(io: FileIO) -> None:
+    table = _open(io)
+    with table.writer() as writer:
+        writer.write(pa.table({"id": [7, 8, 9], "v": [b"mine", None, b"a long one" * 5], "n": [1, 2, 3]}))
+        table.committer(USER).commit(writer.prepare_commit(), IDENTIFIER)
+
+
+def _replace_blobs(io: FileIO) -> None:
+    _open(io).update_columns(pa.table({"_ROW_ID": [2, 4], "v": [b"mine", b"mine"]}))
+
+
 def _truncate(io: FileIO) -> None:
     _open(io).truncate()
 
@@ -232,6 +255,9 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "compact, with indexes": (partial(_indexed, True), _compact),
     "replace columns": (_in_slices, _replace_columns),
     "compact, columns put together": (_in_slices, _compact),
+    "append, with blobs": (_with_blobs, _add_blobs),
+    "replace blobs": (_with_blobs, _replace_blobs),
+    "compact beside blobs": (_with_blobs, _compact),
     "truncate": (partial(_base, True), _truncate),
     "empty": (partial(_base, False), _first_commit_of_a_stream),
     "compact": (partial(_base, True), _compact),
@@ -246,7 +272,12 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "delete, of keys": (partial(_base, True), _delete),
     "compact, of marked rows": (_marked, _compact_as_due),
 }
-NOT_KNOWN_AGAIN = {"truncate", "sort", "replace columns"}  # done again, they make one more snapshot of the same rows
+NOT_KNOWN_AGAIN = {
+    "truncate",
+    "sort",
+    "replace columns",
+    "replace blobs",
+}  # done again, they make one more snapshot of the same rows
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,5 +1,6 @@
 """Files of blobs: recorded bytes of the Java engine, any lengths, damage that is noticed."""
 
+import io
 import struct
 import zlib
 
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format import format_of
+from paimon_core.format.blob_records import values_to_reach
+from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 
@@ -39,6 +42,23 @@ def encoded(values, places=()):
     return data + index + struct.pack("<iB", len(index), 1)
 
 
+def written(*columns, field=COLUMN):
+    """The file of these columns, one after another, each an Arrow array."""
+    sink = io.BytesIO()
+    writer = format_of("f.blob", [field]).open_writer(sink, [field], Options({}), "none")
+    for column in columns:
+        writer.write(pa.table({field.name: column}))
+    assert writer.tell() == sink.tell()
+    writer.close()
+    return sink.getvalue()
+
+
+def blobs(values, before=0, after=0):
+    """The values as a slice of a longer array."""
+    whole = pa.array([b"before"] * before + values + [b"after"] * after, pa.binary())
+    return whole.slice(before, len(values))
+
+
 def decode(data, fields=(COLUMN,), rows=100, size=None):
     found = format_of("f.blob", [COLUMN])
     return list(found.read(pa.BufferReader(data), fields, rows, path="f.blob", batch_bytes=size))
@@ -48,6 +68,47 @@ def test_a_file_of_java():
     assert encoded([b"\x00\xff", None, b""]) == BY_JAVA
     assert pa.Table.from_batches(decode(BY_JAVA)).to_pylist() == [{"b": b"\x00\xff"}, {"b": None}, {"b": b""}]
     assert format_of("f.blob", [COLUMN]).row_count(pa.BufferReader(BY_JAVA)) == 3
+
+
+def test_a_file_as_java_writes_it():
+    assert written(blobs([b"\x00\xff", None, b""])) == BY_JAVA
+    assert written() == written(blobs([])) == encoded([])
+
+
+some = st.lists(st.one_of(st.none(), st.binary(max_size=300)), max_size=12)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(some, st.integers(0, 2), st.integers(0, 2)), max_size=4), st.booleans())
+def test_any_blobs_are_written_as_the_format_says(parts, chunked):
+    values = [value for part, _, _ in parts for value in part]
+    columns = [blobs(*part) for part in parts]
+    assert written(*([pa.chunked_array(columns, pa.binary())] if chunked else columns)) == encoded(values)
+
+
+@pytest.mark.parametrize("size", [(1 << 18) - 17, (1 << 18) - 16, 1 << 18, 1 << 21])
+def test_large_blobs_among_small_ones(size):
+    values = [b"small", b"x" * size, None, b"", b"y" * size, b"z" * size, b"small"] * 2 + [b"tiny"] * 30_000
+    assert written(blobs(values, 1, 1)) == encoded(values)
+
+
+def test_a_value_of_a_null_is_not_written():
+    nulls = pa.Array.from_buffers(pa.binary(), 2, [pa.py_buffer(b"\x02"), *blobs([b"hidden", b"shown"]).buffers()[1:]])
+    assert written(nulls) == encoded([None, b"shown"])
+
+
+def test_no_null_where_there_must_be_none():
+    with pytest.raises(InvalidInputError, match="NOT NULL"):
+        written(blobs([None]), field=DataField(1, "b", parse_type("BLOB NOT NULL")))
+
+
+@given(some.filter(bool), st.integers(1, 500), st.integers(0, 2))
+def test_a_file_is_full_with_the_first_blob_that_fills_it(values, size, before):
+    column = pa.chunked_array([blobs(values, before), blobs(values)])
+    count, sizes = 0, [0 if value is None else len(value) + 16 for value in values * 2]
+    while count < len(sizes) and sum(sizes[:count]) < size:
+        count += 1
+    assert values_to_reach(column, size) == count
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError
-from paimon_core.lsm.row_groups import is_blob, row_groups
+from paimon_core.lsm.row_groups import blobs_in_order, is_blob, overlap, row_groups
 from tests.support.manifests import data_file
 
 
@@ -19,6 +19,52 @@ def test_the_newest_comes_first_and_blobs_last():
     files = [file("b.blob", 2, 1), file("old", 0, 3), file("a.blob", 0, 2), file("new", 0, 3, 7), file("next", 3, 2)]
     assert names(row_groups(files)) == [["new", "old", "a.blob", "b.blob"], ["next"]]
     assert [is_blob(f) for f in files] == [True, False, True, False, False]
+
+
+BLOBS = [("a", 0, 2, 1), ("b", 2, 3, 1), ("c", 5, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("newer", "read"),
+    [
+        ([], "abc"),
+        ([("n", 0, 6, 2)], "n"),
+        ([("n", 2, 3, 2)], "anc"),
+        ([("n", 2, 3, 2), ("m", 2, 3, 3)], "amc"),
+        ([("n", 0, 4, 2), ("m", 4, 2, 2)], "nm"),
+        ([("n", 2, 4, 2), ("m", 2, 3, 3)], "amc"),
+    ],
+)
+def test_newer_blobs_come_instead_of_those_that_begin_within_them(newer, read):
+    found = blobs_in_order((file("data", 0, 6),), [file(*blobs) for blobs in (*BLOBS, *newer)])
+    assert "".join(f.file_name for f in found) == read
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        BLOBS[:2],
+        BLOBS[1:],
+        [BLOBS[0], BLOBS[2]],
+        [("n", 0, 4, 2), *BLOBS],
+        [("n", 1, 1, 2), *BLOBS],
+        [("n", 0, 2, 1), *BLOBS],
+        [("n", 5, 2, 2), *BLOBS],
+        [],
+    ],
+)
+def test_blobs_of_some_rows_only_are_no_column(files):
+    with pytest.raises(CorruptedError, match="rows of data"):
+        blobs_in_order((file("data", 0, 6),), [file(*blobs) for blobs in files])
+
+
+def test_files_overlap_where_they_share_a_row():
+    one = file("one", 2, 3)
+    assert [overlap(one, file("x", *rows)) for rows in ((0, 2), (0, 3), (3, 1), (4, 9), (5, 9))] == [
+        *[False, True, True],
+        *[True, False],
+    ]
+    assert not overlap(one, file("x", None, 3))
 
 
 def test_files_without_ids_are_alone():

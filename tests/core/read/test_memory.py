@@ -151,6 +151,28 @@ def test_writing_ten_times_what_memory_holds(tmp_path, make):
     write(tmp_path, make, 800)
 
 
+BLOBS = """
+for where, count in ((small, 2), (path, int(sys.argv[4]))):
+    if where == path: limit()
+    table = Table.open(where)
+    with table.writer() as writer:
+        for batch in batches(count, 4, 600 << 10, 1 << 40):
+            writer.write(batch)
+        table.committer().commit(writer.prepare_commit())
+print(table.snapshot().next_row_id)
+"""
+
+
+def test_blobs_go_out_as_they_come(tmp_path):
+    """Twice as much is written to one file as the process may have."""
+    options = {"write_buffer_size": "16 mb", "row-tracking.enabled": "true", "data-evolution.enabled": "true",
+               "blob-field": "v", "blob.target-file-size": "1 gb"}  # fmt: skip
+    large, small = (append_table(tmp_path / name, SCHEMA, **options) for name in ("large", "small"))
+    assert run(BLOBS, large.path, small.path, 120, 100) == [400]
+    (split,) = large.scan().plan().splits
+    assert len(split.files) == 2
+
+
 def compact(tmp_path, format_: str, rows: int, runs: int) -> None:
     large, small = pair(tmp_path, keyed_table, bucket="1", write_only="true", **{"file.format": format_})
     fill(large, runs, rows)

@@ -1,0 +1,275 @@
+"""Columns of blobs: files of their own beside the others, through writing, replacing, compaction and schema changes."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.lsm.row_groups import is_blob
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_core.types.parse import parse_type
+from tests.support.tables import append_table, files_below
+
+BLOBS = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "b"}
+COLUMNS = pa.schema([("k", pa.int64()), ("b", pa.large_binary()), ("s", pa.string())])
+
+
+def rows(*values, start=0, binary=None):
+    """Rows (k, b, s) with these blobs, numbered on from ``start``."""
+    keys = range(start, start + len(values))
+    return pa.table({"k": keys, "b": pa.array(values, binary or pa.binary()), "s": [f"s{k}" for k in keys]})
+
+
+def made(path, schema=COLUMNS, **options):
+    return append_table(path, schema, **BLOBS, **options)
+
+
+def files(table):
+    """Live files in order of their rows, with columns first and blobs after."""
+    found = [e.file for e in live_entries(table.store, table.snapshot()).live]
+    return sorted(found, key=lambda f: (is_blob(f), f.first_row_id, f.max_sequence_number))
+
+
+def shown(table):
+    return [(f.write_cols, f.first_row_id, f.row_count, f.max_sequence_number) for f in files(table)]
+
+
+def by_id(table, column="b"):
+    return {row["_ROW_ID"]: row[column] for row in table.to_arrow(["_ROW_ID", column]).to_pylist()}
+
+
+def replaced(table, **columns):
+    return table.update_columns(pa.table({("_ROW_ID" if name == "row" else name): c for name, c in columns.items()}))
+
+
+def test_bytes_become_blobs_where_the_option_says_so(tmp_path):
+    table = made(tmp_path / "t")
+    assert [str(f.type) for f in table.schema.fields] == ["BIGINT", "BLOB", "STRING"]
+    assert table.to_arrow().schema.field("b").type == pa.binary()
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "said"),
+    [
+        (COLUMNS, {"blob-field": "s"}, "'s', which is no column of type BLOB or BYTES"),
+        (COLUMNS, {"blob-field": "x"}, "'x', which is no column"),
+        (COLUMNS, {"data-evolution.enabled": "false"}, r"'b' is BLOB, which needs .*data-evolution"),
+        (pa.schema([("b", pa.binary())]), {}, "a column that is no BLOB"),
+    ],
+)
+def test_what_is_no_table_of_blobs_is_refused(tmp_path, schema, options, said):
+    with pytest.raises(InvalidInputError, match=said):
+        Table.create(str(tmp_path / "t"), Schema(schema, options={**BLOBS, **options}))
+
+
+@pytest.mark.parametrize("binary", [pa.binary(), pa.large_binary(), pa.binary_view()])
+def test_blobs_of_any_arrow_type_lie_beside_the_other_columns(tmp_path, binary):
+    table = made(tmp_path / "t", **{"file.suffix.include.compression": "true"})
+    table.write(rows(b"\x00\xff", None, b"", binary=binary))
+    assert table.to_arrow() == rows(b"\x00\xff", None, b"").cast(table.to_arrow().schema)
+    data, blobs = files(table)
+    assert (data.write_cols, blobs.write_cols) == (("k", "s"), ("b",))
+    assert (data.file_name.endswith(".zst.parquet"), blobs.file_name.count(".")) == (True, 1)
+    assert (data.first_row_id, blobs.first_row_id, blobs.row_count, blobs.file_source, blobs.level) == (0, 0, 3, 0, 0)
+    assert (blobs.min_sequence_number, blobs.max_sequence_number, blobs.value_stats_cols) == (1, 1, ())
+    snapshot = table.snapshot()
+    assert (snapshot.next_row_id, snapshot.total_record_count) == (3, 6)
+    assert table.to_arrow(["k"], filter="s = 's1'").to_pylist() == [{"k": 1}]
+
+
+def test_files_are_full_by_themselves_and_end_together(tmp_path):
+    options = {"blob-field": "b,c", "blob.target-file-size": "100 b", "target-file-size": "1 b"}
+    table = Table.create(
+        str(tmp_path / "t"), Schema(COLUMNS.append(pa.field("c", pa.binary())), options=BLOBS | options)
+    )
+    sizes = [0, 84, 83, 1, 500] + [0] * 1495
+    data = rows(*(bytes(size) for size in sizes)).append_column("c", pa.array([None] * 1499 + [b"c"], pa.binary()))
+    table.write(data)
+    assert table.to_arrow() == data.cast(table.to_arrow().schema)
+    found = shown(table)
+    assert [f[1:3] for f in found if f[0] == ("k", "s")] == [(0, 1000), (1000, 500)]
+    assert [f[1:3] for f in found if f[0] == ("c",)] == [(0, 1000), (1000, 500)]
+    blobs = [f[1:3] for f in found if f[0] == ("b",)]
+    assert blobs[:5] == [(0, 2), (2, 2), (4, 1), (5, 7), (12, 7)]
+    assert (1000, 7) in blobs
+    assert sum(count for _, count in blobs) == 1500
+    table.write(rows(b"last", start=1500).append_column("c", pa.array([b"d"])))
+    assert by_id(table)[1500] == b"last"
+    assert by_id(table, "c")[1500] == b"d"
+
+
+def test_partitions_and_overwrite(tmp_path):
+    for grouped in ("true", "false"):
+        schema = pa.schema([("p", pa.string()), ("b", pa.binary())])
+        options = {**BLOBS, "row-tracking.partition-group-on-commit": grouped}
+        table = Table.create(str(tmp_path / grouped), Schema(schema, partition_keys=["p"], options=options))
+        for turn in range(2):
+            table.write(pa.table({"p": ["x", "y", "x", "z"], "b": [b"%d%d" % (turn, i) for i in range(4)]}, schema))
+        found = {(r["p"], r["b"]) for r in table.to_arrow().to_pylist()}
+        assert found == {(p, b"%d%d" % (turn, i)) for turn in range(2) for i, p in enumerate("xyxz")}
+        assert sorted(by_id(table)) == list(range(8))
+        table.overwrite(pa.table({"p": ["x"], "b": [b"new"]}, schema), {"p": "x"})
+        assert {r["b"] for r in table.to_arrow(filter="p = 'x'").to_pylist()} == {b"new"}
+        assert table.to_arrow().num_rows == 5
+        table.compact(full=True)
+        assert {r["b"] for r in table.to_arrow(filter="p = 'y'").to_pylist()} == {b"01", b"11"}
+
+
+def test_an_abort_takes_the_blobs_along(tmp_path):
+    table = made(tmp_path / "t", **{"blob.target-file-size": "1 b"})
+    before = files_below(table.path)
+    writer = table.writer()
+    writer.write(rows(*[b"x"] * 5))
+    writer.abort()
+    assert files_below(table.path) == before
+    writer = table.writer()
+    writer.write(rows(b"y"))
+    table.committer().abort(writer.prepare_commit())
+    assert files_below(table.path) == before
+
+
+def test_what_was_handed_out_stays(tmp_path):
+    table = made(tmp_path / "t")
+    writer = table.writer()
+    writer.write(rows(b"x"))
+    messages = writer.prepare_commit()
+    writer.write(rows(b"y"))
+    writer.abort()
+    table.committer().commit(messages)
+    assert by_id(table) == {0: b"x"}
+
+
+def test_only_the_file_of_the_blobs_named_is_written_anew(tmp_path):
+    table = made(tmp_path / "t", **{"blob.target-file-size": "100 b"})
+    table.write(rows(*[b"old" * 10] * 9))  # three a file
+    replaced(table, row=[4, 0], b=[b"new", None])
+    assert shown(table)[-5:] == [
+        *[(("b",), 0, 3, 1), (("b",), 0, 3, 2), (("b",), 3, 3, 1), (("b",), 3, 3, 2)],
+        (("b",), 6, 3, 1),
+    ]
+    expected = dict.fromkeys(range(9), b"old" * 10) | {4: b"new", 0: None}
+    assert by_id(table) == expected
+    table = table.alter([AddColumn("w", parse_type("INT"))])
+    replaced(table, row=[5], b=[b"newer"], s=["both"], w=pa.array([7], pa.int32()))
+    assert shown(table)[-1] == (("b",), 6, 3, 1)
+    assert (("b",), 0, 9, 3) in shown(table)  # one file of one schema, or Java could not read it
+    assert by_id(table) == expected | {5: b"newer"}
+    assert by_id(table, "s")[5] == "both"
+    replaced(table, row=[5], w=pa.array([8], pa.int32()))
+    assert by_id(table, "w") == dict.fromkeys(range(9)) | {5: 8}
+
+
+def test_compaction_leaves_blobs_where_they_are(tmp_path):
+    table = made(tmp_path / "t", **{"blob.target-file-size": "40 b", "target-file-size": "100 kb"})
+    for turn in range(3):
+        table.write(rows(b"a%d" % turn, None, b"c" * 50, start=3 * turn))
+    replaced(table, row=[8], b=[b"x"])
+    before, blobs = by_id(table), [f for f in shown(table) if f[0] == ("b",)]
+    table.compact(full=True)
+    assert shown(table) == [(("k", "s"), 0, 9, 4), *blobs]
+    assert table.compact(full=True) is None
+    assert by_id(table) == before
+    replaced(table, row=[2], b=[b"y"])
+    assert by_id(table) == before | {2: b"y"}
+
+
+def test_rows_beside_blobs_of_other_schemas_stay_apart(tmp_path):
+    table = made(tmp_path / "t")
+    table.write(rows(b"x"))
+    table.write(rows(b"y", start=1))
+    table = table.alter([AddColumn("w", parse_type("INT"))])
+    for start in (2, 3):
+        table.write(rows(b"z", start=start))
+    table.compact(full=True)
+    assert [f[:3] for f in shown(table)[:2]] == [(("k", "s", "w"), 0, 2), (("k", "s", "w"), 2, 2)]
+    assert by_id(table) == {0: b"x", 1: b"y", 2: b"z", 3: b"z"}
+
+
+def test_a_column_of_blobs_is_dropped_and_comes_again(tmp_path):
+    table = made(tmp_path / "t")
+    table.write(rows(b"x"))
+    with pytest.raises(InvalidInputError, match="cannot be renamed"):
+        table.alter([RenameColumn("b", "c")])
+    table = table.alter([DropColumn("b")])
+    table.write(rows(b"", start=1).drop_columns(["b"]))
+    assert by_id(table, "k") == {0: 0, 1: 1}
+    table = table.alter([AddColumn("b", parse_type("BLOB"))])
+    assert by_id(table) == {0: None, 1: None}
+    table.write(rows(b"z", start=2))
+    table.compact(full=True)
+    replaced(table, row=[1], b=[b"again"])
+    assert by_id(table) == {0: None, 1: b"again", 2: b"z"}
+
+
+@pytest.mark.parametrize("theirs", ["the same file", "all of them"])
+def test_who_replaces_blobs_later_is_told(tmp_path, monkeypatch, theirs):
+    table = made(tmp_path / "t", **{"blob.target-file-size": "1 b"})
+    table.write(rows(b"a", b"b", b"c"))
+    committer = type(table.committer())
+    commit = committer.commit
+
+    def late(self, *given_values, **named):
+        monkeypatch.setattr(committer, "commit", commit)
+        if theirs == "all of them":
+            newer = table.alter([AddColumn("w", parse_type("INT"))])
+            replaced(newer, row=[0], b=[b"theirs"])
+        else:
+            replaced(table, row=[1], b=[b"theirs"])
+        return self.commit(*given_values, **named)
+
+    monkeypatch.setattr(committer, "commit", late)
+    with pytest.raises(CommitConflictError, match="meanwhile"):
+        replaced(table, row=[1], b=[b"mine"])
+    assert b"theirs" in by_id(table).values()
+    monkeypatch.setattr(committer, "commit", late)
+    replaced(table, row=[2], s=["mine"])  # of other columns nobody takes anything back
+    assert by_id(table, "s")[2] == "mine"
+
+
+def test_changes_tell_blobs(tmp_path):
+    table = made(tmp_path / "t", **{"blob.target-file-size": "20 b"})
+    table.write(rows(b"a", b"b" * 30, None))
+    first = table.snapshot().id
+    table.write(rows(b"c", None, start=3))
+    assert table.changes(first).column("b").to_pylist() == [b"c", None]
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), st.lists(st.one_of(st.none(), st.binary(max_size=40)), min_size=1, max_size=5)),
+        st.tuples(
+            st.sampled_from(["b", "s", "both"]), st.lists(st.integers(0, 20), min_size=1, max_size=4, unique=True)
+        ),
+        st.tuples(st.sampled_from(["compact", "column"]), st.booleans()),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(steps, st.sampled_from(["1 b", "50 b", "1 mb"]))
+def test_any_history_gives_what_a_dictionary_gives(tmp_path_factory, history, size):
+    table = made(tmp_path_factory.mktemp("w") / "t", **{"blob.target-file-size": size})
+    model = {}
+    for number, (step, how) in enumerate(history):
+        if step == "write":
+            table.write(rows(*how, start=len(model)))
+            model |= {k: (k, blob, f"s{k}") for k, blob in enumerate(how, len(model))}
+        elif step == "compact":
+            table.compact(full=how)
+        elif step == "column":
+            table = table.alter([AddColumn(f"w{number}", parse_type("INT"))])
+        elif ids := [r for r in how if r in model]:
+            blobs, texts = [b"%d" % number] * len(ids), [f"t{number}"] * len(ids)
+            replaced(table, row=ids, **{"b": {"b": blobs}, "s": {"s": texts}, "both": {"b": blobs, "s": texts}}[step])
+            for r in ids:
+                k, b, s = model[r]
+                model[r] = (k, blobs[0] if step != "s" else b, texts[0] if step != "b" else s)
+    found = table.to_arrow(["_ROW_ID", "k", "b", "s"]).to_pylist()
+    assert {r["_ROW_ID"]: (r["k"], r["b"], r["s"]) for r in found} == model
+    assert [r["_ROW_ID"] for r in table.to_arrow(["b", "_ROW_ID"]).to_pylist()] == list(model)
