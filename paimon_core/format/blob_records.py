@@ -164,7 +164,7 @@ def _zigzag(numbers: np.ndarray) -> bytes:
     beyond = np.cumsum(octets[:, :0:-1], axis=1)[:, ::-1] > 0  # whether anything is left after an octet
     wanted = np.column_stack([np.ones(len(numbers), bool), beyond])
     octets[:, :-1] |= np.where(beyond, np.uint64(0x80), np.uint64(0))
-    return octets[wanted].astype(np.uint8).tobytes()
+    return bytes(octets[wanted].astype(np.uint8))
 
 
 def _lengths(source: Any, path: str) -> np.ndarray:

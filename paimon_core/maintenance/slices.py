@@ -249,7 +249,7 @@ def _neighbours(groups: Sequence[Slices], target_size: int) -> Iterator[Group]:
     """
     current: list[DataFileMeta] = []
     end = size = -1
-    beside: set[object] = set()
+    beside: set[tuple[tuple[str, ...] | None, int]] = set()
     for group in groups:
         data, first = [f for f in group if not is_blob(f)], group[0].first_row_id
         weight, blobs = sum(f.file_size for f in data), {(f.write_cols, f.schema_id) for f in group if is_blob(f)}

@@ -29,17 +29,17 @@ def zigzag(number):
 
 
 def encoded(values, places=()):
-    data, lengths = b"", []
+    data, lengths = [], []
     for value in values:
         if value is None:
             lengths.append(-1)
             continue
         record = struct.pack("<i", 1481511375) + value + struct.pack("<q", len(value) + 16)
-        data += record + struct.pack("<I", zlib.crc32(record))
+        data.append(record + struct.pack("<I", zlib.crc32(record)))
         lengths.append(len(value) + 16)
     lengths += places
     index = b"".join(zigzag(b - a) for a, b in zip([0, *lengths], lengths, strict=False))
-    return data + index + struct.pack("<iB", len(index), 1)
+    return b"".join(data) + index + struct.pack("<iB", len(index), 1)
 
 
 def written(*columns, field=COLUMN):
