@@ -54,7 +54,6 @@ def test_variants_go_there_and_back(spark, path):
     assert sorted(tuple(row) for row in found) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
 
 
-@everywhere
 def test_blobs_go_there_and_back(spark, path):
     values = [(i, None if i % 4 == 1 else bytes([i]) * (i * 500), f"s{i}") for i in range(12)]
     frame = spark.createDataFrame(values, "k int, b binary, s string").repartition(2)
@@ -62,15 +61,11 @@ def test_blobs_go_there_and_back(spark, path):
     save(frame, path, **options, **{"blob.target-file-size": "4 kb"})
     assert [str(f.type) for f in Table.open(path).schema.fields] == ["INT", "BLOB", "STRING"]
     assert any(f.file_name.endswith(".blob") for f in Table.open(path).scan().plan().splits[0].files)
-    save(frame.limit(1), path)
     back = load(spark, path)
     assert back.schema["b"].dataType.simpleString() == "binary"
-    assert sorted((r.k, r.b, r.s) for r in back.collect() if r.k)[:11] == values[1:]
-    assert back.filter("k = 3").select("b").head()[0] == b"\x03" * 1500
+    assert sorted((r.k, r.b, r.s) for r in back.collect()) == values
     save(frame.filter("k > 9"), path, mode="overwrite")
-    assert sorted(tuple(row) for row in load(spark, path).select("b", "k").collect()) == [
-        (b, k) for k, b, _ in values[10:]
-    ]
+    assert sorted((r.k, r.b) for r in load(spark, path).select("b", "k").collect()) == [v[:2] for v in values[10:]]
 
 
 # ---- append, upsert, delete

@@ -177,6 +177,15 @@ def test_compaction_leaves_blobs_where_they_are(tmp_path):
     assert by_id(table) == before | {2: b"y"}
 
 
+def test_a_range_does_not_end_within_a_file_of_blobs(tmp_path):
+    table = made(tmp_path / "t")
+    table.write(rows(*[b"x"] * 1500))
+    replaced(table, row=[7], s=["new"])
+    table.with_options({"target-file-size": "1 b"}).compact(full=True)
+    assert [f[1:3] for f in shown(table)] == [(0, 1500), (0, 1500)]
+    assert by_id(table) == dict.fromkeys(range(1500), b"x")
+
+
 def test_rows_beside_blobs_of_other_schemas_stay_apart(tmp_path):
     table = made(tmp_path / "t")
     table.write(rows(b"x"))
