@@ -120,10 +120,11 @@ def test_partitions_and_overwrite(tmp_path):
 
 
 def test_an_abort_takes_the_blobs_along(tmp_path):
-    table = made(tmp_path / "t", **{"blob.target-file-size": "1 b"})
+    table = made(tmp_path / "t", **{"blob.target-file-size": "1 b", "write-buffer-size": "1 kb"})
     before = files_below(table.path)
     writer = table.writer()
-    writer.write(rows(*[b"x"] * 5))
+    writer.write(rows(*[b"x" * 500] * 5))
+    assert any(name.endswith(".blob") for name in files_below(table.path))
     writer.abort()
     assert files_below(table.path) == before
     writer = table.writer()
