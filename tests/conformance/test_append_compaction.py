@@ -90,9 +90,7 @@ def test_writers_of_buckets_compact_alike(judge, name, rng):
 
 STRATEGIES = ("order", "zorder", "hilbert")
 SORTINGS = [
-    pytest.param(
-        f, s, id=f"{f}-{s}", marks=() if f == "parquet" or s == STRATEGIES[FORMATS.index(f)] else pytest.mark.slow
-    )
+    pytest.param(f, s, id=f"{f}-{s}", marks=() if s == STRATEGIES[FORMATS.index(f)] else pytest.mark.slow)
     for f in FORMATS
     for s in STRATEGIES
 ]

@@ -17,8 +17,10 @@ HERE = Path(__file__).parent
     ("mode", "some"),
     [
         ("connect", ""),
-        ("cluster", ""),
-        ("standalone", "append or killed"),  # its executors are those of the other cluster, but for who starts them
+        # Executors are the same on both clusters, but for who starts them: they share the tests.
+        ("cluster", "not append and not killed"),
+        ("standalone", "append or killed"),
+        pytest.param("cluster", "", marks=pytest.mark.slow),
         pytest.param("standalone", "", marks=pytest.mark.slow),
     ],
 )
