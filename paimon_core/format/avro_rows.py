@@ -17,6 +17,7 @@ from paimon_core.format.conform import conform_batch
 from paimon_core.format.container import BlockDecoder, Container, ContainerWriter, Schema
 from paimon_core.format.damage import reading
 from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.format.python_rows import python_rows
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
@@ -93,7 +94,7 @@ class AvroFileWriter:
         for piece in rows.to_batches(max_chunksize=size):
             stored = [to_stored(column, f.type) for column, f in zip(piece.columns, self._fields, strict=True)]
             block = pa.RecordBatch.from_arrays(stored, names=self._schema.names)
-            self._container.write(block.to_pylist(maps_as_pydicts="strict"))
+            self._container.write(python_rows(block))
 
     def tell(self) -> int:
         """See `FormatWriter.tell`."""

@@ -20,6 +20,7 @@ from paimon_core.types.datatype import (
     RowType,
     VectorType,
 )
+from paimon_core.types.map_entries import map_entries
 
 _NAMESPACE = "org.apache.paimon.avro.generated"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -241,8 +242,7 @@ def rebuilt_list(array: pa.Array, values: pa.Array) -> pa.Array:
 def rebuilt_map(array: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
     """The same maps of other keys and values."""
     kind = pa.map_(keys.type, values.type)
-    fields = [kind.key_field, kind.item_field]
-    return _rebuilt(array, kind, pa.StructArray.from_arrays([keys, values], fields=fields))
+    return _rebuilt(array, kind, map_entries(keys, values, kind))
 
 
 def _rebuilt(array: pa.Array, kind: pa.DataType, children: pa.Array) -> pa.Array:

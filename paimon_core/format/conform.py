@@ -15,6 +15,7 @@ from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.int96 import WIDTH, decode_int96
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
+from paimon_core.types.map_entries import map_entries
 
 _INT96 = pa.binary(WIDTH)
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -165,8 +166,7 @@ def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
         keys, items = array.values.field(0), array.values.field(1)
     else:
         raise TypeError("it is no map")
-    pairs = [conform(keys, target.key_type), conform(items, target.item_type)]
-    entries = pa.StructArray.from_arrays(pairs, fields=[target.key_field, target.item_field])
+    entries = map_entries(conform(keys, target.key_type), conform(items, target.item_type), target)
     return _with_children(array, target, entries)
 
 

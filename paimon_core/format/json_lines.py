@@ -15,6 +15,7 @@ from paimon_core.format.batch_size import PROBE_ROWS, rows_within
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.damage import reading
 from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.format.python_rows import python_rows
 from paimon_core.format.text_lines import LineWriter, count_lines, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, text_type, to_text
 from paimon_core.options.option import Options
@@ -89,7 +90,7 @@ class JsonFileWriter:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         for piece in check_columns(batch, self._schema).to_batches(max_chunksize=_PIECE_ROWS):
             texts = [to_text(column, f.type) for column, f in zip(piece.columns, self._fields, strict=True)]
-            rows = pa.RecordBatch.from_arrays(texts, names=self._schema.names).to_pylist(maps_as_pydicts="strict")
+            rows = python_rows(pa.RecordBatch.from_arrays(texts, names=self._schema.names))
             self._lines.write("".join([encode(row) + "\n" for row in rows]).encode())
 
     def tell(self) -> int:

@@ -2,7 +2,8 @@
 
 Instants (LTZ) are stored as instants. An engine that follows ``orc.timestamp-ltz.legacy.type`` passes them through its
 own time zone: it reads and writes these files rightly in UTC only. ORC has no nanosecond limit but Arrow's reader has
-one: columns with years outside 1677 to 2262 are read a second time, row by row, from the point where they occur.
+one: columns with years outside 1677 to 2262 are read a second time, row by row, from the point where they occur. Before
+pyarrow 25 that reader wraps such values around silently, so there the file's statistics say whether it may be used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +18,15 @@ from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.damage import decoded, reading
 from paimon_core.format.file_format import FormatWriter
-from paimon_core.format.orc_instants import read_micros, resume, wide_timestamps
+from paimon_core.format.orc_instants import beyond_nanoseconds, read_micros, resume, wide_timestamps
 from paimon_core.format.orc_writer import OrcFileWriter
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
 from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, MultisetType, RowType
+from paimon_core.types.map_entries import map_entries
 
+_WRAPS_TIMESTAMPS = int(pa.__version__.split(".")[0]) < 25
 _BATCHES_HELD = 4  # of the one handed out, the scanner and the decoder hold about as many copies or successors
 
 
@@ -53,10 +56,11 @@ class OrcFormat:
             if batch_bytes is not None and present and rows:
                 row_bytes = probed(_batches(source, present, rows, min(PROBE_ROWS, batch_size), path))
                 batch_size = rows_within(batch_size, batch_bytes // _BATCHES_HELD, row_bytes)
-            for batch in _batches(source, present, rows, batch_size, path):
-                yield _finish(batch, fields, path)
-                done += batch.num_rows
-            return
+            if not (_WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)):
+                for batch in _batches(source, present, rows, batch_size, path):
+                    yield _finish(batch, fields, path)
+                    done += batch.num_rows
+                return
         except CorruptedError as error:
             if "out of range for nanosecond" not in str(error):
                 raise
@@ -127,8 +131,7 @@ def _unpad(array: pa.Array, t: DataType) -> pa.Array:
     if isinstance(t, MapType | MultisetType):
         key, value = (t.key, t.value) if isinstance(t, MapType) else (t.element, None)
         values = array.items if value is None else _unpad(array.items, value)
-        fields = [array.type.key_field, array.type.item_field]
-        inner = pa.StructArray.from_arrays([_unpad(array.keys, key), values], fields=fields)
+        inner = map_entries(_unpad(array.keys, key), values, array.type)
     else:
         inner = _unpad(array.values, t.element)
     return pa.Array.from_buffers(

@@ -11,6 +11,7 @@ from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import AtomicType, DataField
 
 _CHUNK_ROWS = 1 << 16
+_SAFE_MICROS = (1 << 63) // 1000 - 86_400_000_000
 
 
 def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
@@ -24,15 +25,44 @@ def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
     return found
 
 
+def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:
+    """Return True if these columns may hold timestamps, at any depth, that do not fit nanoseconds since 1970.
+
+    The statistics of the file decide, with a day to spare for time zones. Columns without statistics may hold anything.
+    """
+    source.seek(0)
+    reader = pyorc.Reader(source, converters=_CONVERTERS)
+    names = list(reader.schema.fields)
+    firsts = [reader.schema.find_column_id(name) for name in names]  # a column's parts follow it
+    asked = {f.name for f in fields}
+    columns = zip(names, firsts, [*firsts[1:], None], strict=True)
+    return any(_column_beyond(reader, first, end) for name, first, end in columns if name in asked)
+
+
+def _column_beyond(reader: Any, first: int, end: int | None) -> bool:
+    """Return True if one of the columns ``first`` to before ``end`` (``None``: the last) is such a one."""
+    number = first
+    while end is None or number < end:
+        try:
+            stats = reader[number].statistics
+        except IndexError:
+            return False
+        if stats["kind"] in _CONVERTERS and stats["number_of_values"]:
+            low, high = stats.get("minimum"), stats.get("maximum")
+            if low is None or high is None or low < -_SAFE_MICROS or high > _SAFE_MICROS:
+                return True
+        number += 1
+    return False
+
+
 def read_micros(source: Any, columns: Sequence[DataField], start: int) -> list[pa.ChunkedArray]:
     """Timestamps of these columns from row ``start`` on, in microseconds: exact, row by row, one integer per value."""
     source.seek(0)
-    kinds = pyorc.TypeKind
     reader = pyorc.Reader(
         source,
         column_names=[f.name for f in columns],
         struct_repr=pyorc.StructRepr.DICT,
-        converters={kinds.TIMESTAMP: _Micros, kinds.TIMESTAMP_INSTANT: _Micros},
+        converters=_CONVERTERS,
     )
     if start:
         reader.seek(start)
@@ -62,3 +92,6 @@ class _Micros(pyorc.converters.TimestampConverter):  # type: ignore[misc, unused
     @staticmethod
     def from_orc(seconds: int, nanoseconds: int, timezone: Any) -> int:
         return seconds * 1_000_000 + nanoseconds // 1000
+
+
+_CONVERTERS = {pyorc.TypeKind.TIMESTAMP: _Micros, pyorc.TypeKind.TIMESTAMP_INSTANT: _Micros}

@@ -114,7 +114,7 @@ class ParquetFileWriter:
         return [path for path in (self._paths if allowed is True else allowed) if path not in distinct]
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
-        columns = [c.cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
+        columns = [_without_absent_elements(c).cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
     def _encode(self, sample: pa.Table) -> int:
@@ -146,6 +146,29 @@ def _distinct(column: pa.Array) -> int:
         return len(column.unique())
     values = np.sort(column.view(_BITS[kind.bit_width]).to_numpy())
     return 1 + int(np.count_nonzero(values[1:] != values[:-1]))
+
+
+def _without_absent_elements(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column with variable lists instead of vectors, and no elements where a vector is NULL.
+
+    Arrow gives a vector that is NULL its elements all the same. pyarrow before 25 does not write such lists.
+    """
+    kind = _with_lists(column.type)
+    if kind == column.type:
+        return column
+    return column.cast(kind).take(pa.array(np.arange(len(column))))
+
+
+def _with_lists(kind: pa.DataType) -> pa.DataType:
+    """Return the type with variable lists in the place of vectors."""
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_lists(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_with_lists(f.type)) for f in kind])
+    if pa.types.is_map(kind):
+        item = kind.item_field
+        return pa.map_(kind.key_field, item.with_type(_with_lists(item.type)), kind.keys_sorted)
+    return kind
 
 
 def _dictionary(options: Options) -> bool:

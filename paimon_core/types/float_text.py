@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.types.numpy_type import numpy_type
+
 _PARTS = r"^(?P<sign>-?)(?P<whole>\d+)(?:\.(?P<fraction>\d+))?(?:e(?P<exponent>[+-]?\d+))?$"
 
 _PLAIN_FROM, _PLAIN_TO = -2, 7
@@ -38,7 +40,7 @@ def float_text(array: Any) -> Any:
 
 def _with_tiny(text: Any, array: Any, digits: Any) -> Any:
     """The few subnormal numbers one digit identifies get a second one, the nearest: 4.9E-324, not 5.0E-324."""
-    tiny = pc.less(pc.abs(array), pa.scalar(float(np.finfo(array.type.to_pandas_dtype()).tiny), array.type))
+    tiny = pc.less(pc.abs(array), pa.scalar(float(np.finfo(numpy_type(array.type)).tiny), array.type))
     tiny = pc.and_(tiny, pc.equal(pc.utf8_length(pc.utf8_rtrim(digits, "0")), 1))
     if not pc.any(tiny).as_py():
         return text

@@ -34,7 +34,7 @@ def ordered(found: Iterable[list[Any]]) -> list[list[Any]]:
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     """Python values with times as integers, whatever their range."""
-    return column.cast(_integral(column.type)).to_pylist(maps_as_pydicts=None)
+    return column.cast(_integral(column.type)).to_pylist()
 
 
 def _integral(kind: pa.DataType) -> pa.DataType:

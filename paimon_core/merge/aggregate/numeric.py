@@ -30,6 +30,7 @@ from paimon_core.merge.aggregate.feed import (
 from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.aggregate.ordering import flip, sortable
 from paimon_core.merge.words import Column, Positions, words
+from paimon_core.types.numpy_type import numpy_type
 
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 ORDERED = (*NUMBERS, "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
@@ -58,7 +59,7 @@ def sum_(field: FieldOptions) -> Aggregate:
         total = _sums(values, feed)
         if total is None or not _fits(total, column.type):
             _overflow(field, "sum")
-        return pa.array(total.astype(column.type.to_pandas_dtype(), copy=False), mask=absent)
+        return pa.array(total.astype(numpy_type(column.type), copy=False), mask=absent)
 
     return aggregate
 
@@ -108,7 +109,7 @@ def _halves(column: Column) -> _I64:
 
 
 def _fits(values: _I64, kind: pa.DataType) -> bool:
-    bounds = np.iinfo(kind.to_pandas_dtype())
+    bounds = np.iinfo(numpy_type(kind))
     return not len(values) or (int(values.min()) >= bounds.min and int(values.max()) <= bounds.max)
 
 
@@ -156,7 +157,7 @@ def product(field: FieldOptions) -> Aggregate:
         if not floating:
             values = values.astype(np.int64)
         total, seen = _divided(values, present, feed, column.type, field)
-        return pa.array(total.astype(column.type.to_pandas_dtype()), column.type, mask=~seen)
+        return pa.array(total.astype(numpy_type(column.type)), column.type, mask=~seen)
 
     return aggregate
 
@@ -256,7 +257,7 @@ def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
         worst = values.dtype.type(bounds.min if better is np.maximum else bounds.max)
         best = better.reduceat(values if present.all() else np.where(present, values, worst), feed.starts)
         if pa.types.is_floating(kind):
-            best = flip(best).view(kind.to_pandas_dtype())
+            best = flip(best).view(numpy_type(kind))
         return pa.array(best, mask=~any_of(present, feed.starts)).view(kind)
 
     return aggregate

@@ -9,7 +9,9 @@ import pyorc
 import pytest
 
 from paimon_core.errors import UnsupportedError
+from paimon_core.format import orc
 from paimon_core.format.orc import OrcFormat
+from paimon_core.format.orc_instants import beyond_nanoseconds
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from tests.support.samples import fields_of
@@ -59,6 +61,33 @@ def test_years_beyond_nanoseconds(types, batch_size):
     columns = {"INT": range(len(YEARS)), "STRING": [f"row {i}" for i in range(len(YEARS))]}
     table = table_of(fields, *(columns.get(t, YEARS) for t in types))
     assert read(encode(fields, table), fields, batch_size).equals(table)
+
+
+def test_statistics_say_that_years_are_beyond_nanoseconds():
+    """What keeps versions of pyarrow that wrap such values around away from them."""
+    fields = fields_of(["TIMESTAMP(3)", "ROW<a TIMESTAMP_LTZ(6), b INT>", "TIMESTAMP(9)", "INT"])
+    usual, far = [USUAL, None], [None, dt.datetime(1500, 1, 1)]
+
+    def beyond(c0, a, asked):
+        table = table_of(fields, c0, [{"a": a[0], "b": 1}, {"a": a[1], "b": 2}], usual, [1, 2])
+        return beyond_nanoseconds(pa.BufferReader(encode(fields, table)), asked)
+
+    assert not beyond(usual, usual, fields)
+    assert not beyond([None, None], usual, fields)
+    assert beyond(far, usual, fields)
+    assert not beyond(far, usual, fields[1:])
+    assert beyond(usual, far, fields)
+    assert beyond(usual, far, fields[1:2])
+    assert not beyond(usual, far, [fields[0], *fields[2:]])
+
+
+@pytest.mark.parametrize("moments", [YEARS, [USUAL, None]])
+def test_rows_are_the_same_where_statistics_decide(moments, monkeypatch):
+    fields = fields_of(["TIMESTAMP(3)", "INT"])
+    table = table_of(fields, moments, range(len(moments)))
+    data = encode(fields, table)
+    monkeypatch.setattr(orc, "_WRAPS_TIMESTAMPS", True)
+    assert read(data, fields, 2).equals(table)
 
 
 def test_years_beyond_nanoseconds_in_several_stripes():

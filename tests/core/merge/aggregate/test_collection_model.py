@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_core.format.python_rows import python_rows
 from paimon_core.merge.aggregate.collection import collect, merge_map, merge_map_with_keytime
 from paimon_core.merge.aggregate.feed import Feed
 from paimon_core.merge.aggregate.field import FieldOptions
@@ -162,7 +163,7 @@ def feed(make, type_, groups, options=None):
     made = make(FieldOptions("v", kind, texts))(pa.array(padded, to_arrow(kind))[1:], fed)
     made.validate(full=True)
     assert made.type == to_arrow(kind)
-    return made.to_pylist(maps_as_pydicts="strict")
+    return [row["v"] for row in python_rows(pa.record_batch({"v": made}))]
 
 
 def groups_of(values, retracts, at_most=6):

@@ -1,0 +1,21 @@
+"""The numpy types of Arrow's numbers, found without pandas, which pyarrow imports to answer the same question."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+_OF: dict[pa.DataType, npt.DTypeLike] = {
+    pa.int8(): np.int8,
+    pa.int16(): np.int16,
+    pa.int32(): np.int32,
+    pa.int64(): np.int64,
+    pa.float32(): np.float32,
+    pa.float64(): np.float64,
+}
+
+
+def numpy_type(kind: pa.DataType) -> np.dtype[Any]:
+    """Return the numpy type of signed integers, FLOAT or DOUBLE. REQUIRES: ``kind`` is one of these."""
+    return np.dtype(_OF[kind])
