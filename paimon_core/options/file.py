@@ -120,7 +120,7 @@ ALTER_COLUMN_NULL_TO_NOT_NULL_DISABLED = Option(
 ADD_COLUMN_BEFORE_PARTITION = Option(
     "add-column-before-partition", boolean, False, "new columns go before the first partition column"
 )
-BLOB_FIELD = Option("blob-field", comma_list, NOTHING, "columns kept as blobs")
+BLOB_FIELD = Option("blob-field", comma_list, NOTHING, "columns of bytes that become BLOB when the table is made")
 BLOB_DESCRIPTOR_FIELD = Option(
     "blob-descriptor-field",
     comma_list,

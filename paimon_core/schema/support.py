@@ -156,8 +156,10 @@ def _field_default(schema: TableSchema) -> str | None:
 
 
 def _special_column(schema: TableSchema) -> str | None:
-    apart = schema.options.value(ALL_OPTIONS["blob-field"]) if _on("data-evolution.enabled")(schema) else ()
-    special = ((path, t) for path, t in _types(schema.fields) if _is_special(t) and path not in apart)
+    """A column, or a part of one, of a type without values here; top-level BLOB columns lie in files of their own."""
+    evolving = _on("data-evolution.enabled")(schema) is not None
+    rest = tuple(f for f in schema.fields if not (evolving and is_blob_type(f.type)))
+    special = ((path, t) for path, t in _types(rest) if _is_special(t))
     return next((f"column {path} of type {t}" for path, t in special), None)
 
 

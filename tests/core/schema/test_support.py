@@ -158,12 +158,16 @@ def test_variants_lie_in_parquet_files_only(type_text):
 
 def test_blobs_are_read_and_written_in_files_of_their_own_only():
     evolving = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
-    table = schema({**evolving, "blob-field": "x"}, keys=(), extra="BLOB")
-    check_readable(table)
-    check_writable(table)
-    for options in ({"blob-field": "x"}, {**evolving, "blob-field": "v"}, evolving):
-        for check in (check_readable, check_writable):
-            assert "column x of type BLOB" in (refused(check, schema(options, keys=(), extra="BLOB")) or "")
+    for options in ({**evolving, "blob-field": "x"}, evolving):
+        table = schema(options, keys=(), extra="BLOB")
+        check_readable(table)
+        check_writable(table)
+    for check in (check_readable, check_writable):
+        assert "column x of type BLOB" in (refused(check, schema({"blob-field": "x"}, keys=(), extra="BLOB")) or "")
+        nested = schema(evolving, keys=(), extra="ARRAY<BLOB>")
+        assert "column x.element of type BLOB" in (refused(check, nested) or "")
+    others = schema({**evolving, "blob-field": "v"}, keys=(), extra="BLOB")
+    assert "'blob-field' = 'v'" in (refused(check_writable, others) or "")
 
 
 def test_ordinary_nested_columns_are_fine():

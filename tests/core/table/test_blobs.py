@@ -11,6 +11,7 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 from tests.support.tables import append_table, files_below
 
@@ -50,6 +51,20 @@ def test_bytes_become_blobs_where_the_option_says_so(tmp_path):
     table = made(tmp_path / "t")
     assert [str(f.type) for f in table.schema.fields] == ["BIGINT", "BLOB", "STRING"]
     assert table.to_arrow().schema.field("b").type == pa.binary()
+
+
+@pytest.mark.parametrize("named", [None, "b"])
+def test_columns_of_type_blob_need_no_option(tmp_path, named):
+    """A table made through Java's API has no option ``blob-field``, or one that names some of its blobs."""
+    fields = [DataField(i, n, parse_type(t)) for i, (n, t) in enumerate([("k", "INT"), ("b", "BLOB"), ("c", "BLOB")])]
+    options = {key: value for key, value in BLOBS.items() if key != "blob-field"}
+    table = Table.create(
+        str(tmp_path / "t"), Schema(fields, options=options if named is None else {**options, "blob-field": named})
+    )
+    table.write(pa.table({"k": [1, 2], "b": [b"x", None], "c": [None, b"y"]}))
+    assert [f[0] for f in shown(table)] == [("k",), ("b",), ("c",)]
+    replaced(table, row=[1], c=[b"new"])
+    assert table.to_arrow().to_pylist() == [{"k": 1, "b": b"x", "c": None}, {"k": 2, "b": None, "c": b"new"}]
 
 
 @pytest.mark.parametrize(
