@@ -17,8 +17,6 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table, project
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
-    ReadRequest,
-    StreamRequest,
     changes_request,
     only_changes_take,
     read_request,
@@ -26,7 +24,7 @@ from paimon_spark.options import (
     stream_write_request,
     write_request,
 )
-from paimon_spark.reader import reader_of
+from paimon_spark.reader import open_table, reader_of
 from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
 from paimon_spark.types import spark_schema
@@ -52,19 +50,19 @@ class PaimonDataSource(DataSource):
         given = _mapping(self.options)
         if only_changes_take(given):
             request = stream_request(given)
-            fields = project(_opened(request).schema, request.columns)
+            fields = project(open_table(request).schema, request.columns)
             return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
         read = read_request(given)
-        return spark_schema(project(_schema_at(_opened(read), read.when), read.columns))
+        return spark_schema(project(_schema_at(open_table(read), read.when), read.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of exactly the columns of ``schema``, which is the user's own if one was given."""
         given = _mapping(self.options)
         changes = changes_request(given)
         if changes is not None:
-            return PaimonChangesReader(_opened(changes).store, changes, schema)
+            return PaimonChangesReader(open_table(changes).store, changes, schema)
         request = read_request(given)
-        return reader_of(_opened(request), request, schema)
+        return reader_of(open_table(request), request, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer into the table, which is made from ``schema`` and the options when there is none yet."""
@@ -74,18 +72,12 @@ class PaimonDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of the changes of the table, with exactly the columns of ``schema``."""
         request = stream_request(_mapping(self.options))
-        return PaimonStreamReader(_opened(request).store, request, schema)
+        return PaimonStreamReader(open_table(request).store, request, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer of micro-batches into the table, which is made from ``schema`` and the options if there is none."""
         request = stream_write_request(_mapping(self.options), schema.names)
         return PaimonStreamWriter(table_to_write(request, schema), request, schema, overwrite)
-
-
-def _opened(request: ReadRequest | StreamRequest) -> Table:
-    place = request.place
-    table = Table.open(place.path, place.storage_options, request.options, place.branch)
-    return table.read_optimized() if place.read_optimized else table
 
 
 def _schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from paimon_core import options as core_options
 from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.options.file_index import renamed_setting
 from paimon_core.options.parse import memory_size
+from paimon_core.options.per_field import field_option, split_field_option
 
 READ_OPTIONS = {
     "columns": "the columns to read, separated by commas",
@@ -65,6 +67,7 @@ _ALIASES = {
     "startingtimestamp": "scan.timestamp",
     "stream-from-timestamp": "scan.timestamp-millis",
 }
+_OURS = {*READ_OPTIONS, *STREAM_OPTIONS, *WRITE_OPTIONS, *PLACE_OPTIONS}
 STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
 _NOT_YET = {
     re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
@@ -81,6 +84,7 @@ def canonical(given: Mapping[str, str]) -> dict[str, str]:
     named: dict[str, str] = {}
     for key, value in given.items():
         name = _ALIASES.get(key.lower(), key.lower())
+        name = name if name in _OURS else core_options.spelled(name)
         if name in named and named[name] != value:
             raise InvalidInputError(f"option {name!r} is given twice, as {named[name]!r} and as {value!r}: keep one")
         named[name] = value
@@ -94,22 +98,30 @@ def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -
             if pattern.fullmatch(key):
                 raise UnsupportedError(f"option {key!r}: {feature} is not supported yet by the format 'paimon' here")
         if not core_options.is_known(key):
-            near = difflib.get_close_matches(key, [*ours, *_ALIASES, *core_options.ALL_OPTIONS], n=1, cutoff=0.5)
+            close = core_options.nearest(key)
+            near = [close] if close else difflib.get_close_matches(key, [*ours, *_ALIASES], n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidInputError(f"unknown option {key!r} in {where}{hint}")
 
 
+def names_columns(key: str) -> bool:
+    """Return True for the name of an option that holds the name of a column."""
+    return key.startswith(("fields.", "file-index."))
+
+
 def with_case(named: Mapping[str, str], column_names: Iterable[str]) -> dict[str, str]:
-    """``fields.<column>.<what>`` with the column as the table spells it: Spark lowers the names of options."""
+    """``fields.<column>.<what>`` and ``file-index.<kind>.<column>.<what>`` with the column as the table spells it:
+    Spark lowers the names of options."""
     spelled = {name.lower(): name for name in column_names}
-    return {_field_option(key, spelled): value for key, value in named.items()}
+    return {_with_columns(key, spelled): value for key, value in named.items()}
 
 
-def _field_option(key: str, spelled: Mapping[str, str]) -> str:
-    if not key.startswith("fields."):
-        return key
-    columns, dot, what = key.removeprefix("fields.").rpartition(".")
-    return f"fields.{','.join(spelled.get(c, c) for c in columns.split(','))}{dot}{what}"
+def _with_columns(key: str, spelled: Mapping[str, str]) -> str:
+    found = split_field_option(key)
+    if found is None:
+        return renamed_setting(key, lambda column: spelled.get(column, column))
+    columns, option = found
+    return field_option(",".join(spelled.get(column, column) for column in columns), option)
 
 
 def names(key: str, text: str | None) -> tuple[str, ...] | None:

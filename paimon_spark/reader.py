@@ -21,11 +21,22 @@ from paimon_core.read.table_read import TableRead
 from paimon_core.scan.split import DataSplit
 from paimon_core.table import Table
 from paimon_spark.filters import predicate_of
-from paimon_spark.options import ReadRequest
+from paimon_spark.option_names import names_columns, with_case
+from paimon_spark.options import ReadRequest, StreamRequest
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
 
 BATCH_BYTES = 16 << 20  # a batch for Spark is not larger, however few rows that leaves
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+def open_table(request: ReadRequest | StreamRequest) -> Table:
+    """Open the table of a request, under its options."""
+    place, options = request.place, request.options
+    plain = {key: value for key, value in options.items() if not names_columns(key)}
+    table = Table.open(place.path, place.storage_options, plain, place.branch)
+    if len(plain) < len(options):
+        table = table.with_options(with_case(options, table.schema.names))
+    return table.read_optimized() if place.read_optimized else table
 
 
 def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "PaimonReader":

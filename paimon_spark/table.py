@@ -22,6 +22,7 @@ from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.distribute import OnSpark
 from paimon_spark.options import Place, read_request
 from paimon_spark.progress import told
+from paimon_spark.reader import open_table
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -148,8 +149,7 @@ class PaimonTable:
         request = read_request(self._options)
         if request.when:
             raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be {done}")
-        table = Table.open(request.place.path, request.place.storage_options, request.options, request.place.branch)
-        return table.read_optimized() if request.place.read_optimized else table
+        return open_table(request)
 
     def __repr__(self) -> str:
         return f"PaimonTable({self._place.path!r})"

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileindex import FILE_INDEXES
 from paimon_core.fileindex.container import pack
-from paimon_core.options.file_index import index_column, index_key, index_options, indexed, stray_option
+from paimon_core.options.file_index import index_column, index_key, index_options, indexed
 from paimon_core.types.datatype import TEXT_ROOTS, AtomicType, DataField, DataType, MapType
 
 
@@ -47,9 +47,6 @@ def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> 
         except ValueError as error:
             raise InvalidInputError(f"{option}: {item!r} cannot have this index: {error}") from error
         found.append(IndexedColumn(item, kind, values, settings))
-    stray = stray_option(options)
-    if stray is not None:
-        raise InvalidInputError(f"option {stray!r} is about an index that no option 'file-index.<kind>.columns' names")
     return tuple(found)
 
 

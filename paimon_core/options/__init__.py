@@ -1,18 +1,31 @@
 """Every option this engine knows: the registry, and the check that catches misspelt keys.
 
-Keys of a stored schema that nobody knows are kept and ignored; keys a user gives are checked by :func:`check_known`.
+Keys of a stored schema that nobody knows are kept and ignored, with a warning where they look like those of a family
+(:func:`warn_of_strays`); keys a user gives are checked by :func:`check_known`.
 """
 
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, Final
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.options import bucket, file, lsm, merge, scan, snapshot
+from paimon_core.options import bucket, families, file, lsm, merge, scan, snapshot
 from paimon_core.options.option import Option, Options
 
-__all__ = ["ALL_OPTIONS", "PATTERNS", "REMOVED", "Option", "Options", "check_known", "is_known", "nearest"]
+__all__ = [
+    "ALL_OPTIONS",
+    "REMOVED",
+    "Option",
+    "Options",
+    "check_known",
+    "is_known",
+    "nearest",
+    "spelled",
+    "warn_of_strays",
+    "warn_once",
+]
 
 ALL_OPTIONS: Final[dict[str, Option[Any]]] = {
     option.key: option
@@ -35,58 +48,32 @@ REMOVED: Final = frozenset(
 )
 """Keys older releases had: accepted and without effect."""
 
-PATTERNS: Final = (
-    "fields.?*",
-    "file-index.?*",
-    "parquet.?*",
-    "orc.?*",
-    "avro.?*",
-    "csv.?*",
-    "json.?*",
-    "table-default.?*",
-    # Understood by other engines on the same table, without effect on what this one reads and writes.
-    "read.?*",
-    "write.merge-schema*",
-    "write.use-v2-write",
-    "write.hive-style-dynamic-partition.enabled",
-    "source.split.target-size-with-column-pruning",
-    "lookup.?*",
-    "variant.?*",
-    "global-index.?*",
-    "pk-?*.index.columns",
-    "chain-table.?*",
-    "format-table.?*",
-    "manifest-sort.?*",
-    "metastore.?*",
-    "metadata.iceberg.?*",
-    "sink.?*",
-    "sort-compaction.?*",
-    "scan.infer-parallelism*",
-    "scan.parallelism",
-    "scan.remove-normalize",
-    "scan.split-enumerator.?*",
-    "scan.watermark.?*",
-    "commit.callback.?*",
-    "tag.callback.?*",
-    "partition.mark-done-action.?*",
-    "partition.idle-time-to-done",
-    "partition.time-interval",
-)
-"""Families of keys (shell patterns) that are known without a declaration each."""
-
 _DECLARED: Final = frozenset(ALL_OPTIONS).union(*(option.old_keys for option in ALL_OPTIONS.values()))
+_CASES: Final = {key.lower(): key for key in _DECLARED if key != key.lower()}
 
 
 def is_known(key: str) -> bool:
-    """Whether a key is declared, an older name, a removed one or of a known family."""
-    return key in _DECLARED or key in REMOVED or any(fnmatchcase(key, pattern) for pattern in PATTERNS)
+    """Return True where a key is declared, an older name, a removed one or named by a family."""
+    if key.startswith(families.DEFAULTS_PREFIX):
+        return is_known(key.removeprefix(families.DEFAULTS_PREFIX))
+    return key in _DECLARED or key in REMOVED or families.is_named(key)
 
 
 def nearest(key: str) -> str | None:
-    """The declared key most like a misspelt one, or None when none is close."""
+    """Return the known key most like a misspelt one, or None when none is close."""
+    if key.startswith(families.DEFAULTS_PREFIX):
+        near = nearest(key.removeprefix(families.DEFAULTS_PREFIX))
+        return near and families.DEFAULTS_PREFIX + near
     folded = key.strip().lower().replace("_", "-")
-    close = [folded] if folded in ALL_OPTIONS else get_close_matches(folded, ALL_OPTIONS, n=1, cutoff=0.7)
+    if folded in ALL_OPTIONS:
+        return folded
+    close = get_close_matches(folded, [*ALL_OPTIONS, *families.candidates(key)], n=1, cutoff=0.7)
     return close[0] if close else None
+
+
+def spelled(key: str) -> str:
+    """Return the key in the case in which it is known; one that nobody knows as it is."""
+    return _CASES.get(key.lower()) or families.spelled(key)
 
 
 def check_known(keys: Iterable[str], where: str) -> None:
@@ -96,3 +83,18 @@ def check_known(keys: Iterable[str], where: str) -> None:
             close = nearest(key)
             advice = f"did you mean {close!r}?" if close else "see paimon_core.options.ALL_OPTIONS for what exists"
             raise InvalidInputError(f"unknown option {key!r} of {where}: {advice}")
+
+
+def warn_of_strays(keys: Iterable[str], where: str) -> None:
+    """Warn once of each key that begins as those of a family and that nobody knows; ``where`` says who keeps it."""
+    for key in keys:
+        if families.is_of_family(key) and not is_known(key):
+            close = nearest(key)
+            advice = f"; did you mean {close!r}?" if close else ""
+            warn_once(f"option {key!r} of {where} is unknown and has no effect{advice}")
+
+
+@lru_cache(maxsize=1024)
+def warn_once(text: str) -> None:
+    """Warn a user, once in this process for each text."""
+    warnings.warn(text, stacklevel=2)

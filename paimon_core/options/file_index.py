@@ -9,6 +9,14 @@ from paimon_core.options.per_field import split_list
 
 _PREFIX, _COLUMNS = "file-index.", ".columns"
 
+KIND_OPTIONS = {
+    "bitmap": ("version", "index-block-size"),
+    "bloom-filter": ("items", "fpp"),
+    "bsi": (),
+    "range-bitmap": ("chunk-size",),
+}
+"""What may be said of an index, by its kind."""
+
 
 def split_index_option(key: str) -> str | None:
     """``file-index.<kind>.columns`` as the kind; None for any other key."""
@@ -61,8 +69,9 @@ def renamed_setting(key: str, renamed: Callable[[str], str]) -> str:
 
 
 def _settings(options: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """(kind, item, name, text) of every key of just these parts; others say nothing of an index."""
+    """(kind, item, name, text) of every key of these parts; an item may hold dots. Others say nothing of an index."""
     for key, text in options.items():
-        parts = key.removeprefix(_PREFIX).split(".")
-        if key.startswith(_PREFIX) and len(parts) == 3:
-            yield parts[0], parts[1], parts[2], text
+        kind, _, rest = key.removeprefix(_PREFIX).partition(".")
+        item, dot, name = rest.rpartition(".")
+        if key.startswith(_PREFIX) and dot and name != "columns":
+            yield kind, item, name, text

@@ -155,6 +155,14 @@ def _field_default(schema: TableSchema) -> str | None:
     return None
 
 
+def _shredded_maps(schema: TableSchema) -> str | None:
+    """Maps whose entries lie in columns of their own."""
+    for key, value in schema.options.items():
+        if "shared-shredding" in key or (key.endswith(".map.storage-layout") and value.strip().lower() != "default"):
+            return _shown(key, value)
+    return None
+
+
 def _special_column(schema: TableSchema) -> str | None:
     """A column, or a part of one, of a type without values here; top-level BLOB columns lie in files of their own."""
     evolving = _on("data-evolution.enabled")(schema) is not None
@@ -232,7 +240,7 @@ LIMITS: tuple[Limit, ...] = (
         write=True,
     ),
     Limit(_set("vector-field"), "these columns lie in files of their own", read=True, write=True),
-    Limit(_matches(r".*shared-shredding.*"), "the layout of the files is not known", read=True, write=True),
+    Limit(_shredded_maps, "the layout of the files is not known", read=True, write=True),
     Limit(_matches(r"chain-table\..*"), "rows come from several branches", read=True, write=True),
     Limit(_set("scan.fallback-branch", "scan.primary-branch"), "rows come from several branches", read=True),
     Limit(_on("query-auth.enabled"), "a server decides which rows and columns may be seen", read=True),

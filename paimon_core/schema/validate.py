@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,10 @@ from paimon_core.fileindex.columns import indexed_columns
 from paimon_core.merge import merge_engine
 from paimon_core.merge.engines import sequence_groups
 from paimon_core.merge.expire import Expiry
-from paimon_core.options import ALL_OPTIONS, check_known
+from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
+from paimon_core.options.file_index import stray_option
 from paimon_core.options.option import Options
-from paimon_core.options.per_field import split_list
+from paimon_core.options.per_field import split_field_option, split_list
 from paimon_core.schema.mutability import check_change
 from paimon_core.schema.references import columns_in
 from paimon_core.schema.schema import Schema
@@ -99,7 +101,22 @@ def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> Non
             )
         if value is not None and key in ALL_OPTIONS:
             Options({key: value}).value(ALL_OPTIONS[key])
+        if value is not None:
+            _check_columns_of(schema, key, value)
     _check_scan(schema.copy(given))
+
+
+def warn_of_stored(schema: TableSchema, where: str) -> None:
+    """Warn once of each option that the table stores about one of its columns, or of a family, and that means nothing.
+
+    ``where`` names the table. Other engines may have left such options, so they stop no read and no write.
+    """
+    warn_of_strays(schema.options, where)
+    for key in schema.options:
+        columns, _ = split_field_option(key) or ((), "")
+        strange = next((column for column in columns if not schema.has_field(column)), None)
+        if strange is not None:
+            warn_once(f"option {key!r} of {where} names column {strange!r}, which is not there, and has no effect")
 
 
 def check_case(names: Iterable[str]) -> None:
@@ -191,11 +208,17 @@ def _check_options_parse(schema: TableSchema) -> None:
 
 def _check_named_columns(schema: TableSchema) -> None:
     for key, text in schema.options.items():
-        for column in columns_in(key, text):
-            if not schema.has_field(column):
-                raise InvalidInputError(
-                    f"option {key!r} names column {column!r}, which is not among {', '.join(schema.names)}"
-                )
+        _check_columns_of(schema, key, text)
+
+
+def _check_columns_of(schema: TableSchema, key: str, text: str) -> None:
+    for column in columns_in(key, text):
+        if not schema.has_field(column):
+            near = get_close_matches(column, schema.names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidInputError(
+                f"option {key!r} names column {column!r}, which is not among {', '.join(schema.names)}{hint}"
+            )
 
 
 def _check_bucket(schema: TableSchema) -> None:
@@ -378,6 +401,9 @@ def _check_formats(schema: TableSchema) -> None:
 
 def _check_file_indexes(schema: TableSchema) -> None:
     indexed_columns(schema.options, schema.fields)
+    stray = stray_option(schema.options)
+    if stray is not None:
+        raise InvalidInputError(f"option {stray!r} is about an index that no option 'file-index.<kind>.columns' names")
 
 
 def _check_defaults(schema: TableSchema) -> None:

@@ -18,7 +18,7 @@ from paimon_core.row.binary_row import deserialize
 from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.schema.validate import check_dynamic
+from paimon_core.schema.validate import check_dynamic, warn_of_stored
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
 from paimon_core.store.layout import (
@@ -81,6 +81,7 @@ class FileStore:
         schema = Schemas(io, branch_directory(root, branch)).latest()
         if schema is None:
             raise _missing(io, root, branch)
+        warn_of_stored(schema, f"the table {root}")
         return FileStore(io, root, schema, branch).with_options(options or {})
 
     @property

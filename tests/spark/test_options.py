@@ -198,3 +198,28 @@ def test_filters_become_a_conjunction():
 def test_filters_that_cannot_be_said_are_left_to_spark(left_out):
     assert predicate_of([left_out]) is None
     assert predicate_of([left_out, IsNull(("b",))]) == Leaf("is null", "b", ())
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("fields.v.agregate-function", "fields.v.aggregate-function"),
+        ("parquet.page.sise", "parquet.page.size"),
+        ("read.stream.maxFilesPerTriger", "read.stream.maxFilesPerTrigger"),
+    ],
+)
+def test_a_misspelt_name_of_a_family_is_refused_with_the_nearest(key, near):
+    for request in (lambda: read(**{key: "1"}), lambda: write("k", "v", **{key: "1"})):
+        with pytest.raises(InvalidInputError, match=rf"unknown option.*did you mean '{near}'"):
+            request()
+
+
+def test_names_get_their_case_back():
+    given = {
+        "fields.Amount.aggregate-function": "sum",
+        "file-index.bloom-filter.Amount.items": "7",
+        "variant.shreddingSchema": "x",
+        "parquet.compression.codec.zstd.bufferPool.enabled": "true",
+    }
+    lowered = {key.lower(): value for key, value in given.items()}
+    assert write("k", "Amount", **lowered).options == given

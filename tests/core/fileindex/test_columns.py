@@ -49,7 +49,6 @@ def test_options_name_columns_and_keys_of_maps():
         ({"file-index.bloom-filter.columns": "c0", "file-index.bloom-filter.c0.fpp": "1"}, "'fpp' between 0 and 1"),
         ({"file-index.bloom-filter.columns": "c0", "file-index.bloom-filter.c0.items": "2000000000"}, "bits"),
         ({"file-index.bitmap.columns": "c0", "file-index.bitmap.c0.version": "3"}, "'version' is '3'"),
-        ({"file-index.bitmap.columns": "c0", "file-index.bitmap.c5.version": "2"}, "file-index.bitmap.c5.version"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):

@@ -78,6 +78,8 @@ ON_ANY = [
     ({"query-auth.enabled": "true"}, True, False),
     ({"fields.v.default-value": "x"}, False, True),
     ({"fields.v.stats-mode": "none"}, False, False),
+    ({"fields.v.map.storage-layout": "shared-shredding"}, True, True),
+    ({"fields.v.map.storage-layout": "default"}, False, False),
     ({"file-index.ngram.columns": "v"}, False, True),
     ({"file-index.read.enabled": "true"}, False, False),
     ({"global-index.enabled": "true"}, False, True),

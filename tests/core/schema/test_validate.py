@@ -205,6 +205,8 @@ def stored():
         ({"primary-key": "v"}, "'primary-key' is 'v', but the table has k"),
         ({"partition": "v"}, "the table has none"),
         ({"read.batch-size": "few"}, "read.batch-size"),
+        ({"fields.v.agregate-function": "sum"}, "did you mean 'fields.v.aggregate-function'"),
+        ({"fields.vv.stats-mode": "none"}, "names column 'vv', which is not among k, p, .*; did you mean 'v'"),
         ({"scan.snapshot-id": "1", "scan.tag-name": "t"}, "leave one"),
         ({"type": "format-table"}, "'type'"),
     ],

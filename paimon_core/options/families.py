@@ -1,0 +1,257 @@
+"""Families of options: names that share a beginning and have no declaration each.
+
+A known name is a text; ``<...>`` in it stands for one character or more, such as the name of a column.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from paimon_core.options.file_index import KIND_OPTIONS
+from paimon_core.options.per_field import FIELD_OPTIONS
+
+EFFECTIVE: Final = (
+    *(f"fields.<column>.{option}" for option in FIELD_OPTIONS),
+    *(f"file-index.{kind}.columns" for kind in KIND_OPTIONS),
+    *(f"file-index.{kind}.<column>.{name}" for kind, names in KIND_OPTIONS.items() for name in names),
+    "parquet.compression",
+    "parquet.enable.dictionary",
+    "orc.compress",
+    "avro.codec",
+    "csv.escape-character",
+    "csv.field-delimiter",
+    "csv.include-header",
+    "csv.line-delimiter",
+    "csv.null-literal",
+    "csv.quote-character",
+    "json.line-delimiter",
+    "metadata.iceberg.storage",
+)
+"""Names this engine looks at: it follows them or refuses what it cannot follow."""
+
+REFUSED: Final = (
+    "fields.<column>.map.storage-layout",
+    "fields.<column>.map.shared-shredding.column-placement-policy",
+    "fields.<column>.map.shared-shredding.max-columns",
+    "chain-table.<setting>",
+    "global-index.<setting>",
+    "pk-<kind>.index.columns",
+)
+"""Names of features that tables are refused for (``paimon_core.schema.support``), whatever is set of them."""
+
+ELSEWHERE: Final = (
+    "avro.row-name-mapping",
+    "commit.callback.<class>.param",
+    "csv.mode",
+    "format-table.commit-hive-sync-url",
+    "format-table.enabled",
+    "format-table.file.compression",
+    "format-table.implementation",
+    "format-table.partition-path-only-value",
+    "json.ignore-parse-errors",
+    "json.map-null-key-literal",
+    "json.map-null-key-mode",
+    "lookup.async",
+    "lookup.async-thread-number",
+    "lookup.bootstrap-parallelism",
+    "lookup.cache",
+    "lookup.cache-file-retention",
+    "lookup.cache-max-disk-size",
+    "lookup.cache-rows",
+    "lookup.cache-spill-compression",
+    "lookup.cache.bloom.filter.enabled",
+    "lookup.cache.bloom.filter.fpp",
+    "lookup.cache.high-priority-pool-ratio",
+    "lookup.continuous.discovery-interval",
+    "lookup.dynamic-partition",
+    "lookup.dynamic-partition.refresh-interval",
+    "lookup.hash-load-factor",
+    "lookup.merge-buffer-size",
+    "lookup.merge-records-threshold",
+    "lookup.refresh.async",
+    "lookup.refresh.async.pending-snapshot-count",
+    "lookup.refresh.full-load-threshold",
+    "lookup.refresh.time-periods-blacklist",
+    "lookup.remote-file.enabled",
+    "lookup.remote-file.level-threshold",
+    "metadata.iceberg.compaction.max.file-num",
+    "metadata.iceberg.compaction.min.file-num",
+    "metadata.iceberg.database",
+    "metadata.iceberg.delete-after-commit.enabled",
+    "metadata.iceberg.format-version",
+    "metadata.iceberg.glue.skip-archive",
+    "metadata.iceberg.hadoop-conf-dir",
+    "metadata.iceberg.hive-client-class",
+    "metadata.iceberg.hive-conf-dir",
+    "metadata.iceberg.hive-skip-update-stats",
+    "metadata.iceberg.manifest-compression",
+    "metadata.iceberg.manifest-legacy-version",
+    "metadata.iceberg.previous-versions-max",
+    "metadata.iceberg.rest.<setting>",
+    "metadata.iceberg.storage-location",
+    "metadata.iceberg.table",
+    "metadata.iceberg.uri",
+    "metastore.client.class",
+    *(
+        f"orc.{name}"
+        for name in (
+            "base.delta.ratio", "block.padding", "block.padding.tolerance", "block.size", "bloom.filter.columns",
+            "bloom.filter.fpp", "bloom.filter.ignore.non-utf8", "bloom.filter.write.version", "buffer.size.enforce",
+            "column.encoding.direct", "compress.size", "compression.strategy", "compression.zstd.impl",
+            "compression.zstd.level", "compression.zstd.strategy", "compression.zstd.windowlog", "create.index",
+            "dictionary.early.check", "dictionary.implementation", "dictionary.key.threshold",
+            "dictionary.max.size.bytes", "encoding.strategy", "filter.use.selected", "max.disk.range.chunk.limit",
+            "max.file.length", "memory.pool", "min.disk.seek.size", "min.disk.seek.size.tolerance",
+            "overwrite.output.file", "proleptic.gregorian", "proleptic.gregorian.default", "row.batch.size",
+            "row.child.limit", "row.index.stride", "rows.between.memory.checks", "sarg.to.filter",
+            "skip.corrupt.data", "stripe.row.count", "stripe.size", "stripe.size.check.ratio",
+            "timestamp-ltz.legacy.type", "tolerate.missing.schema", "use.zerocopy", "write.format",
+            "write.variable.length.blocks",
+        )
+    ),
+    *(
+        f"parquet.{name}"
+        for name in (
+            "block.row.count.limit", "block.size", "bloom.filter.adaptive.enabled",
+            "bloom.filter.candidates.number", "bloom.filter.enabled", "bloom.filter.enabled#<column>",
+            "bloom.filter.expected.ndv", "bloom.filter.expected.ndv#<column>", "bloom.filter.fpp",
+            "bloom.filter.fpp#<column>", "bloom.filter.max.bytes", "column.statistics.enabled",
+            "columnindex.truncate.length", "compression#<column>", "compression.codec.zstd.bufferPool.enabled",
+            "compression.codec.zstd.level", "compression.codec.zstd.workers", "dictionary.page.size",
+            "enable.bytestreamsplit", "enable.dictionary#<column>", "filter.bloom.enabled",
+            "filter.columnindex.enabled", "filter.dictionary.enabled", "filter.record-level.enabled",
+            "filter.stats.enabled", "memory.min.chunk.size", "memory.pool.ratio", "page.row.count.limit",
+            "page.size", "page.size.check.estimate", "page.size.row.check.max", "page.size.row.check.min",
+            "page.value.count.threshold", "page.verify-checksum.enabled", "page.write-checksum.enabled",
+            "read.allocation.size", "read.bad.record.threshold", "size.statistics.enabled",
+            "statistics.truncate.length", "strings.signed-min-max.enabled", "validation", "writer.max-padding",
+            "writer.version",
+        )
+    ),
+    "partition.idle-time-to-done",
+    "partition.idle-time-to-report-statistic",
+    "partition.mark-done-action.custom.class",
+    "partition.mark-done-action.http.params",
+    "partition.mark-done-action.http.url",
+    "partition.time-interval",
+    "read.allow.fullScan",
+    "read.changelog",
+    "read.native.enabled",
+    "read.readChangeLog",
+    "read.shuffle-bucket-with-partition",
+    "read.stream.maxBytesPerTrigger",
+    "read.stream.maxFilesPerTrigger",
+    "read.stream.maxRowsPerTrigger",
+    "read.stream.maxTriggerDelayMs",
+    "read.stream.minRowsPerTrigger",
+    "scan.bounded",
+    "scan.dedicated-split-generation",
+    "scan.fallback-delta-branch",
+    "scan.fallback-snapshot-branch",
+    "scan.infer-parallelism",
+    "scan.infer-parallelism.max",
+    "scan.parallelism",
+    "scan.partitions",
+    "scan.remove-normalize",
+    "scan.split-enumerator.batch-size",
+    "scan.split-enumerator.mode",
+    "scan.watermark.alignment.group",
+    "scan.watermark.alignment.max-drift",
+    "scan.watermark.alignment.update-interval",
+    "scan.watermark.emit.strategy",
+    "scan.watermark.idle-timeout",
+    "sink.clustering.sample-factor",
+    "sink.clustering.sort-in-cluster",
+    "sink.committer-cpu",
+    "sink.committer-memory",
+    "sink.committer-operator-chaining",
+    "sink.cross-partition.managed-memory",
+    "sink.managed.writer-buffer-memory",
+    "sink.operator-uid.suffix",
+    "sink.parallelism",
+    "sink.partition-shuffle",
+    "sink.process-time-zone",
+    "sink.savepoint.auto-tag",
+    "sink.use-managed-memory-allocator",
+    "sink.writer-coordinator.cache-memory",
+    "sink.writer-coordinator.enabled",
+    "sink.writer-coordinator.page-size",
+    "sink.writer-cpu",
+    "sink.writer-memory",
+    "sink.writer-refresh-detectors",
+    "sort-compaction.local-sample.magnification",
+    "sort-compaction.range-strategy",
+    "source.split.target-size-with-column-pruning",
+    "tag.callback.<class>.param",
+    "variant.inferShreddingSchema",
+    "variant.shredding.maxInferBufferRow",
+    "variant.shredding.maxSchemaDepth",
+    "variant.shredding.maxSchemaWidth",
+    "variant.shredding.minFieldCardinalityRatio",
+    "write.hive-style-dynamic-partition.enabled",
+    "write.merge-schema",
+    "write.merge-schema.explicit-cast",
+    "write.merge-schema.type-widening",
+    "write.native.enabled",
+    "write.use-v2-write",
+)  # fmt: skip
+"""Names that other engines follow, on the same table or to encode the same format, and this one does not."""
+
+DEFAULTS_PREFIX: Final = "table-default."
+"""What follows is an option that a catalog gives new tables."""
+
+PREFIXES: Final = (
+    "avro.", "chain-table.", "csv.", "fields.", "file-index.", "format-table.", "global-index.", "json.", "lookup.",
+    "manifest-sort.", "metadata.iceberg.", "metastore.", "orc.", "parquet.", "read.", "scan.", "sink.",
+    "sort-compaction.", "table-default.", "variant.", "write.",
+)  # fmt: skip
+"""How the keys of families begin: an unknown key that begins so is misspelt, or from a release this one knows not."""
+
+_HOLE = re.compile(r"<[a-z-]+>")
+
+
+def is_of_family(key: str) -> bool:
+    """Return True where the key begins as those of a family do, whether or not its name is known."""
+    return key.startswith(PREFIXES)
+
+
+def is_named(key: str) -> bool:
+    """Return True where a family knows the name."""
+    return _matches(EFFECTIVE, key) or _matches(REFUSED, key) or _matches(ELSEWHERE, key)
+
+
+def is_elsewhere(key: str) -> bool:
+    """Return True for a name that only other engines follow."""
+    return _matches(ELSEWHERE, key) and not _matches(EFFECTIVE, key) and not _matches(REFUSED, key)
+
+
+def spelled(key: str) -> str:
+    """Return the name in the case in which a family has it; a key that no family has as it is."""
+    return _cases().get(key.lower(), key)
+
+
+def candidates(key: str) -> list[str]:
+    """Return the names that could have been meant; a hole is filled with what the key has in its place."""
+    found = []
+    for name in (*EFFECTIVE, *REFUSED, *ELSEWHERE):
+        before, *after = _HOLE.split(name)
+        if not after:
+            found.append(name)
+        elif key.startswith(before):
+            rest = key[len(before) :]
+            found.append(before + (rest.rsplit(".", after[0].count("."))[0] if after[0] else rest) + after[0])
+    return found
+
+
+def _matches(names: tuple[str, ...], key: str) -> bool:
+    return _pattern(names).fullmatch(key) is not None
+
+
+@lru_cache(maxsize=4)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(".+".join(map(re.escape, _HOLE.split(name))) for name in names))
+
+
+@lru_cache(maxsize=1)
+def _cases() -> dict[str, str]:
+    return {name.lower(): name for name in (*EFFECTIVE, *REFUSED, *ELSEWHERE) if name != name.lower()}
