@@ -82,6 +82,10 @@ class DataFileWriter:
         done, self._done = self._done, []
         return done
 
+    def number_behind(self, sequence_number: int) -> None:
+        """Number the rows of an append table behind this number, and behind those numbered already."""
+        self._next_sequence = max(self._next_sequence, sequence_number + 1)
+
     def hand_over(self) -> None:
         """The files finished so far belong to the caller now: an abort leaves them alone."""
         self._paths = []

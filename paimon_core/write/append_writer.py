@@ -75,7 +75,8 @@ class AppendWriter:
             self._encoding = None
 
     def renew(self, state: BucketState) -> None:
-        """Files are compacted from what the bucket holds now; rows are numbered on from this writer's own."""
+        """Go on from what the bucket holds now: number rows behind its rows, compact its files."""
+        self._files.number_behind(state.max_sequence_number)
         if self._inline is not None:
             self._inline.renew(state.files)
 

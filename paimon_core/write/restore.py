@@ -1,7 +1,8 @@
 """What the buckets of a table already hold, read once for the buckets a writer meets."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 from paimon_core.datafile.deletions import by_bucket, vector_entries
 from paimon_core.errors import InvalidInputError
@@ -34,11 +35,12 @@ class BucketState:
 class Restore:
     """Bucket states at one snapshot; partitions are looked up the first time a writer meets them.
 
+    ``find`` gives the snapshot, ``None`` for an empty table; it is called once, when the snapshot is first needed.
     ``with_stats``: files are told with their statistics, as those need who write them into manifests again.
     """
 
-    def __init__(self, store: FileStore, snapshot: Snapshot | None, *, with_stats: bool = False) -> None:
-        self._store, self._snapshot, self._with_stats = store, snapshot, with_stats
+    def __init__(self, store: FileStore, find: Callable[[], Snapshot | None], *, with_stats: bool = False) -> None:
+        self._store, self._find, self._with_stats = store, find, with_stats
         self._states: dict[tuple[bytes, int], BucketState] = {}
         self._marks: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
         self._known: set[bytes] = set()
@@ -48,10 +50,10 @@ class Restore:
         self._indexes: dict[bytes, dict[int, IndexManifestEntry]] | None = None
         self._entries: dict[str, list[ManifestEntry]] = {}  # by manifest, each read once
 
-    @property
+    @cached_property
     def snapshot(self) -> Snapshot | None:
         """The moment these are the states of."""
-        return self._snapshot
+        return self._find()
 
     def load(self, partitions: Collection[bytes]) -> None:
         """Read the state of these partitions, all in one go; only manifests that can hold one of them are read.
@@ -60,10 +62,10 @@ class Restore:
         """
         new = set(partitions) - self._known
         self._known |= new
-        if not new or self._snapshot is None:
+        if not new or self.snapshot is None:
             return
         if self._metas is None:
-            self._metas = manifest_metas(self._store, self._snapshot)
+            self._metas = manifest_metas(self._store, self.snapshot)
         metas = keep(self._metas, partitions_predicate(self._store, new), self._store.schema.partition_fields)
         unread = [m for m in metas if m.file_name not in self._entries]
         self._entries.update(zip((m.file_name for m in unread), parallel_map(self._read, unread), strict=True))
@@ -81,13 +83,13 @@ class Restore:
 
     def _vectors(self) -> dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]]:
         if self._marks is None:
-            self._marks = by_bucket(vector_entries(self._store, self._snapshot))
+            self._marks = by_bucket(vector_entries(self._store, self.snapshot))
         return self._marks
 
     def hash_indexes(self, partition: bytes) -> dict[int, IndexManifestEntry]:
         """The hash index of every bucket of a partition that has one."""
         if self._indexes is None:
-            name = None if self._snapshot is None else self._snapshot.index_manifest
+            name = None if self.snapshot is None else self.snapshot.index_manifest
             entries = [] if name is None else self._store.manifests.read_index(name)
             self._indexes = {}
             for entry in entries:

@@ -49,9 +49,13 @@ class TableWrite:
     ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule). ``alone``: whether this
     one meets no other all the same; by default just a stride of 1 says so. (i, n) is more: all rows of keys whose hash
     is i modulo n, and no others, come to this writer; where keys may move between partitions this must be known.
-    ``base_id``: the snapshot to go on from, 0 for an empty table, None for the newest; on a table with dynamic buckets
-    such writers all take the same one. ``commit_user`` names files whose order of writing must be told later.
+    ``base_id``: the snapshot to go on from, 0 for an empty table, None for the newest when the first rows come; on a
+    table with dynamic buckets such writers all take the same one. ``commit_user`` names files whose order of writing
+    must be told later.
     Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
+
+    A writer may stay open over many commits. The first rows after each are numbered on from what the table holds by
+    then, so they outrank the rows that others committed in between.
 
     A writer that meets no other in its buckets, of a table with fixed ones that is not ``write-only``, also compacts
     them, and says so in its messages. With a primary key no bucket gets more runs than
@@ -89,9 +93,8 @@ class TableWrite:
         self._restores = in_buckets and not overwrite
         self._tells = not overwrite  # what is replaced shows in no changelog
         self._input = store.options.value(CHANGELOG_PRODUCER) == "input"
-        self._renews = self._restores and (self._compacts or (share is not None and mode in _LEARNING))
-        self.base_id: int | None = None
-        self._restore = self._look(base_id)
+        self._shares_base = share is None and mode in _LEARNING
+        self._restore = self._numbers = self._look(base_id)
         self._handed_out = False
         self._limit = store.options.value(WRITE_BUFFER_SIZE)
         self._one_place = not in_buckets and not store.schema.partition_keys
@@ -148,13 +151,21 @@ class TableWrite:
             self._deal_out()
             self._keep_within_limit()
 
+    @property
+    def base_id(self) -> int | None:
+        """The snapshot this writer goes on from, 0 for an empty table; None where an overwrite looks at none."""
+        if not self._restores:
+            return None
+        base = self._restore.snapshot
+        return 0 if base is None else base.id
+
     def _look(self, base_id: int | None = None) -> Restore:
-        """What the table holds now, or held in that snapshot."""
-        snapshots, base = self._store.snapshots, None
-        if self._restores and base_id != 0:
-            base = snapshots.latest() if base_id is None else snapshots.get(base_id)
-        self.base_id = (0 if self._restores else None) if base is None else base.id
-        return Restore(self._store, base, with_stats=self._compacts and self._keyed is not None)
+        """Return what the table holds in the given snapshot (0: nothing; None: the newest at the first question)."""
+        snapshots, with_stats = self._store.snapshots, self._compacts and self._keyed is not None
+        if self._restores and base_id is None:
+            return Restore(self._store, snapshots.latest, with_stats=with_stats)
+        base = snapshots.get(base_id) if self._restores and base_id else None
+        return Restore(self._store, lambda: base, with_stats=with_stats)
 
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
         names = batch.schema.names
@@ -179,7 +190,7 @@ class TableWrite:
         batch, buckets = self._router.deal(batch, self._restore)
         if not len(buckets):
             return
-        self._restore.load(batch.found)
+        self._numbers.load(batch.found)
         least = int(buckets.min())
         span = int(buckets.max()) - least + 1
         group = batch.partitions * span + (buckets - least)
@@ -194,9 +205,14 @@ class TableWrite:
             self._writer(batch.found[which // span], which % span + least).add(batch.rows.take(members), kinds)
 
     def _look_again(self) -> None:
-        """After a commit others may have compacted what this writer knows of, or given keys their bucket."""
-        if self._handed_out and self._renews:
-            self._restore, self._current = self._look(), set()
+        """Look at the table anew after a commit: others may have written rows, compacted, or given keys their bucket.
+
+        Writers that must all route by one snapshot take only the numbers of their rows from the new one.
+        """
+        if self._handed_out and self._restores:
+            self._numbers, self._current = self._look(), set()
+            if not self._shares_base:
+                self._restore = self._numbers
         self._handed_out = False
 
     def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
@@ -205,12 +221,12 @@ class TableWrite:
         if writer is None:
             writer = self._writers[at] = self._new_writer(partition, bucket)
         elif at not in self._current and self._restores:
-            writer.renew(self._restore.state(partition, bucket))
+            writer.renew(self._numbers.state(partition, bucket))
         self._current.add(at)
         return writer
 
     def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
-        state = self._restore.state(partition, bucket)
+        state = self._numbers.state(partition, bucket)
         place, first = (partition, bucket, self._router.total_buckets(partition)), state.max_sequence_number + 1
         if bucket == POSTPONED and self._postponing is not None:
             return PostponeWriter(self._postponing, place)
@@ -251,7 +267,7 @@ class TableWrite:
             full = identifier % (self._full_every or 1) == 0
         if full:
             self._look_again()
-            self._restore.load({partition for partition, _ in self._writers})
+            self._numbers.load({partition for partition, _ in self._writers})
             for at in self._writers:
                 self._writer(*at)
         _each(lambda w: w.settle(full=full), list(self._writers.values()))

@@ -150,7 +150,6 @@ class MergeTree(RuleBasedStateMachine):
         self.spec, self.partitioned = data.draw(st.sampled_from(self.specs)), partitioned
         if self.traced:
             drawn |= {"write-only": "true", "write-buffer-size": "64 mb"}
-        self.inline = drawn["write-only"] == "false"
         self.columns = [Column(uid, uid, kind, uid) for uid, kind in KINDS.items()]
         self.key = ("p", "k") if partitioned else ("k",)
         fields = [pa.field(c.name, c.type, nullable=c.uid not in self.key) for c in self.columns]
@@ -218,11 +217,9 @@ class MergeTree(RuleBasedStateMachine):
     # ---- writing
 
     def others_write(self) -> None:
-        """What the open writer holds goes first; who does not look at the table again must not go on after others."""
+        """What the open writer holds goes first: its rows have their numbers already."""
         if self.stream is not None:
             self.stream_commit(again=False)
-            if not self.inline:
-                self.stream = None
 
     def commit_one(self, table: Table, rows: Rows, columns: list[Column]) -> None:
         self.others_write()

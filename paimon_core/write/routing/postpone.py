@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.errors import CommitConflictError
 from paimon_core.options.bucket import POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPONE_DEFAULT_BUCKET_NUM, POSTPONED
 from paimon_core.options.option import Options
 from paimon_core.row.bucket import buckets
@@ -30,9 +31,12 @@ class _Real:
 
     def __init__(self, store: FileStore) -> None:
         self._store, self._totals = store, dict[bytes, int]()
+        self._restore: Restore | None = None
         self._keys = list(store.schema.bucket_keys)
 
     def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+        if restore is not self._restore:
+            self._check_again(restore)
         for partition in batch.found:
             if partition not in self._totals:
                 self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store.options)
@@ -44,6 +48,19 @@ class _Real:
             some = keys if len(members) == len(totals) else keys.take(pa.array(members))
             found[members] = buckets(some, total, self._store.bucket_function)
         return batch, found
+
+    def _check_again(self, restore: Restore) -> None:
+        """Refuse partitions that others have given another number of buckets since this writer first met them."""
+        self._restore = restore
+        restore.load(self._totals)
+        for partition, total in self._totals.items():
+            found = restore.total_buckets(partition)
+            if found not in (None, total):
+                place = self._store.partition_path(partition) or "the table"
+                raise CommitConflictError(
+                    f"cannot go on writing to {self._store.root}: {place} was rewritten with {found} buckets, and this "
+                    f"writer knows it with {total}: open a new writer"
+                )
 
     def total_buckets(self, partition: bytes) -> int:
         return self._totals[partition]
