@@ -67,8 +67,7 @@ class OnSpark:
     def parts(self) -> int:
         """Tasks that Spark runs at a time, as far as it tells."""
         if self._cores is None:
-            numbers = self._spark.range(1 << 16).select(F.spark_partition_id().alias("n")).agg(F.max("n")).first()
-            self._cores = 1 if numbers is None or numbers[0] is None else int(numbers[0]) + 1
+            self._cores = slots_by_job(self._spark)
         return self._cores
 
     def run_all(
@@ -101,6 +100,18 @@ class OnSpark:
         if sorted(result.number for result in found) != list(range(len(tasks))):
             raise RuntimeError(f"Spark answered {len(found)} times for {len(tasks)} tasks of {self._name}")
         return sorted(found, key=lambda result: result.number)
+
+
+def slots(spark: SparkSession) -> int:
+    """Return how many tasks Spark runs at a time, as far as it tells. Over Connect that takes a job without Python."""
+    classic = hasattr(spark, "_jsparkSession")
+    return spark.sparkContext.defaultParallelism if classic else slots_by_job(spark)
+
+
+def slots_by_job(spark: SparkSession) -> int:
+    """Return how many tasks Spark divides the rows of a job into that says nothing of it."""
+    numbers = spark.range(1 << 16).select(F.spark_partition_id().alias("n")).agg(F.max("n")).first()
+    return 1 if numbers is None or numbers[0] is None else int(numbers[0]) + 1
 
 
 def answers(

@@ -15,6 +15,7 @@ READ_OPTIONS = {
     "filter": "a predicate in SQL's words; only matching rows are read",
     "limit": "a hint: reading may stop once that many rows are certain",
     "read.arrow-batch-rows": "rows per batch handed to Spark",
+    "read.min-tasks": "tasks that a read which is large enough is divided into at least; 8 if nothing is said",
 }
 STREAM_OPTIONS = {
     "read.changelog": "rows of every kind, told by a first column 'rowkind': +I, -U, +U or -D",
@@ -51,6 +52,7 @@ _ALIASES = {
     "split-size": "source.split.target-size",
     "file-open-cost": "source.split.open-file-cost",
     "batch-size": "read.batch-size",
+    "minpartitions": "read.min-tasks",
     "partition-overwrite-mode": "partitionoverwritemode",
     "primary-keys": "primary-key",
     "partition-keys": "partition",

@@ -37,6 +37,7 @@ _BATCH_MODES = ("default", "full", "latest", "latest-full", "from-snapshot", "fr
 _TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.timestamp-millis", "scan.version")
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
+DEFAULT_MIN_TASKS = 8  # the processes that plan do not see how many tasks the cluster can run at a time
 DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows measured faster than 131 k
 
 
@@ -61,6 +62,7 @@ class ReadRequest:
     filter: str | None = None
     limit: int | None = None
     batch_rows: int = DEFAULT_BATCH_ROWS
+    min_tasks: int = DEFAULT_MIN_TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class StreamRequest:
     columns: tuple[str, ...] | None = None
     filter: str | None = None
     batch_rows: int = DEFAULT_BATCH_ROWS
+    min_tasks: int = DEFAULT_MIN_TASKS
     changelog: bool = False
     ignore_deletes: bool = False
     limits: Limits = NO_LIMITS
@@ -113,6 +116,7 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
     when = _take_time_travel(named)
     limit = named.pop("limit", None)
     columns, text, rows = _take_what(named)
+    tasks = taken_number(named, "read.min-tasks")
     check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS}, "the options of this read")
     return ReadRequest(
         place,
@@ -122,6 +126,7 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
         filter=text,
         limit=None if limit is None else positive("limit", limit, zero=True),
         batch_rows=rows,
+        min_tasks=DEFAULT_MIN_TASKS if tasks is None else tasks,
     )
 
 
@@ -135,6 +140,7 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     if "limit" in named:
         raise InvalidInputError("option 'limit' is for batch reads of rows: changes are read whole")
     columns, text, batch_rows = _take_what(named)
+    tasks = taken_number(named, "read.min-tasks")
     files, rows = (taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "rows"))
     limits = Limits(files, taken_size(named, "read.stream.maxbytespertrigger"), rows)
     least = taken_number(named, "read.stream.minrowspertrigger")
@@ -153,7 +159,19 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
         )
     _take_starting_version(named)
     check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
-    return StreamRequest(place, named, columns, text, batch_rows, changelog, ignore, limits, least, delay or 0)
+    return StreamRequest(
+        place,
+        named,
+        columns,
+        text,
+        batch_rows,
+        DEFAULT_MIN_TASKS if tasks is None else tasks,
+        changelog,
+        ignore,
+        limits,
+        least,
+        delay or 0,
+    )
 
 
 def changes_request(given: Mapping[str, str]) -> StreamRequest | None:

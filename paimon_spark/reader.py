@@ -1,4 +1,4 @@
-"""Batch reads: planned once in the process that plans the query, read split by split in Spark's tasks.
+"""Batch reads: planned once in the process that plans the query, read in Spark's tasks, each of several splits.
 
 Filters reach a reader only when ``spark.sql.python.filterPushdown.enabled`` is on, and a reader that could take them
 makes the query fail when it is off. The setting itself is not visible here; which of Spark's two planning programs is
@@ -19,6 +19,8 @@ from paimon_core.predicate.expr import And
 from paimon_core.predicate.rewrite import bind
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.split import DataSplit
+from paimon_core.scan.split_plan import Packing
+from paimon_core.scan.task_plan import plan_tasks
 from paimon_core.table import Table
 from paimon_spark.filters import predicate_of
 from paimon_spark.option_names import names_columns, with_case
@@ -52,12 +54,12 @@ def _filters_come() -> bool:
     return _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
 
 
-class SplitPartition(InputPartition):
-    """One split, as one Spark task reads it: a second attempt reads the same files of the same snapshot."""
+class TaskPartition(InputPartition):
+    """The splits that one Spark task reads: a second attempt reads the same files of the same snapshot."""
 
-    def __init__(self, split: DataSplit) -> None:
+    def __init__(self, splits: tuple[DataSplit, ...]) -> None:
         super().__init__(None)
-        self.split = split
+        self.splits = splits
 
 
 class PaimonReader(DataSourceReader):
@@ -68,17 +70,19 @@ class PaimonReader(DataSourceReader):
         there = self._scan.store.schema
         self._fields = projected((*there.fields, *tracking_fields(there)), schema, table.path)
         self._arrow = expected_arrow_schema(schema)
-        self._batch_rows = request.batch_rows
+        self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
 
     def partitions(self) -> list[InputPartition]:
-        """One Spark partition per split; the manifests are read here and nowhere else."""
-        return [SplitPartition(split) for split in self._scan.plan().splits]
+        """Plan the read: a Spark partition for each task. The manifests are read here and nowhere else."""
+        packing = Packing.of(self._scan.store.options)
+        return [TaskPartition(task) for task in plan_tasks(self._scan.plan().splits, packing, self._min_tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one split, in batches of about the number of rows asked for."""
-        if not isinstance(partition, SplitPartition):
+        """Read the splits of one task, in batches of about the number of rows asked for."""
+        if not isinstance(partition, TaskPartition):
             return  # Spark's stand-in for "no partitions"
-        rows = TableRead(self._scan.store, self._fields, self._scan.predicate).to_batches(partition.split)
+        read = TableRead(self._scan.store, self._fields, self._scan.predicate)
+        rows = (batch for split in partition.splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):
             yield for_spark(batch, self._arrow)
 

@@ -23,8 +23,10 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.position import ALL, Position
+from paimon_core.scan.split_plan import Packing
 from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, StreamScan
 from paimon_core.scan.stream_start import incremental_bounds
+from paimon_core.scan.task_plan import pack_tasks, weight
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
@@ -53,11 +55,11 @@ Offset = dict[str, Any]
 
 
 class ChangePartition(InputPartition):
-    """What one task reads of a batch, and the schema it was planned with."""
+    """The splits that one task reads of a batch, and the schema they were planned with."""
 
-    def __init__(self, split: ChangeSplit, schema_id: int) -> None:
+    def __init__(self, splits: tuple[ChangeSplit, ...], schema_id: int) -> None:
         super().__init__(None)
-        self.split, self.schema_id = split, schema_id
+        self.splits, self.schema_id = splits, schema_id
 
 
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -139,7 +141,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ---- what there is
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """A task for each split between the offsets: the same ones whenever Spark repeats the batch."""
+        """Plan the tasks that read what lies between the offsets: the same ones whenever Spark repeats the batch."""
         self._reached = end
         first_batch = Position.from_json(start) == Position.from_json(start[_FROM])
         after, through = Position.from_json(end[_FROM] if first_batch else start), Position.from_json(end)
@@ -149,7 +151,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planned(after, through)
 
     def between_snapshots(self) -> list[InputPartition]:
-        """A task for each split between the two snapshots of the options, for a batch read."""
+        """Plan the tasks that read what lies between the two snapshots of the options, for a batch read."""
         store, bounds = self._scan.store, incremental_bounds(self._scan.store)
         latest = store.snapshots.latest_id() or 0
         if bounds is not None and bounds[1] > latest:
@@ -159,11 +161,17 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planned(self._scan.start(), self._scan.latest())
 
     def _planned(self, after: Position, through: Position) -> list[InputPartition]:
-        schema_id = self._scan.store.schema.id
-        return [ChangePartition(split, schema_id) for split in self._scan.plan(after, through)]
+        store, splits = self._scan.store, self._scan.plan(after, through)
+        packing = Packing.of(store.options)
+
+        def weigh(split: ChangeSplit) -> int:
+            return sum(weight(piece.split.files, packing) for piece in split.pieces)
+
+        tasks = pack_tasks(splits, weigh, packing, self._request.min_tasks)
+        return [ChangePartition(task, store.schema.id) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The changes of one split, in batches of about the number of rows asked for."""
+        """Read the changes of one task's splits, in batches of about the number of rows asked for."""
         if not isinstance(partition, ChangePartition):
             raise TypeError(f"a partition of {type(partition).__name__} is none of this stream")
         request, store = self._request, self._scan.store
@@ -172,7 +180,8 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         fields, predicate = _fields(store, request, self._schema), _predicate(store, request)
         read = ChangeRead(store, fields, predicate, kinds=request.changelog, ignore_deletes=request.ignore_deletes)
         order = _order(self._schema)
-        for batch in resized(read.to_batches(partition.split), request.batch_rows):
+        changes = (batch for split in partition.splits for batch in read.to_batches(split))
+        for batch in resized(changes, request.batch_rows):
             yield for_spark(batch if order is None else batch.select(order), self._arrow)
 
     # ---- what has been read

@@ -19,7 +19,8 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Filter, Table
 from paimon_core.types.system_fields import ROW_KIND
-from paimon_spark.distribute import OnSpark
+from paimon_spark.distribute import OnSpark, slots
+from paimon_spark.option_names import canonical
 from paimon_spark.options import Place, read_request
 from paimon_spark.progress import told
 from paimon_spark.reader import open_table
@@ -39,11 +40,15 @@ HISTORY = StructType(
 )
 
 
+_MIN_TASKS = "read.min-tasks"
+
+
 class PaimonTable:
     """A table at a place, in sessions of both kinds. Rows are touched on the cluster only."""
 
     def __init__(self, spark: SparkSession, place: Place, options: Mapping[str, str]) -> None:
         self._spark, self._place, self._options = spark, place, dict(options)
+        self._slots: int | None = None
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
@@ -52,8 +57,17 @@ class PaimonTable:
         return cls(spark, read_request(given).place, given)
 
     def toDF(self, **options: str) -> DataFrame:
-        """The rows as a DataFrame; `options` are added for this read."""
-        return self._spark.read.format("paimon").options(**{**self._options, **options}).load()
+        """The rows as a DataFrame; `options` are added for this read.
+
+        Unless option 'read.min-tasks' is given, it is the number of tasks that the cluster runs at a time, so that a
+        read which is large enough keeps all of them busy.
+        """
+        given = {**self._options, **options}
+        if _MIN_TASKS not in canonical(given):
+            if self._slots is None:
+                self._slots = slots(self._spark)
+            given[_MIN_TASKS] = str(self._slots)
+        return self._spark.read.format("paimon").options(**given).load()
 
     def history(self) -> DataFrame:
         """One row per snapshot kept, oldest first."""

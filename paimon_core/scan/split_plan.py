@@ -12,6 +12,8 @@ from paimon_core.lsm.row_groups import row_groups
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
+from paimon_core.options.option import Options
+from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
 from paimon_core.scan.split import DataSplit
 
 T = TypeVar("T")
@@ -23,6 +25,11 @@ class Packing:
 
     target_size: int = 128 << 20
     open_cost: int = 4 << 20
+
+    @staticmethod
+    def of(options: Options) -> "Packing":
+        """Return the sizes that the options of a table give."""
+        return Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
 
 
 def pack(items: Sequence[T], weight: Callable[[T], int], packing: Packing) -> list[list[T]]:

@@ -10,8 +10,6 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import (
     SCAN_BOUNDED_WATERMARK,
-    SOURCE_SPLIT_OPEN_FILE_COST,
-    SOURCE_SPLIT_TARGET_SIZE,
     STREAMING_READ_SNAPSHOT_DELAY,
 )
 from paimon_core.predicate.expr import Predicate
@@ -229,7 +227,7 @@ class StreamScan:
         for piece in pieces:
             place = piece.split.partition if waiting else (piece.split.partition, piece.split.bucket)
             groups.setdefault(None if schema.is_cross_partition and not free else place, []).append(piece)
-        packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
+        packing = Packing.of(options)
         bins = (pack(group, _size, packing) if free else [group] for group in groups.values())
         return [ChangeSplit(tuple(one)) for one in itertools.chain.from_iterable(bins)]
 

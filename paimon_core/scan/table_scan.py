@@ -10,7 +10,6 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.merge import merge_engine
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED, DELETION_VECTORS_MERGE_ON_READ
-from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.entries import live_entries
@@ -88,7 +87,7 @@ class TableScan:
             chosen = prune_files(self.store, judged, self.predicate, disjoint=marked)
             indexed = prune_by_index(self.store, chosen, self.predicate, disjoint=marked)
             files, without_index = [*indexed, *kept], len(chosen) - len(indexed)
-        packing = Packing(options.value(SOURCE_SPLIT_TARGET_SIZE), options.value(SOURCE_SPLIT_OPEN_FILE_COST))
+        packing = Packing.of(options)
         splits = plan_splits(
             snapshot.id,
             files,

@@ -1,0 +1,72 @@
+"""Splits to tasks of an engine that pays for every task it starts. Pure functions on metadata."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.split_plan import Packing, pack
+
+T = TypeVar("T")
+
+_LEAST_SHARE = 8  # no task is made smaller than this part of the target size for the sake of having more tasks
+
+
+def plan_tasks(splits: Sequence[DataSplit], packing: Packing, least: int = 1) -> list[tuple[DataSplit, ...]]:
+    """Pack splits, in their order, into tasks that read the same rows in the same order.
+
+    A task takes ``packing.target_size`` bytes, of which a file counts ``packing.open_cost`` at least. Where that makes
+    fewer than ``least`` tasks, tasks are made smaller, down to an eighth of the target size. A raw split is divided
+    between tasks file by file, a split that must be merged stays whole.
+    """
+    bound = _task_size((weight(split.files, packing) for split in splits), packing, least)
+    pieces = (piece for split in splits for piece in _pieces(split))
+    packed = pack(list(pieces), lambda piece: weight(piece[1], packing), Packing(bound, packing.open_cost))
+    return [tuple(_joined(task)) for task in packed]
+
+
+def pack_tasks(items: Sequence[T], weigh: Callable[[T], int], packing: Packing, least: int = 1) -> list[tuple[T, ...]]:
+    """Pack what cannot be divided into tasks as :func:`plan_tasks` does; ``weigh`` gives bytes, see :func:`weight`."""
+    bound = _task_size(map(weigh, items), packing, least)
+    return [tuple(task) for task in pack(items, weigh, Packing(bound, packing.open_cost))]
+
+
+def weight(files: Iterable[DataFileMeta], packing: Packing) -> int:
+    """Return the bytes that files count as, each at least the cost of opening it."""
+    return sum(max(file.file_size, packing.open_cost) for file in files)
+
+
+def _task_size(weights: Iterable[int], packing: Packing, least: int) -> int:
+    """Return the bytes of a task that make ``least`` tasks or more, within the bounds of :func:`plan_tasks`."""
+    share = -(-sum(weights) // max(1, least))
+    smallest = max(packing.open_cost, packing.target_size // _LEAST_SHARE)
+    return min(packing.target_size, max(smallest, share))
+
+
+_Piece = tuple[DataSplit, tuple[DataFileMeta, ...]]
+
+
+def _pieces(split: DataSplit) -> list[_Piece]:
+    """Return the smallest parts that a task can read by themselves: files of a split, and the split they are of."""
+    if not split.raw_convertible or len(split.files) == 1:
+        return [(split, split.files)]
+    return [(split, (file,)) for file in split.files]
+
+
+def _joined(pieces: Sequence[_Piece]) -> Iterable[DataSplit]:
+    """Yield the pieces of a task with neighbours of one split as one split again."""
+    at = 0
+    while at < len(pieces):
+        split, end = pieces[at][0], at
+        while end < len(pieces) and pieces[end][0] is split:
+            end += 1
+        files = tuple(file for _, some in pieces[at:end] for file in some)
+        yield split if len(files) == len(split.files) else _part(split, files)
+        at = end
+
+
+def _part(split: DataSplit, files: tuple[DataFileMeta, ...]) -> DataSplit:
+    """Return a raw split of some of the files of a split, with their deletion vectors."""
+    names = {file.file_name for file in files}
+    return replace(split, files=files, vectors=tuple(v for v in split.vectors if v.data_file in names))
