@@ -32,6 +32,7 @@ WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
     "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
     "commit.user": "the name this job's commit carries",
+    "write.unchanged-since": "the snapshot the rows were read from; refused where others changed their buckets since",
     "txnappid": "who numbers its writes, so that one done again is found done; with 'txnVersion'",
     "txnversion": "the number of this write, greater than those of the writes before it",
     "write.stream.on-doubt": "when nobody can tell whether a repeated batch is in the table: fail, commit or skip",

@@ -90,7 +90,8 @@ class StreamRequest:
 class WriteRequest:
     """A write, as asked for in options. `dynamic` is about mode overwrite; None keys mean "not said".
 
-    With a `version` the commit is number so much of `commit_user`, and done once.
+    With a `version` the commit is number so much of `commit_user`, and done once. `read_at`: the snapshot that the rows
+    were read from.
     """
 
     place: Place
@@ -102,6 +103,7 @@ class WriteRequest:
     commit_user: str | None = None
     version: int | None = None
     on_doubt: Doubt = "fail"
+    read_at: int | None = None
 
 
 def read_request(given: Mapping[str, str]) -> ReadRequest:
@@ -206,6 +208,12 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     row_kind = named.pop("row-kind-column", None)
     user, version = _take_transaction(named)
     doubt, dynamic = _take_doubt(named), _take_overwrite_mode(named)
+    read_at = taken_number(named, "write.unchanged-since")
+    if read_at is not None and version is not None:
+        raise InvalidInputError(
+            "options 'write.unchanged-since' and 'txnVersion' exclude each other: what was read once cannot be done "
+            "again; leave one out"
+        )
     reading = [key for key in named if key in _TIME_TRAVEL or key in STREAMS_ONLY]
     if reading:
         raise InvalidInputError(f"option {reading[0]!r} is about reading: a write follows the newest snapshot")
@@ -220,6 +228,7 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
         commit_user=user,
         version=version,
         on_doubt=doubt,
+        read_at=read_at,
     )
 
 
@@ -234,6 +243,8 @@ def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) 
             "options 'commit.user' and 'txnAppId' are for batch writes: a stream commits by the id that its checkpoint "
             "gives it, and is recognised by that; leave them out"
         )
+    if request.read_at is not None:
+        raise InvalidInputError("option 'write.unchanged-since' is for batch writes: leave it out")
     if request.dynamic:
         raise InvalidInputError(
             "option 'partitionOverwriteMode' = 'dynamic' is for batch writes: output mode complete replaces the table"

@@ -3,15 +3,16 @@
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.maintenance.carry_out import Progress
-from paimon_core.maintenance.delete import check_deletes, drops_partitions
+from paimon_core.maintenance.delete import check_deletes, drops_partitions, shows_all, tried_again
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
@@ -122,23 +123,32 @@ class PaimonTable:
         if table.schema.primary_keys and not drops_partitions(table.schema, bound):
             check_deletes(table.schema)
             table.committer()  # what cannot be committed to is refused before any work
-            return self._retracted(table, predicate)
+            return tried_again(partial(self._retracted, table, predicate))
         name = f"delete from {table.path}"
         with told(progress, name) as tell:
             return table.delete(predicate, progress=tell, runner=OnSpark(self._spark, name))
 
     def _retracted(self, table: Table, predicate: Predicate) -> Snapshot | None:
-        """Rows of kind -D for those that match, written by Spark."""
-        place, user = self._place, uuid.uuid4().hex
+        """Rows of kind -D for those that match, written by Spark and committed while they are the rows there are."""
+        snapshot = table.snapshot()
+        if snapshot is None:
+            return None
+        place, user, read_at = self._place, uuid.uuid4().hex, str(snapshot.id)
         given = {**place.storage_options, **read_request(self._options).options, "path": place.path}
         if place.branch is not None:
             given["branch"] = place.branch
-        rows = self._spark.read.format("paimon").options(**given, filter=str(predicate)).load()
+        seen = {**given, **shows_all(table.schema), "filter": str(predicate)}
+        rows = self._spark.read.format("paimon").options(**seen).load()  # of this snapshot or of a later one
         deletes = rows.withColumn(ROW_KIND.name, F.lit("-D"))
         write = deletes.write.format("paimon").mode("append").options(**given)
-        before = table.store.snapshots.latest_id() or 0
-        write.option("row-kind-column", ROW_KIND.name).option("commit.user", user).save()
-        later = range(table.store.snapshots.latest_id() or 0, before, -1)
+        write = write.option("row-kind-column", ROW_KIND.name).option("commit.user", user)
+        try:
+            write.option("write.unchanged-since", read_at).save()
+        except Exception as error:  # of a class of Spark's, whatever was raised in its Python worker
+            if CommitConflictError.__name__ not in str(error):
+                raise
+            raise CommitConflictError(f"others changed rows of {table.path} that are to be deleted: {error}") from error
+        later = range(table.store.snapshots.latest_id() or 0, snapshot.id, -1)
         return next(
             (s for s in map(table.store.snapshots.find, later) if s is not None and s.commit_user == user), None
         )

@@ -84,7 +84,7 @@ class WriteJob:
         self.table = table
         self._placing = Placing.of(table.schema, None, table.path) if places_of(table.schema) else None
         decided = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
-        self._base_id = _newest(table) if decided else None
+        self._base_id = request.read_at if request.read_at is not None else _newest(table) if decided else None
         self._event_time = EventTime.of(schema)
         self._user = request.commit_user
         self.overwrite = overwrite

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core.commit.numbered import NumberedCommits
 from paimon_core.commit.overwrite import DYNAMIC
-from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
+from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.option import Option
@@ -87,6 +87,8 @@ class PaimonWriter(DataSourceArrowWriter):
     """
 
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
+        if overwrite and request.read_at is not None:
+            raise InvalidInputError("option 'write.unchanged-since' is for mode append: an overwrite replaces all rows")
         self._job = WriteJob(table, request, schema, overwrite)
         self._request = request
         version, numbered = request.version, self._numbered()
@@ -132,11 +134,9 @@ class PaimonWriter(DataSourceArrowWriter):
                 numbered.commit(changes, version, base_id=base_id, watermark=watermark)
             return
         committer = self._job.table.committer(self._request.commit_user)
-        try:
-            if self._job.overwrite:
-                committer.overwrite(changes, where, watermark=watermark)
-            else:
-                committer.commit(changes, base_id=base_id, watermark=watermark)
-        except CommitConflictError:  # provably lost; any other failure leaves the outcome open
-            committer.abort(changes)
-            raise
+        if self._job.overwrite:
+            commit = partial(committer.overwrite, changes, where, watermark=watermark)
+        else:
+            read_at = self._request.read_at
+            commit = partial(committer.commit, changes, base_id=base_id, unchanged_since=read_at, watermark=watermark)
+        committer.or_abort(changes, commit)

@@ -26,6 +26,8 @@ class Changes:
     """Buckets all of whose files go, and their indexes with them."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
     """Those of the new indexes that were written for one attempt: of no use on another base."""
+    read_at: int | None = None
+    """The snapshot whose rows decided these changes: they hold while the buckets they go to hold the same rows."""
 
     @property
     def is_empty(self) -> bool:

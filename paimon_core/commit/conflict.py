@@ -11,8 +11,9 @@ from paimon_core.errors import CorruptedError
 from paimon_core.lsm.row_groups import overlap, row_groups
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.options.bucket import POSTPONED
 from paimon_core.row.binary_row import deserialize
-from paimon_core.snapshot.snapshot import CommitKind
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,23 @@ def bucket_conflict(changes: Changes, others: Iterable[ManifestEntry]) -> Confli
                 f"the partition was rewritten with {entry.total_buckets} buckets while files of {total} buckets were "
                 "being written for it: write again"
             )
+    return None
+
+
+def row_conflict(changes: Changes, other: Snapshot, entries: Iterable[ManifestEntry]) -> Conflict | None:
+    """Return a conflict where another commit has changed rows that readers see in a bucket of ``changes``.
+
+    ``entries``: what ``other`` added to the table. A compaction changes no row, unless it shows postponed ones; rows
+    that are postponed may come to lie in any bucket of their partition.
+    """
+    ours = {(e.partition, e.bucket) for e in changes.entries}
+    postponed = {partition for partition, bucket in ours if bucket == POSTPONED}
+    partitions = {partition for partition, _ in ours}
+    for entry in entries:
+        shows = entry.bucket == POSTPONED and entry.partition in partitions
+        meets = (entry.partition, entry.bucket) in ours or entry.partition in postponed
+        if shows or (meets and other.commit_kind != CommitKind.COMPACT):
+            return Conflict(f"snapshot {other.id} has changed rows where these were read: read again")
     return None
 
 

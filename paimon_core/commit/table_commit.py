@@ -9,7 +9,7 @@ provable loss. A crash at any point leaves the old table or the new one, and fil
 import random
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -17,7 +17,13 @@ from typing import TypeVar
 from paimon_core.commit.attempt import Draft, Identity, write_attempt
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
 from paimon_core.commit.compaction import LeftOut, compacts, holding, made_files
-from paimon_core.commit.conflict import Conflict, bucket_conflict, replacement_conflict, slice_conflict
+from paimon_core.commit.conflict import (
+    Conflict,
+    bucket_conflict,
+    replacement_conflict,
+    row_conflict,
+    slice_conflict,
+)
 from paimon_core.commit.hash_indexes import delete_indexes, drop_joined, routes_by_hash, with_hash_indexes
 from paimon_core.commit.index_changes import vector_conflict
 from paimon_core.commit.landed import Search
@@ -137,6 +143,7 @@ class TableCommit:
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
         base_id: int | None = None,
+        unchanged_since: int | None = None,
         after: int | None = None,
     ) -> Snapshot | None:
         """Publish what the messages say; returns the last snapshot made, None when there was nothing to commit.
@@ -145,12 +152,15 @@ class TableCommit:
         meanwhile, that part of the compaction is dropped: it changes no row.
         ``base_id``: the snapshot the writers looked at, if any; a partition rewritten since with another number of
         buckets is then noticed. With ``identifier`` a commit that landed before is returned, not repeated.
+        ``unchanged_since``: the snapshot whose rows decided what was written; the commit is refused where others have
+        since changed rows of a bucket it goes to.
         ``after``: an earlier run can have made this commit after that snapshot, with other files: then LandedBefore is
         raised, or HistoryGone when that cannot be told any more (see NumberedCommits).
         Raises CommitConflictError (nothing changed) or CommitUnknownError (files kept: look before retrying).
         """
         identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark, after)
-        appended, compacting = append_changes(messages), any(map(compacts, messages))
+        appended = replace(append_changes(messages), read_at=unchanged_since)
+        compacting = any(map(compacts, messages))
         made = None
         if not appended.is_empty or (identifier is not None and not compacting):
             made = self._publish(identity, self._following(appended, messages, base_id), appended.kind, base_id)
@@ -451,6 +461,10 @@ class TableCommit:
                 if any(e.kind == DELETE for e in changes.entries)
                 else None
             )
+        if changes.read_at is not None:
+            conflict = self._read_conflict(changes, changes.read_at, base)
+            if conflict is not None:
+                return conflict
         if self._store.schema.is_cross_partition and changes.kind == CommitKind.APPEND and changes.entries:
             return self._moved_conflict(base, seen)
         if seen is not None:
@@ -476,6 +490,41 @@ class TableCommit:
             one_a_bucket=one_index_a_bucket(self._store),
         )
 
+    def _read_conflict(self, changes: Changes, read_at: int, base: Snapshot) -> Conflict | None:
+        """Return why rows of snapshot ``read_at`` may not be those of ``base`` in the buckets the changes go to.
+
+        Raises UnsupportedError where the changes would follow postponed rows, which the reader has not seen.
+        """
+        waiting = {(e.partition, e.bucket) for e in changes.entries if e.bucket == POSTPONED}
+        where = partitions_predicate(self._store, {partition for partition, _ in waiting})
+        if waiting and live_entries(self._store, base, partition=where, buckets=waiting, with_stats=False).live:
+            raise UnsupportedError(
+                f"what was read of {self._store.root} lacks the rows that wait in bucket {POSTPONED}: compact() first"
+            )
+        for snapshot, entries in self._deltas(range(read_at + 1, base.id + 1), lambda _: True):
+            if snapshot is None:
+                return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
+            conflict = row_conflict(changes, snapshot, entries)
+            if conflict is not None:
+                return conflict
+        return None
+
+    def _deltas(
+        self, numbers: Iterable[int], wanted: Callable[[Snapshot], bool]
+    ) -> Iterator[tuple[Snapshot | None, list[ManifestEntry]]]:
+        """Yield snapshots with the entries of their own, empty unless ``wanted``; None in place of an expired one."""
+        manifests = self._store.manifests
+
+        def read(number: int) -> tuple[Snapshot | None, list[ManifestEntry]]:
+            snapshot = self._snapshot(number)
+            if snapshot is not None:
+                with expiry_passed_over(self._store, snapshot):
+                    metas = manifests.read_list(snapshot.delta_manifest_list) if wanted(snapshot) else []
+                    return snapshot, [e for m in metas for e in manifests.read(m.file_name, with_stats=False)]
+            return None, []
+
+        return parallel_map(read, numbers)
+
     def _moved_conflict(self, base: Snapshot, seen: int | None) -> Conflict | None:
         """Where keys may move between partitions nobody else may have written since the writers looked."""
         if seen is None:
@@ -496,12 +545,12 @@ class TableCommit:
         store = self._store
         by_partition = store.schema.bucket == POSTPONED  # the first who writes to a partition decides
         entries = []
-        for snapshot in parallel_map(self._snapshot, range(seen + 1, base.id + 1)):
+        for snapshot, added in self._deltas(
+            range(seen + 1, base.id + 1), lambda s: s.commit_kind == CommitKind.OVERWRITE or by_partition
+        ):
             if snapshot is None:
                 return live_entries(store, base, with_stats=False).live
-            if snapshot.commit_kind == CommitKind.OVERWRITE or by_partition:
-                for meta in store.manifests.read_list(snapshot.delta_manifest_list):
-                    entries += store.manifests.read(meta.file_name, with_stats=False)
+            entries += added
         return entries
 
 

@@ -1,11 +1,13 @@
 """Rows deleted by a filter, in one commit: marked, rewritten without, or followed by their deletion.
 
 Tables without a primary key: with ``deletion-vectors.enabled`` the positions of the rows are written down; else the
-files they lie in are written again without them. Where others change the same files meanwhile, what matches is looked
-for again, so that no row comes back that either has deleted. Tables with a primary key get a row of kind -D for each.
+files they lie in are written again without them. Tables with a primary key get a row of kind -D for each. Where others
+change the same files or buckets meanwhile, what matches is looked for again: no row comes back that either has deleted,
+and none goes that matches no more.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -32,6 +34,7 @@ from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import (
     AGGREGATION_REMOVE_RECORD_ON_DELETE,
     DELETION_VECTORS_ENABLED,
+    DELETION_VECTORS_MERGE_ON_READ,
     IGNORE_DELETE,
     MERGE_ENGINE,
     PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE,
@@ -52,7 +55,7 @@ from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.append_compactor import concatenate
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["check_deletes", "delete_rows", "drops_partitions"]
+__all__ = ["check_deletes", "delete_rows", "drops_partitions", "shows_all", "tried_again"]
 
 _ROUNDS = 10  # others that change the same files each time may do so for ever
 _THREADS = 2  # files looked at side by side; each decodes its columns in parallel as well
@@ -74,8 +77,8 @@ def delete_rows(
         there = latest is not None and live_entries(store, latest, partition=predicate, with_stats=False).live
         return TableCommit(store).drop_matching(predicate) if there else None
     if store.schema.primary_keys:
-        return _attempts(partial(_retract, store, predicate), _ROUNDS)
-    return _attempts(partial(_mark_or_rewrite, store, predicate, runner, progress), _ROUNDS)
+        return tried_again(partial(_retract, store, predicate))
+    return tried_again(partial(_mark_or_rewrite, store, predicate, runner, progress))
 
 
 def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
@@ -84,14 +87,12 @@ def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
     return bool(asked) and asked <= set(schema.partition_keys)
 
 
-def _attempts(attempt: Callable[[], Snapshot | None], most: int) -> Snapshot | None:
-    """What others have changed meanwhile is looked at again."""
-    try:
-        return attempt()
-    except CommitConflictError:
-        if most == 1:
-            raise
-    return _attempts(attempt, most - 1)
+def tried_again(attempt: Callable[[], Snapshot | None]) -> Snapshot | None:
+    """Return what ``attempt`` gives; where others change the same rows meanwhile, make it again, a few times."""
+    for _ in range(_ROUNDS - 1):
+        with suppress(CommitConflictError):
+            return attempt()
+    return attempt()
 
 
 def check_deletes(schema: TableSchema) -> None:
@@ -125,17 +126,26 @@ def check_deletes(schema: TableSchema) -> None:
 # ---- with a primary key
 
 
+def shows_all(schema: TableSchema) -> dict[str, str]:
+    """Return the options under which a read shows also rows that wait for compaction to show them."""
+    return {DELETION_VECTORS_MERGE_ON_READ.key: "true"} if schema.options.value(DELETION_VECTORS_ENABLED) else {}
+
+
 def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
-    """A row of kind -D for every row that matches now, in all its columns."""
-    read = TableRead(store, store.schema.fields, predicate)
-    splits = TableScan(store, store.snapshots.latest(), predicate).plan().splits
+    """Write a row of kind -D for every row that matches in the newest snapshot, and commit while it is the row."""
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return None
+    shown = store.with_options(shows_all(store.schema))  # also what compaction would only show later
+    read = TableRead(shown, store.schema.fields, predicate)
     committer = TableCommit(store)
-    with TableWrite(store) as writer:
-        for split in splits:
+    with TableWrite(store, base_id=snapshot.id) as writer:
+        for split in TableScan(shown, snapshot, predicate).plan().splits:
             for batch in read.to_batches(split):
                 writer.write(batch, pa.repeat("-D", batch.num_rows))
         messages = writer.prepare_commit()
-    return committer.or_abort(messages, partial(committer.commit, messages, base_id=writer.base_id))
+    commit = partial(committer.commit, messages, base_id=snapshot.id, unchanged_since=snapshot.id)
+    return committer.or_abort(messages, commit)
 
 
 # ---- without

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_spark
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from tests.support.tables import rows_of
@@ -57,6 +57,49 @@ def test_what_matches_is_gone(spark, warehouse, name):
     assert table.snapshot().id == last
     open_spark(spark, table.path).delete("dt = 'a'", progress=False)
     assert rows_of(table.to_arrow()) == rows_of(pa.Table.from_pylist([r for r in left if r["dt"] == "b"], SALES))
+
+
+def test_rows_that_match_no_more_stay(spark, warehouse, monkeypatch):
+    """Another writer commits while Spark looks: what it changed is looked at again."""
+    table = sales(f"{warehouse}/db.db/sales", "keys")
+    new = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "new"} for k in range(20)], SALES)
+    looks = []
+
+    def shown(schema):
+        looks.append(table.write(new) if not looks else None)
+        return {}
+
+    monkeypatch.setattr("paimon_spark.table.shows_all", shown)
+    made = open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
+    assert (len(looks), made.commit_user) == (2, table.snapshot().commit_user)
+    left = rows_of(table.to_arrow(), ("dt", "id"))
+    assert [r for r in left if r["v"] == "new"] == new.to_pylist()
+    assert not [r for r in left if r["v"] == "it's 1"]
+
+
+def test_others_that_are_always_faster_are_told(spark, warehouse, monkeypatch):
+    table = sales(f"{warehouse}/db.db/sales", "keys")
+    rows = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "it's 1"} for k in range(70)], SALES)
+    monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: table.write(rows) and {})
+    monkeypatch.setattr("paimon_core.maintenance.delete._ROUNDS", 2)
+    with pytest.raises(CommitConflictError, match="to be deleted"):
+        open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("mode", "more", "named"),
+    [
+        ("overwrite", {}, "for mode append"),
+        ("append", {"txnAppId": "a", "txnVersion": "1"}, "exclude each other"),
+        ("append", {"write.unchanged-since": "0"}, "1 or more"),
+    ],
+)
+def test_a_snapshot_to_go_on_from_is_for_appends(spark, warehouse, mode, more, named):
+    table = sales(f"{warehouse}/db.db/sales", "keys")
+    rows = spark.read.format("paimon").load(table.path)
+    with pytest.raises(Exception, match=named):
+        rows.write.format("paimon").mode(mode).options(**{"write.unchanged-since": "2", **more}).save(table.path)
+    assert table.snapshot().id == 2
 
 
 def test_what_cannot_be_deleted_is_refused_before_any_job(spark, warehouse):

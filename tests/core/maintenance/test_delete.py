@@ -1,6 +1,7 @@
 """Deletes by a filter: what is left is what a filter over all rows leaves, in every kind of table."""
 
 import itertools
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
@@ -9,13 +10,15 @@ from hypothesis import strategies as st
 
 from paimon_core.datafile.deletions import read_entries, vector_entries
 from paimon_core.deletion.files import StoredVector
-from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
+from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.maintenance.delete import check_deletes
+from paimon_core.scan.entries import live_entries
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, UpdateType
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.validate import create
 from paimon_core.table import Table
+from paimon_core.write.table_write import TableWrite
 from tests.support.tables import ORDERS, append_table, files_below, keyed_table, orders, rows_of
 
 MARKS = {"deletion-vectors.enabled": "true"}
@@ -403,3 +406,129 @@ def test_rows_that_are_tracked_keep_their_ids(tmp_path, options):
 
 def tracked(table):
     return table.to_arrow(columns=["id", "_ROW_ID", "_SEQUENCE_NUMBER"]).to_pylist()
+
+
+# ---- beside others
+
+
+class Meddler(TableWrite):
+    """A writer beside which others commit, each time after it has looked and before it commits."""
+
+    others: ClassVar[list] = []
+
+    def prepare_commit(self, identifier=None):
+        messages = super().prepare_commit(identifier)
+        if self.others:
+            self.others.pop(0)()
+        return messages
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"bucket": "-1"},
+        {"bucket": "-2"},
+        {"sequence.field": "n"},
+        {"changelog-producer": "input"},
+        MARKS,
+    ],
+)
+def test_rows_that_match_no_more_stay(tmp_path, monkeypatch, options):
+    table = keyed_table(tmp_path / "t", **{"bucket": "1", **options})
+    table.write(orders((1, "old", 1), (2, "old", 1), (3, "young", 1)))
+    others = [
+        lambda: table.write(orders((1, "young", 2), (4, "old", 2))),
+        lambda: table.write(orders((3, "old", 3))),
+        lambda: table.compact(full=True),
+    ]
+    monkeypatch.setattr("paimon_core.maintenance.delete.TableWrite", Meddler)
+    monkeypatch.setattr(Meddler, "others", others)
+    table.delete("v = 'old'")
+    assert others == []
+    table.compact(full=True)
+    assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [(1, "young")]
+    live = {f.file_name for split in table.scan().plan().splits for f in split.files}
+    known = {e.file.file_name for s in table.snapshots() for e in live_entries(table.store, s).live} | live
+    told = {e.file.file_name for s in table.snapshots() for e in changelog_of(table, s)}
+    assert {p.split("/")[-1] for p in files_below(tmp_path / "t") if "/bucket-" in f"/{p}"} <= known | told
+
+
+def changelog_of(table, snapshot):
+    if snapshot.changelog_manifest_list is None:
+        return []
+    manifests = table.store.manifests
+    return [e for m in manifests.read_list(snapshot.changelog_manifest_list) for e in manifests.read(m.file_name)]
+
+
+def test_rows_that_moved_to_another_partition_stay(tmp_path, monkeypatch):
+    schema = pa.schema([("p", pa.int32()), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+    table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], primary_keys=["id"]))
+    table.write(pa.table({"p": [1, 1], "id": [1, 2], "v": ["old", "old"]}, schema))
+    monkeypatch.setattr("paimon_core.maintenance.delete.TableWrite", Meddler)
+    monkeypatch.setattr(Meddler, "others", [lambda: table.write(pa.table({"p": [2], "id": [1], "v": ["new"]}, schema))])
+    table.delete("v = 'old'")
+    assert table.to_arrow().to_pylist() == [{"p": 2, "id": 1, "v": "new"}]
+
+
+def test_others_that_are_always_faster_are_told(tmp_path, monkeypatch):
+    table = keyed_table(tmp_path / "t")
+    table.write(orders((1, "old", 1)))
+    monkeypatch.setattr("paimon_core.maintenance.delete.TableWrite", Meddler)
+    monkeypatch.setattr(Meddler, "others", [lambda: table.write(orders((1, "old", 2)))] * 20)
+    with pytest.raises(CommitConflictError, match="has changed rows where these were read"):
+        table.delete("v = 'old'")
+    assert len(Meddler.others) == 10
+    assert ids(table) == [1]
+
+
+def test_others_in_buckets_where_nothing_goes_are_left_alone(tmp_path, monkeypatch):
+    schema = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False)])
+    table = Table.create(
+        str(tmp_path / "t"), Schema(schema, partition_keys=["p"], primary_keys=["p", "id"], options={"bucket": "1"})
+    )
+    table.write(pa.table({"p": [1, 2], "id": [1, 2]}, schema))
+    monkeypatch.setattr("paimon_core.maintenance.delete.TableWrite", Meddler)
+    monkeypatch.setattr(Meddler, "others", [lambda: table.write(pa.table({"p": [2], "id": [1]}, schema))] * 2)
+    assert table.delete("id = 1 and p < 2").id == 3
+    assert len(Meddler.others) == 1
+    assert table.to_arrow().num_rows == 2
+    assert table.committer().commit(table_rows(table, 1, 5), unchanged_since=3).id == 4
+    with pytest.raises(CommitConflictError, match="snapshot 4"):
+        table.committer().commit(table_rows(table, 1, 6), unchanged_since=3)
+    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
+    with pytest.raises(CommitConflictError, match="expired"):
+        table.committer().commit(table_rows(table, 1, 6), unchanged_since=2)
+
+
+def table_rows(table, partition, key):
+    with table.writer() as writer:
+        writer.write(pa.table({"p": [partition], "id": [key]}, table.schema.arrow))
+        return writer.prepare_commit()
+
+
+def test_rows_that_nobody_sees_are_not_deleted_unseen(tmp_path, monkeypatch):
+    table = keyed_table(tmp_path / "t", **{"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"})
+    table.write(orders((1, "old", 1), (2, "old", 1), (3, "young", 1)))
+    table.compact()
+    monkeypatch.setattr("paimon_core.maintenance.delete.TableWrite", Meddler)
+    monkeypatch.setattr(Meddler, "others", [lambda: table.write(orders((1, "young", 2)))])
+    before = files_below(tmp_path / "t")
+    with pytest.raises(UnsupportedError, match=r"compact\(\) first"):
+        table.delete("v = 'old'")
+    assert len([f for f in files_below(tmp_path / "t") - before if "/data-" in f]) == 1  # of the other
+    table.compact()
+    table.delete("v = 'old'")
+    table.compact()
+    assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [(1, "young"), (3, "young")]
+
+
+def test_rows_that_wait_for_compaction_count(tmp_path):
+    table = keyed_table(tmp_path / "t", **MARKS, bucket="1")
+    table.write(orders((1, "old", 1), (2, "old", 1)))
+    table.compact(full=True)
+    waiting = table.with_options({"write-only": "true"})
+    waiting.write(orders((1, "young", 2), (3, "old", 2)))
+    waiting.delete("v = 'old'")
+    table.compact(full=True)
+    assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [(1, "young")]
