@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
-from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_spark.options import write_request
 from paimon_spark.placing import Placing
@@ -31,7 +30,7 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     decides.
     """
     request = write_request({**options, "path": path}, ())
-    table = Table.open(path, request.place.storage_options, branch=request.place.branch)
+    table = request.place.open()
     placing = Placing.of(table.schema, tasks, path)
 
     def shuffle(frame: DataFrame) -> DataFrame:

@@ -16,6 +16,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.numbered import Doubt
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
+from paimon_core.table import Table
 from paimon_spark.option_names import (
     PLACE_OPTIONS,
     READ_OPTIONS,
@@ -49,6 +50,14 @@ class Place:
     branch: str | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     read_optimized: bool = False
+    warehouse: str | None = None
+
+    def open(self, options: Mapping[str, str] | None = None) -> Table:
+        """The table there, under dynamic `options`; roots of files that it declares in the warehouse are believed."""
+        table = Table.open(self.path, self.storage_options, options, self.branch)
+        if self.warehouse is not None:
+            table = Table(table.store.within(self.warehouse))
+        return table.read_optimized() if self.read_optimized else table
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +289,7 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
         raise UnsupportedError(f"system tables are not readable yet: {identifier.system_table!r} of {path}")
     if branch is not None and identifier.branch not in (None, branch):
         raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {identifier.branch!r}: give one")
-    return Place(path, branch or identifier.branch, dict(storage), identifier.system_table is not None)
+    return Place(path, branch or identifier.branch, dict(storage), identifier.system_table is not None, warehouse)
 
 
 def _take_what(named: dict[str, str]) -> tuple[tuple[str, ...] | None, str | None, int]:

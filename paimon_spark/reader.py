@@ -33,12 +33,10 @@ _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
 
 def open_table(request: ReadRequest | StreamRequest) -> Table:
     """Open the table of a request, under its options."""
-    place, options = request.place, request.options
+    options = request.options
     plain = {key: value for key, value in options.items() if not names_columns(key)}
-    table = Table.open(place.path, place.storage_options, plain, place.branch)
-    if len(plain) < len(options):
-        table = table.with_options(with_case(options, table.schema.names))
-    return table.read_optimized() if place.read_optimized else table
+    table = request.place.open(plain)
+    return table.with_options(with_case(options, table.schema.names)) if len(plain) < len(options) else table
 
 
 def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "PaimonReader":

@@ -75,8 +75,7 @@ class PaimonTable:
         place = self._place
 
         def snapshots(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            table = Table.open(place.path, place.storage_options, branch=place.branch)
-            yield _history(table.snapshots())
+            yield _history(place.open().snapshots())
 
         return self._spark.range(1, numPartitions=1).mapInArrow(snapshots, HISTORY)
 

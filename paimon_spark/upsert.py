@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 
 from paimon_core.commit.numbered import NumberedCommits
 from paimon_core.errors import InvalidInputError, NotFoundError
-from paimon_core.table import Table
 from paimon_spark.options import WriteRequest, write_request
 
 
@@ -33,7 +32,7 @@ def _upsert(given: dict[str, str], request: WriteRequest, batch: DataFrame, batc
 def _check_follows(request: WriteRequest, batch_id: int) -> None:
     place, user = request.place, request.commit_user or ""
     try:
-        table = Table.open(place.path, place.storage_options, branch=place.branch)
+        table = place.open()
     except NotFoundError:
         return  # the write makes it
     last = NumberedCommits(table.store, user).last()

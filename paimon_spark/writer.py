@@ -20,6 +20,7 @@ from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
@@ -35,7 +36,7 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
     """
     place = request.place
     try:
-        table = Table.open(place.path, place.storage_options, branch=place.branch)
+        table = place.open()
     except NotFoundError:
         if place.branch is not None:
             raise
@@ -51,7 +52,8 @@ def _wished(request: WriteRequest, schema: StructType) -> Schema:
     fields = paimon_fields(schema, without=hidden)
     for key in (*(request.primary_keys or ()), *(request.partition_keys or ())):
         named(fields, key, "the DataFrame")
-    return Schema(fields, request.primary_keys or (), request.partition_keys or (), request.options)
+    options = {key: value for key, value in request.options.items() if key != DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
+    return Schema(fields, request.primary_keys or (), request.partition_keys or (), options)
 
 
 def _check_same_layout(table: Table, request: WriteRequest) -> None:

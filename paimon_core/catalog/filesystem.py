@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, check_name
+from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.fileio.paths import check_name
 from paimon_core.options import check_known
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
@@ -24,7 +26,8 @@ _READ_OPTIMIZED = "ro"
 class FileSystemCatalog:
     """Databases and tables below a warehouse directory, local or on any store `FileIO` knows.
 
-    ``options`` may hold ``table-default.<option>``: what tables made here get unless they say otherwise.
+    ``options`` may hold ``table-default.<option>``: what tables made here get unless they say otherwise; and
+    ``data-file.external-paths.allowed``: roots outside of the tables below which their files may be read and deleted.
     Names are case sensitive; a table is a text ``"db.table"`` or an `Identifier`.
     """
 
@@ -96,7 +99,8 @@ class FileSystemCatalog:
         self._existing_database(name.database)
         options = {**self._defaults_for(schema), **schema.options}
         wanted = replace(schema, options=options)
-        return Table.create(self.location(name), wanted, self.storage_options, ignore_if_exists=ignore_if_exists)
+        path = self.location(name)
+        return self._trusted(Table.create(path, wanted, self.storage_options, ignore_if_exists=ignore_if_exists), None)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
         """Open a table, a branch of one (``db.t$branch_b``) or its view ``db.t$ro``, under dynamic ``options``."""
@@ -111,7 +115,7 @@ class FileSystemCatalog:
         if not Schemas(self._io, path).ids():
             self._existing_database(name.database)
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
-        table = Table.open(path, self.storage_options, options, name.branch)
+        table = self._trusted(Table.open(path, self.storage_options, options, name.branch), options)
         return table if name.system_table is None else table.read_optimized()
 
     def table_exists(self, identifier: str | Identifier) -> bool:
@@ -152,6 +156,13 @@ class FileSystemCatalog:
         if not name or name == SYSTEM_DATABASE:
             raise InvalidInputError(f"{name!r} cannot name a database" + (": it is reserved" if name else ""))
         return join(self.warehouse, name + _SUFFIX)
+
+    def _trusted(self, table: Table, options: Mapping[str, str] | None) -> Table:
+        """The table with what this catalog says of files outside of it; ``options`` of the call come first."""
+        allowed, store = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, table.store.within(self.warehouse)
+        if allowed in self.options and allowed not in (options or {}):
+            store = store.with_options({allowed: self.options[allowed]})
+        return Table(store)
 
     def _existing_database(self, name: str) -> str:
         path = self._database_path(name)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.fileio.paths import check_name
 
 SEPARATOR = "$"
 _BRANCH = "branch_"
@@ -43,14 +44,6 @@ class Identifier:
         branch = f"{SEPARATOR}{_BRANCH}{self.branch}" if self.branch else ""
         system = f"{SEPARATOR}{self.system_table}" if self.system_table else ""
         return f"{self.database}.{self.table}{branch}{system}"
-
-
-def check_name(name: str, shown: str) -> None:
-    """Refuse what cannot be the name of a directory: slashes, ``.`` and ``..``, blanks only."""
-    if "/" in name or "\\" in name or name in (".", "..") or (name and not name.strip()):
-        raise InvalidInputError(
-            f"{shown!r} cannot name a database, table or branch: {name!r} would leave its directory"
-        )
 
 
 def _split(text: str) -> list[str]:

@@ -157,7 +157,7 @@ def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: l
 
 def _delete_indexes(store: FileStore, entries: Iterable[IndexManifestEntry]) -> None:
     for entry in entries:
-        store.io.delete(store.index_path(entry))
+        store.delete_index(entry)
 
 
 def _later(one: int | None, other: int | None) -> int | None:

@@ -44,7 +44,7 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
             store.delete_file(message.partition, message.bucket, file)
     for entry in message.compact_new_indexes:
         with suppress(OSError):
-            store.io.delete(store.index_path(entry))
+            store.delete_index(entry)
     return replace(
         message,
         compact_before=(),

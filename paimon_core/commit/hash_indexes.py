@@ -64,7 +64,7 @@ def delete_indexes(store: FileStore, entries: Sequence[IndexManifestEntry]) -> N
     """Delete index files. REQUIRES: no snapshot names them."""
     for entry in entries:
         with suppress(OSError):  # it costs nothing but space
-            store.io.delete(store.index_path(entry))
+            store.delete_index(entry)
 
 
 class _Joining:

@@ -257,7 +257,7 @@ class TableCommit:
             for file in (*message.new_files, *message.changelog_files):
                 self._store.delete_file(message.partition, message.bucket, file)
             for entry in message.new_indexes:
-                self._store.io.delete(self._store.index_path(entry))
+                self._store.delete_index(entry)
         self._discard(messages)
 
     def or_abort(self, messages: Sequence[CommitMessage], commit: Callable[[], T]) -> T:
@@ -318,7 +318,7 @@ class TableCommit:
             for file in made_files(message):
                 self._store.delete_file(message.partition, message.bucket, file)
             for entry in message.compact_new_indexes:
-                self._store.io.delete(self._store.index_path(entry))
+                self._store.delete_index(entry)
 
     # ---- the loop
 

@@ -2,10 +2,14 @@
 
 import os
 import re
+from collections.abc import Sequence
+
+from paimon_core.errors import InvalidInputError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/+$")
 _USER_INFO = re.compile(r"//[^/@]*@")
+_NEVER_IN_NAMES = frozenset(("/", "\0", os.sep))
 
 
 def join(*parts: str) -> str:
@@ -40,3 +44,20 @@ def absolute(path: str) -> str:
 def hide_secrets(path: str) -> str:
     """The path without user name and password, fit for messages."""
     return _USER_INFO.sub("//***@", path)
+
+
+def are_file_names(names: Sequence[str]) -> bool:
+    """Return True if every text names a file of a directory, and cannot leave it: no separator, not ``..``."""
+    joined = "\n".join(names)
+    return not any(mark in joined for mark in _NEVER_IN_NAMES) and not any(one in names for one in ("", ".", ".."))
+
+
+def check_name(name: str, shown: str) -> None:
+    """Refuse what cannot be the name of a directory: slashes, ``.`` and ``..``, blanks only.
+
+    Raises InvalidInputError, which says ``shown`` for what was given.
+    """
+    if "/" in name or "\\" in name or name in (".", "..") or (name and not name.strip()):
+        raise InvalidInputError(
+            f"{shown!r} cannot name a database, table or branch: {name!r} would leave its directory"
+        )

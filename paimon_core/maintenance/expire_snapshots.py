@@ -76,16 +76,16 @@ def expire_snapshots(
         if store.snapshots.exists(end):
             raise
         return Expired()
-    paths = removal.paths(store, names)
-    if not dry_run:
-        if keeps_changes:
-            Changelogs(store.io, store.branch_root).keep(gone)
-        store.snapshots.remove([snapshot.id for snapshot in gone])
-        if not _is_after(store, kept):
-            return Expired(tuple(s.id for s in gone))
-        added = [tag for tag in store.tags.list() if tag not in tags]  # made of what was still there
-        paths = removal.paths(store, names | _of_new_tags(store, removal, added))
-        delete_files(store, paths)
+    if dry_run:
+        return Expired(tuple(s.id for s in gone), files=len(removal.paths(store, names)))
+    if keeps_changes:
+        Changelogs(store.io, store.branch_root).keep(gone)
+    store.snapshots.remove([snapshot.id for snapshot in gone])
+    if not _is_after(store, kept):
+        return Expired(tuple(s.id for s in gone))
+    added = [tag for tag in store.tags.list() if tag not in tags]  # made of what was still there
+    paths = removal.paths(store, names | _of_new_tags(store, removal, added))
+    delete_files(store, paths)
     return Expired(tuple(s.id for s in gone), files=len(paths))
 
 

@@ -5,6 +5,7 @@ between its birth and its death, so the nearest tag below its death if any; and 
 share its directory. Metadata, indexes and changelog files go unless something kept names them.
 """
 
+import logging
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,9 +15,11 @@ from dataclasses import dataclass
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import join
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.fileio.paths import hide_secrets
 from paimon_core.manifest.data_file import FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.snapshot.changelogs import Changelogs
@@ -43,6 +46,7 @@ __all__ = [
 
 Paths = dict[str, Sequence[str]]
 """Where the file of a name lies, and what goes with it."""
+_log = logging.getLogger(__name__)
 _DELTAS = 4  # snapshots whose changes are held at a time
 
 
@@ -62,10 +66,23 @@ class Removal:
     others: Paths
 
     def paths(self, store: FileStore, kept: Collection[str]) -> list[str]:
-        """What is left to be deleted, with the indexes beside data files, when the names ``kept`` stay."""
+        """What is left to be deleted, with the indexes beside data files, when the names ``kept`` stay.
+
+        What lies outside of the table is passed over, with a warning, unless the caller named its root.
+        """
         data = [dead.entry for name, dead in self.data.items() if name not in kept]
-        paths = [path for e in data for path in store.file_paths(e.partition, e.bucket, e.file)]
-        return paths + [path for name, several in self.others.items() if name not in kept for path in several]
+        found: list[Sequence[str]] = [store.deletable_paths(e.partition, e.bucket, e.file) for e in data]
+        found += [several for name, several in self.others.items() if name not in kept]
+        outside = sum(not several for several in found)
+        if outside:
+            _log.warning(
+                "%d files of %s lie outside of its directory and are left there: to have such files deleted, name "
+                "their roots by the option %r",
+                outside,
+                hide_secrets(store.root),
+                DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,
+            )
+        return [path for several in found for path in several]
 
 
 def dead_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, Dead]:
@@ -94,7 +111,7 @@ def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = Fals
     if name is None:
         return {}
     told = [e for e in _entries(store, name, strict=strict) if e.kind == ADD]
-    files: Paths = {e.file.file_name: store.file_paths(e.partition, e.bucket, e.file) for e in told}
+    files: Paths = {e.file.file_name: store.deletable_paths(e.partition, e.bucket, e.file) for e in told}
     return files | _listed(store, name, strict=strict)
 
 
@@ -119,7 +136,8 @@ def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Pa
     if snapshot.index_manifest is not None:
         found[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
         with _pass_over(missing=not strict):
-            found |= {e.file_name: [store.index_path(e)] for e in store.manifests.read_index(snapshot.index_manifest)}
+            entries = store.manifests.read_index(snapshot.index_manifest)
+            found |= {entry.file_name: store.deletable_index_paths(entry) for entry in entries}
     if snapshot.statistics is not None:
         found[snapshot.statistics] = [join(statistics_directory(store.root), snapshot.statistics)]
     return found

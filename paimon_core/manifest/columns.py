@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import fastavro
 import numpy as np
 
+from paimon_core.fileio.paths import are_file_names
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.lanes import Irregular, read_lanes, variable_numbers
@@ -100,8 +101,12 @@ class _Columns:
                 found.append(repeat(() if name == "_EXTRA_FILES" else None))
             elif kind == "number":
                 found.append(self._numbers_or_none(path))
+            elif name == "_EXTRA_FILES":
+                found.append(_names(self._arrays(path, ())))
             elif kind == "raw":
-                found.append(self._arrays(path, () if name == "_EXTRA_FILES" else None))
+                found.append(self._arrays(path, None))
+            elif name == "_FILE_NAME":
+                found.append(_names([name.decode() for name in self.contents(path)]))
             elif name in _MAY_BE_MISSING or name in _TEXTS:
                 found.append(self._bytes(path, text=name in _TEXTS))
             else:
@@ -169,6 +174,14 @@ class _Columns:
         for name in path:
             schema = next(f["type"] for f in schema["fields"] if f["name"] == name)
         return schema
+
+
+def _names(found: list[Any]) -> list[Any]:
+    """File names, or tuples of some. Raises Irregular where one of them is a path."""
+    names = found if found and isinstance(found[0], str) else [name for several in set(found) for name in several]
+    if not are_file_names(names):
+        raise Irregular("a name that is none")
+    return found
 
 
 def _all_known(table: np.ndarray) -> bool:

@@ -87,6 +87,8 @@ def _columnar(records: Sequence[Record], path: str, version: int, value_of: Call
         return list(map(value_of, records))
     except (KeyError, TypeError) as cause:
         raise CorruptedError(f"{path} lacks a field of every metadata file: {cause}") from cause
+    except ValueError as cause:
+        raise CorruptedError(f"{path} is damaged: {cause}") from cause
 
 
 def _check_version(records: Sequence[Record], path: str, version: int) -> None:

@@ -7,6 +7,7 @@ passed over. Creation times are plain numbers here: Avro's logical type would co
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from paimon_core.fileio.paths import are_file_names
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.index_entry import DeletionRange, GlobalIndex, IndexManifestEntry
@@ -202,10 +203,10 @@ def stats_of(record: Record) -> SimpleStats:
 
 
 def data_file_of(record: Record) -> DataFileMeta:
-    """A data file. KeyError when a field of the first version is missing."""
+    """A data file. KeyError when a field of the first version is missing, ValueError for names that are none."""
     get = record.get
     file: DataFileMeta = _data_file(
-        record["_FILE_NAME"],
+        _file_name(record["_FILE_NAME"]),
         record["_FILE_SIZE"],
         record["_ROW_COUNT"],
         record["_MIN_KEY"],
@@ -216,7 +217,7 @@ def data_file_of(record: Record) -> DataFileMeta:
         record["_MAX_SEQUENCE_NUMBER"],
         record["_SCHEMA_ID"],
         record["_LEVEL"],
-        tuple(get("_EXTRA_FILES") or ()),
+        tuple(map(_file_name, get("_EXTRA_FILES") or ())),
         get("_CREATION_TIME"),
         get("_DELETE_ROW_COUNT"),
         get("_EMBEDDED_FILE_INDEX"),
@@ -246,7 +247,7 @@ def manifest_file_of(record: Record) -> ManifestFileMeta:
     """A manifest as its list describes it."""
     get = record.get
     return ManifestFileMeta(
-        record["_FILE_NAME"],
+        _file_name(record["_FILE_NAME"]),
         record["_FILE_SIZE"],
         record["_NUM_ADDED_FILES"],
         record["_NUM_DELETED_FILES"],
@@ -265,13 +266,20 @@ def index_entry_of(record: Record) -> IndexManifestEntry:
         record["_PARTITION"],
         record["_BUCKET"],
         record["_INDEX_TYPE"],
-        record["_FILE_NAME"],
+        _file_name(record["_FILE_NAME"]),
         record["_FILE_SIZE"],
         record["_ROW_COUNT"],
         None if ranges is None else tuple(_deletion_range(r) for r in ranges if r is not None),
         record.get("_EXTERNAL_PATH"),
         None if covered is None else _global_index(covered),
     )
+
+
+def _file_name(text: str) -> str:
+    """The text, which must name a file and cannot be a path: whoever deletes or reads it stays in the directory."""
+    if not are_file_names((text,)):
+        raise ValueError(f"{text!r} cannot be the name of a file: it would leave its directory")
+    return text
 
 
 def _deletion_range(record: Record) -> DeletionRange:

@@ -12,7 +12,9 @@ from paimon_core.options.parse import (
     level_map,
     long,
     memory_size,
+    name_part,
     number,
+    path_within,
     text,
 )
 from paimon_core.options.parse import weights as weight_list
@@ -30,12 +32,20 @@ PRIMARY_KEY = Option("primary-key", comma_list, NOTHING, "key columns, unless na
 PARTITION = Option("partition", comma_list, NOTHING, "partition columns, unless named when the table is created")
 PRIMARY_KEY_NULLABLE = Option("primary-key.nullable", boolean, False, "key columns may be null, and null equals null")
 
-DATA_FILE_PATH_DIRECTORY = Option("data-file.path-directory", text, None, "sub-directory of the table for data files")
-DATA_FILE_PREFIX = Option("data-file.prefix", text, "data-", "start of data file names")
-CHANGELOG_FILE_PREFIX = Option("changelog-file.prefix", text, "changelog-", "start of changelog file names")
+DATA_FILE_PATH_DIRECTORY = Option(
+    "data-file.path-directory", path_within, None, "sub-directory of the table for data files"
+)
+DATA_FILE_PREFIX = Option("data-file.prefix", name_part, "data-", "start of data file names")
+CHANGELOG_FILE_PREFIX = Option("changelog-file.prefix", name_part, "changelog-", "start of changelog file names")
 DATA_FILE_THIN_MODE = Option("data-file.thin-mode", boolean, False, "do not store key columns a second time")
 DATA_FILE_EXTERNAL_PATHS = Option(
     "data-file.external-paths", comma_list, NOTHING, "roots outside of the table for new data files"
+)
+DATA_FILE_EXTERNAL_PATHS_ALLOWED = Option(
+    "data-file.external-paths.allowed",
+    comma_list,
+    NOTHING,
+    "roots outside of the table below which its files may be read and deleted; never stored with a table",
 )
 DATA_FILE_EXTERNAL_PATHS_STRATEGY = Option(
     "data-file.external-paths.strategy",

@@ -52,6 +52,20 @@ def text(value: str) -> str:
     return value
 
 
+def name_part(value: str) -> str:
+    """Text that a file name can begin with."""
+    if "/" in value or "\0" in value:
+        raise ValueError("must be part of a file's name: no separator")
+    return value
+
+
+def path_within(value: str) -> str:
+    """A relative path that does not lead out of where it begins."""
+    if ".." in value.split("/") or "\0" in value:
+        raise ValueError("must stay within the table: no '..'")
+    return value
+
+
 def boolean(value: str) -> bool:
     """``true`` or ``false``, in any case."""
     match value.strip().lower():

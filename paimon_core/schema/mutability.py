@@ -4,7 +4,11 @@ from collections.abc import Mapping
 
 from paimon_core.errors import InvalidInputError
 
-NEVER = {"path": "a table keeps its place", "type": "a table keeps its type"}
+NEVER = {
+    "path": "a table keeps its place",
+    "type": "a table keeps its type",
+    "data-file.external-paths.allowed": "no table vouches for itself; give it to each call, or to the catalog",
+}
 """Options that cannot change even while the table is empty."""
 
 IMMUTABLE = frozenset(

@@ -15,6 +15,7 @@ from paimon_core.merge import merge_engine
 from paimon_core.merge.engines import sequence_groups
 from paimon_core.merge.expire import Expiry
 from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.file_index import stray_option
 from paimon_core.options.option import Options
 from paimon_core.options.per_field import split_field_option, split_list
@@ -45,7 +46,7 @@ _POSITIONS = {
     "from-creation-timestamp": ("scan.creation-time-millis",),
     "incremental": ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
 }
-_OPENING_ONLY = {"path", "branch"}
+_OPENING_ONLY = {"path", "branch", DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
 
 
 def create(schema: Schema, now_millis: int) -> TableSchema:
@@ -56,6 +57,7 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     """
     options = dict(schema.options)
     check_known(options, "the options of the new table")
+    check_change({}, DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, options.get(DATA_FILE_EXTERNAL_PATHS_ALLOWED.key))
     primary_keys = _keys(schema.primary_keys, options, "primary-key")
     partition_keys = _keys(schema.partition_keys, options, "partition")
     if _flag(options, "auto-create"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.fileio.paths import are_file_names
 
 NO_WATERMARK: Final = -(2**63)
 """The watermark value that means none."""
@@ -82,6 +83,8 @@ class Snapshot:
                     raise CorruptedError(f"{path}: a snapshot needs {key!r}, and it is missing")
             elif not isinstance(value, kind) or isinstance(value, bool):
                 raise CorruptedError(f"{path}: {key!r} must be {_KIND_NAMES[kind]}, found {value!r}")
+            elif name in _FILES and not are_file_names((str(value),)):
+                raise CorruptedError(f"{path}: {key!r} must be the name of a file, found {value!r}")
             values[name] = value
         if values["version"] is None:
             values["version"] = 1  # files older than the key
@@ -106,6 +109,13 @@ def load_object(data: bytes, path: str) -> dict[str, Any]:
 
 _KIND_NAMES = {int: "a whole number", str: "a string", dict: "an object"}
 _OBJECTS = {"log_offsets", "properties"}
+_FILES = {
+    "base_manifest_list",
+    "delta_manifest_list",
+    "changelog_manifest_list",
+    "index_manifest",
+    "statistics",
+}
 _STRINGS = {
     "uuid",
     "base_manifest_list",

@@ -8,11 +8,16 @@ from uuid import uuid4
 
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO, absolute, join
+from paimon_core.fileio.paths import check_name
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifests import Manifests
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE
-from paimon_core.options.file import INDEX_FILE_IN_DATA_FILE_DIR
+from paimon_core.options.file import (
+    DATA_FILE_EXTERNAL_PATHS,
+    DATA_FILE_EXTERNAL_PATHS_ALLOWED,
+    INDEX_FILE_IN_DATA_FILE_DIR,
+)
 from paimon_core.options.option import Options
 from paimon_core.row.binary_row import deserialize
 from paimon_core.schema.references import options_at
@@ -21,6 +26,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic, warn_of_stored
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
+from paimon_core.store.external import NO_TRUST, Trust, check_external, is_below
 from paimon_core.store.layout import (
     MAIN_BRANCH,
     branch_directory,
@@ -41,7 +47,7 @@ def fresh_name() -> str:
     return str(uuid4())
 
 
-_PLACE_AND_KEYS = {"path", "branch", "primary-key", "partition"}
+_NOT_OF_THE_SCHEMA = {"path", "branch", "primary-key", "partition", DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class FileStore:
     branch: str = MAIN_BRANCH
     now: Callable[[], int] = now_millis
     new_name: Callable[[], str] = fresh_name
+    trust: Trust = NO_TRUST
+    """What the caller says of files outside of ``root``."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
     """All versions of the schema of this branch; those once read are remembered as long as this store lives."""
 
@@ -126,9 +134,17 @@ class FileStore:
         if place is not None and join(absolute(place)) != self.root:
             raise InvalidInputError(f"option 'path' is {place!r}, but this table is at {self.root}: open that one")
         check_dynamic(self.schema, options)
-        return self.with_schema(
-            self.schema.copy({key: value for key, value in options.items() if key not in _PLACE_AND_KEYS})
+        store = self.with_schema(
+            self.schema.copy({key: value for key, value in options.items() if key not in _NOT_OF_THE_SCHEMA})
         )
+        if DATA_FILE_EXTERNAL_PATHS_ALLOWED.key not in options:
+            return store
+        roots = DATA_FILE_EXTERNAL_PATHS_ALLOWED.parse(options[DATA_FILE_EXTERNAL_PATHS_ALLOWED.key] or "")
+        return replace(store, trust=replace(self.trust, roots=roots))
+
+    def within(self, warehouse: str) -> "FileStore":
+        """The same table, of a caller who said in which ``warehouse`` it is."""
+        return replace(self, trust=replace(self.trust, warehouse=absolute(warehouse)))
 
     def with_schema(self, schema: TableSchema) -> "FileStore":
         """The same table seen through another version of its schema."""
@@ -154,34 +170,67 @@ class FileStore:
         return bucket_directory(self.root, self.partition_path(partition), bucket, self.options)
 
     def file_path(self, partition: bytes, bucket: int, meta: DataFileMeta) -> str:
-        """The place of a data file: its external path if it has one, else its bucket's directory."""
-        return meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
+        """The place of a data file: its external path if it has one, else its bucket's directory.
 
-    def file_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
-        """The places of a data file and of what lies beside it: its indexes."""
-        path = self.file_path(partition, bucket, meta)
+        Raises as `check_external` does for an external path that is not believed.
+        """
+        if meta.external_path:
+            return self._external(meta.external_path)
+        return join(self.bucket_path(partition, bucket), meta.file_name)
+
+    def deletable_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
+        """The places of a data file and of its indexes beside it.
+
+        None outside of the table, but below a root that the caller named.
+        """
+        path = meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
+        if meta.external_path and not self._is_deletable(meta.external_path):
+            return []
         return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
 
     def delete_file(self, partition: bytes, bucket: int, meta: DataFileMeta) -> None:
-        """Delete a data file and what lies beside it."""
-        for path in self.file_paths(partition, bucket, meta):
+        """Delete a data file and what lies beside it, as far as `deletable_paths` goes."""
+        for path in self.deletable_paths(partition, bucket, meta):
             self.io.delete(path)
 
     def index_path(self, entry: IndexManifestEntry) -> str:
-        """The place of an index file: its external path, its bucket's directory, or the table's for indexes."""
+        """The place of an index file: its external path, its bucket's directory, or the table's for indexes.
+
+        Raises as `check_external` does for an external path that is not believed.
+        """
         if entry.external_path is not None:
-            return entry.external_path
+            return self._external(entry.external_path)
         return join(self.index_directory(entry.partition, entry.bucket), entry.file_name)
+
+    def deletable_index_paths(self, entry: IndexManifestEntry) -> list[str]:
+        """The place of an index file; none outside of the table, but below a root that the caller named."""
+        if entry.external_path is None:
+            return [join(self.index_directory(entry.partition, entry.bucket), entry.file_name)]
+        return [entry.external_path] if self._is_deletable(entry.external_path) else []
+
+    def delete_index(self, entry: IndexManifestEntry) -> None:
+        """Delete an index file, as far as `deletable_index_paths` goes."""
+        for path in self.deletable_index_paths(entry):
+            self.io.delete(path)
 
     def index_directory(self, partition: bytes, bucket: int) -> str:
         """Where new index files of a bucket go."""
         beside = self.options.value(INDEX_FILE_IN_DATA_FILE_DIR)
         return self.bucket_path(partition, bucket) if beside else index_directory(self.root)
 
+    def _external(self, path: str) -> str:
+        declared = self.options.value(DATA_FILE_EXTERNAL_PATHS)
+        return check_external(path, declared, self.trust, self.root)
+
+    def _is_deletable(self, path: str) -> bool:
+        return is_below(path, (self.root, *self.trust.roots))
+
 
 def _chosen_branch(argument: str | None, option: str | None) -> str:
     """The branch named by the argument or the option ``branch``; both may, but not differently."""
     named = {name for name in (argument, option) if name and name != MAIN_BRANCH}
+    for name in named:
+        check_name(name, name)
     if len(named) > 1:
         raise InvalidInputError(f"branch is given as {argument!r} and as option 'branch' = {option!r}: leave one")
     return named.pop() if named else MAIN_BRANCH

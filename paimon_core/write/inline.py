@@ -155,7 +155,7 @@ class InlineCompaction:
     def _unseal(self) -> None:
         for entry in self._sealed:
             with suppress(OSError):
-                self._store.io.delete(self._store.index_path(entry))
+                self._store.delete_index(entry)
         self._sealed = ()
 
     def _forget(self) -> None:

@@ -11,6 +11,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.file import DATA_FILE_PREFIX
 from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import escape
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.restore import BucketState
 
@@ -24,7 +25,7 @@ def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
 
     A compaction replays the files of each writer in the order they were made, so it must tell writers apart.
     """
-    prefix = f"{store.options.value(DATA_FILE_PREFIX)}-u-{commit_user}-s-{writer}-w-"
+    prefix = f"{store.options.value(DATA_FILE_PREFIX)}-u-{escape(commit_user)}-s-{writer}-w-"
     return store.with_options(
         {
             "file.format": "avro",

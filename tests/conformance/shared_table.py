@@ -1,6 +1,6 @@
 """A table that both engines use, and what they must agree on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +16,11 @@ from tests.conformance.values import arrow, normal, rows
 class SharedTable:
     """One table of the judge's warehouse, seen by the Java engine and by ours."""
 
-    def __init__(self, judge: Judge, name: str, branch: str | None = None) -> None:
+    def __init__(
+        self, judge: Judge, name: str, branch: str | None = None, options: Mapping[str, str] | None = None
+    ) -> None:
         self.judge, self.name, self.branch = judge, name, branch
+        self.options = dict(options or {})
         database, table = name.split(".")
         self.path = f"{judge.warehouse}/{database}.db/{table}"
 
@@ -28,8 +31,8 @@ class SharedTable:
         return self.judge.call(command, table=self.name, **arguments)
 
     def ours(self, **options: str) -> Table:
-        """The table as our engine sees it now."""
-        return Table.open(self.path, options=options, branch=self.branch)
+        """The table as our engine sees it now, under the options of all our reads and these."""
+        return Table.open(self.path, options={**self.options, **options}, branch=self.branch)
 
     def fields_at(self, **when: Any) -> tuple[DataField, ...]:
         """The columns as of a moment."""

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
 from tests.conformance.compare import TALLY
 from tests.conformance.domain import value
@@ -36,6 +37,8 @@ class Feature:
     kinds: Sequence[str] = ("+I", "+U", "-D")
     act: Callable[[SharedTable], None] | None = None
     bucket: str | None = "2"
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Options of our reads and writes."""
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -135,6 +138,24 @@ FEATURES = (
         options={"data-file.external-paths": "file://{elsewhere}", "data-file.external-paths.strategy": "round-robin"},
         refusal="external-paths",
         reads=True,
+        given={"data-file.external-paths.allowed": "{elsewhere}"},
+    ),
+    Feature(
+        "external-paths-keyed",
+        {
+            "data-file.external-paths": "file://{elsewhere}/a,file://{elsewhere}/b",
+            "data-file.external-paths.strategy": "round-robin",
+            "changelog-producer": "lookup",
+            "deletion-vectors.enabled": "true",
+            "index-file-in-data-file-dir": "true",
+            "file-index.bloom-filter.columns": "n",
+            "file-index.in-manifest-threshold": "1 b",
+        },
+        refusal="external-paths",
+        reads=True,
+        partitions=("p",),
+        keys=("k", "p"),
+        given={"data-file.external-paths.allowed": "{elsewhere}"},
     ),
     Feature("iceberg", {"metadata.iceberg.storage": "table-location"}, "iceberg", reads=True),
     # options that steer upkeep only: nothing to refuse
@@ -211,9 +232,13 @@ def allowed(action: Callable[[], Any], feature: Feature, what: str, expected: bo
 def test_right_or_refused_by_name(judge, name, rng, feature, tmp_path):
     definition = feature.definition
     definition["options"] = {k: v.format(elsewhere=tmp_path) for k, v in definition["options"].items()}
-    table = SharedTable(judge, name)
+    given = {k: v.format(elsewhere=tmp_path) for k, v in feature.given.items()}
+    table = SharedTable(judge, name, options=given)
     table.java("create_table", **definition)
     written_by_java(table, feature, rng)
+    if given:
+        with pytest.raises(InvalidInputError, match=next(iter(given))):
+            Table.open(table.path).to_arrow()
     if feature.act:
         feature.act(table)
     allowed(table.agree_everywhere, feature, "reading", feature.reads)

@@ -11,12 +11,16 @@ from pyspark.sql.datasource import (
     Not,
     StringStartsWith,
 )
+from pyspark.sql.types import LongType, StructField, StructType
 
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
 from paimon_core.predicate.expr import And, Leaf
 from paimon_core.predicate.expr import Not as PredicateNot
+from paimon_core.store.external import NO_TRUST, Trust
 from paimon_spark.filters import predicate_of
 from paimon_spark.options import Place, changes_request, only_changes_take, read_request, write_request
+from paimon_spark.writer import table_to_write
+from tests.support.tables import append_table
 
 
 def read(**options):
@@ -37,10 +41,13 @@ def write(*columns, **options):
         ({"path": "s3://b/w/db.db/t$branch_dev"}, Place("s3://b/w/db.db/t", "dev")),
         ({"path": "/w/t", "branch": "dev"}, Place("/w/t", "dev")),
         ({"path": "/w/t$ro"}, Place("/w/t", read_optimized=True)),
-        ({"warehouse": "/w", "table": "db.t$branch_dev$ro"}, Place("/w/db.db/t", "dev", read_optimized=True)),
+        (
+            {"warehouse": "/w", "table": "db.t$branch_dev$ro"},
+            Place("/w/db.db/t", "dev", read_optimized=True, warehouse="/w"),
+        ),
         ({"path": "/w/odd.name of t"}, Place("/w/odd.name of t")),
-        ({"warehouse": "/w/", "table": "db.t"}, Place("/w/db.db/t")),
-        ({"warehouse": "/w", "identifier": "db.t$branch_dev"}, Place("/w/db.db/t", "dev")),
+        ({"warehouse": "/w/", "table": "db.t"}, Place("/w/db.db/t", warehouse="/w/")),
+        ({"warehouse": "/w", "identifier": "db.t$branch_dev"}, Place("/w/db.db/t", "dev", warehouse="/w")),
         ({"path": "/t", "s3.access-key": "x"}, Place("/t", None, {"s3.access-key": "x"})),
     ],
 )
@@ -223,3 +230,17 @@ def test_names_get_their_case_back():
     }
     lowered = {key.lower(): value for key, value in given.items()}
     assert write("k", "Amount", **lowered).options == given
+
+
+def test_the_word_of_the_caller_on_files_outside_of_the_table(tmp_path):
+    """The roots that the options name, and the warehouse, reach the engine; a table by its path is in no warehouse."""
+    allowed = "data-file.external-paths.allowed"
+    append_table(tmp_path / "db.db" / "t")
+    by_name = read_request({"warehouse": str(tmp_path), "table": "db.t", allowed: "/x,/y"})
+    assert by_name.place.open(by_name.options).store.trust == Trust(("/x", "/y"), str(tmp_path))
+    by_path = read_request({"path": str(tmp_path / "db.db" / "t")})
+    assert by_path.place.open(by_path.options).store.trust == NO_TRUST
+    writing = write_request({"path": str(tmp_path / "new"), allowed: "/x"}, ["id"])
+    made = table_to_write(writing, StructType([StructField("id", LongType())]))
+    assert made.store.trust == Trust(("/x",))
+    assert allowed not in made.store.schemas.latest().options

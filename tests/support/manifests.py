@@ -53,10 +53,11 @@ _blobs = st.binary(max_size=200)
 _texts = st.text(max_size=12)
 _stats = st.builds(SimpleStats, _blobs, _blobs, st.lists(st.none() | _longs, max_size=3).map(tuple))
 _names = st.lists(_texts, max_size=3).map(tuple)
+_file_names = _texts.map(lambda text: "f-" + text.replace("/", "_").replace("\0", "_"))
 
 data_files = st.builds(
     DataFileMeta,
-    file_name=_texts,
+    file_name=_file_names,
     file_size=_longs,
     row_count=_longs,
     min_key=_blobs,
@@ -67,7 +68,7 @@ data_files = st.builds(
     max_sequence_number=_longs,
     schema_id=_longs,
     level=_ints,
-    extra_files=_names,
+    extra_files=st.lists(_file_names, max_size=3).map(tuple),
     creation_time=st.none() | _longs,
     delete_row_count=st.none() | _longs,
     embedded_index=st.none() | _blobs,

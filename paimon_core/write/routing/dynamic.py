@@ -103,7 +103,7 @@ class _Dynamic:
         except BaseException:
             for indexes in done.values():
                 for entry in indexes.new:
-                    self._store.io.delete(self._store.index_path(entry))
+                    self._store.delete_index(entry)
             raise
         return done
 

@@ -36,6 +36,7 @@ ONE_X = """{
   "watermark" : -9223372036854775808
 }"""
 
+_names = st.text().map(lambda text: "n-" + text.replace("/", "_").replace("\0", "_"))
 MINIMAL = Snapshot(
     id=1,
     schema_id=0,
@@ -83,8 +84,8 @@ longs = st.integers(-(2**63), 2**63 - 1)
         version=st.just(3),
         id=longs,
         schema_id=longs,
-        base_manifest_list=st.text(),
-        delta_manifest_list=st.text(),
+        base_manifest_list=_names,
+        delta_manifest_list=_names,
         commit_user=st.text(),
         commit_identifier=longs,
         commit_kind=st.sampled_from(["APPEND", "COMPACT"]),
@@ -92,7 +93,7 @@ longs = st.integers(-(2**63), 2**63 - 1)
         uuid=st.none() | st.text(),
         watermark=st.none() | longs,
         next_row_id=st.none() | longs,
-        statistics=st.none() | st.text(),
+        statistics=st.none() | _names,
         properties=st.none() | st.dictionaries(st.text(), st.text(), min_size=1),
         extra=st.dictionaries(st.text(min_size=1).map("x".__add__), st.none() | st.integers() | st.text()),
     )
