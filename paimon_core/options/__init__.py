@@ -5,7 +5,7 @@ Keys of a stored schema that nobody knows are kept and ignored, with a warning w
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
@@ -76,13 +76,35 @@ def spelled(key: str) -> str:
     return _CASES.get(key.lower()) or families.spelled(key)
 
 
-def check_known(keys: Iterable[str], where: str) -> None:
-    """Refuse keys nobody knows (a mapping counts as its keys); ``where`` says what they were given to."""
-    for key in keys:
+def check_known(given: Iterable[str], where: str) -> None:
+    """Refuse keys nobody knows; warn once of those that do nothing here, unless a mapping gives them their default.
+
+    ``where`` says what they were given to.
+    """
+    for key in given:
         if not is_known(key):
             close = nearest(key)
             advice = f"did you mean {close!r}?" if close else "see paimon_core.options.ALL_OPTIONS for what exists"
             raise InvalidInputError(f"unknown option {key!r} of {where}: {advice}")
+        reason = _in_vain(key, given[key] if isinstance(given, Mapping) else None)
+        if reason is not None:
+            warn_once(f"option {key!r} of {where} {reason}")
+
+
+def _in_vain(key: str, text: str | None) -> str | None:
+    """Say why the option does nothing here; None where it does something, is refused elsewhere or is the default."""
+    if families.is_elsewhere(key):
+        return "has no effect here: only other engines follow it"
+    option = ALL_OPTIONS.get(key)
+    if option is None or option.mark.kind not in ("without effect here", "not yet"):
+        return None
+    try:
+        if text is not None and option.parse(text) == option.default:
+            return None
+    except ValueError:
+        pass  # refused by who parses it
+    when = "has no effect here" if option.mark.kind == "without effect here" else "has no effect yet"
+    return f"{when}: {option.mark.reason}"
 
 
 def warn_of_strays(keys: Iterable[str], where: str) -> None:

@@ -1,6 +1,6 @@
 """Options about what a table is, where its files lie and how they are written."""
 
-from paimon_core.options.option import Option
+from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import (
     MAX_LONG,
     NO_LEVELS,
@@ -27,10 +27,22 @@ TYPE = Option(
     "table",
     "kind of the table; only 'table' is a table of this engine",
 )
-AUTO_CREATE = Option("auto-create", boolean, False, "create the storage on first access; not with a catalog")
+AUTO_CREATE = Option(
+    "auto-create",
+    boolean,
+    False,
+    "create the storage on first access; not with a catalog",
+    mark=refused("a table is made before it is used"),
+)
 PRIMARY_KEY = Option("primary-key", comma_list, NOTHING, "key columns, unless named when the table is created")
 PARTITION = Option("partition", comma_list, NOTHING, "partition columns, unless named when the table is created")
-PRIMARY_KEY_NULLABLE = Option("primary-key.nullable", boolean, False, "key columns may be null, and null equals null")
+PRIMARY_KEY_NULLABLE = Option(
+    "primary-key.nullable",
+    boolean,
+    False,
+    "key columns may be null, and null equals null",
+    mark=refused("keys are expected to be NOT NULL"),
+)
 
 DATA_FILE_PATH_DIRECTORY = Option(
     "data-file.path-directory", path_within, None, "sub-directory of the table for data files"
@@ -39,7 +51,11 @@ DATA_FILE_PREFIX = Option("data-file.prefix", name_part, "data-", "start of data
 CHANGELOG_FILE_PREFIX = Option("changelog-file.prefix", name_part, "changelog-", "start of changelog file names")
 DATA_FILE_THIN_MODE = Option("data-file.thin-mode", boolean, False, "do not store key columns a second time")
 DATA_FILE_EXTERNAL_PATHS = Option(
-    "data-file.external-paths", comma_list, NOTHING, "roots outside of the table for new data files"
+    "data-file.external-paths",
+    comma_list,
+    NOTHING,
+    "roots outside of the table for new data files",
+    mark=refused("files are written below the table only"),
 )
 DATA_FILE_EXTERNAL_PATHS_ALLOWED = Option(
     "data-file.external-paths.allowed",
@@ -52,12 +68,21 @@ DATA_FILE_EXTERNAL_PATHS_STRATEGY = Option(
     enum("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"),
     "none",
     "how an external root is chosen",
+    mark=not_yet("files are written below the table only"),
 )
 DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS = Option(
-    "data-file.external-paths.specific-fs", text, None, "scheme of the external root for strategy specific-fs"
+    "data-file.external-paths.specific-fs",
+    text,
+    None,
+    "scheme of the external root for strategy specific-fs",
+    mark=not_yet("files are written below the table only"),
 )
 DATA_FILE_EXTERNAL_PATHS_WEIGHTS = Option(
-    "data-file.external-paths.weights", weight_list, NO_WEIGHTS, "weights of the external roots, for weight-robin"
+    "data-file.external-paths.weights",
+    weight_list,
+    NO_WEIGHTS,
+    "weights of the external roots, for weight-robin",
+    mark=not_yet("files are written below the table only"),
 )
 INDEX_FILE_IN_DATA_FILE_DIR = Option(
     "index-file-in-data-file-dir", boolean, False, "index files lie next to the data files"
@@ -89,16 +114,33 @@ BLOB_TARGET_FILE_SIZE = Option(
     "blob.target-file-size", memory_size, None, "bytes at which a new file of blobs begins, else target-file-size"
 )
 BLOB_SPLIT_BY_FILE_SIZE = Option(
-    "blob.split-by-file-size", boolean, None, "files of blobs count when files are shared out to readers"
+    "blob.split-by-file-size",
+    boolean,
+    None,
+    "files of blobs count when files are shared out to readers",
+    mark=not_yet("splits are packed without asking for it"),
 )
-TARGET_FILE_ROW_NUM = Option("target-file-row-num", long, MAX_LONG, "rows at which a new file begins")
-ASYNC_FILE_WRITE = Option("async-file-write", boolean, True, "write files in the background")
+TARGET_FILE_ROW_NUM = Option(
+    "target-file-row-num",
+    long,
+    MAX_LONG,
+    "rows at which a new file begins",
+    mark=not_yet("files begin anew by size only"),
+)
+ASYNC_FILE_WRITE = Option(
+    "async-file-write",
+    boolean,
+    True,
+    "write files in the background",
+    mark=without_effect("files are always encoded beside the writing thread"),
+)
 FILE_OPERATION_THREAD_NUM = Option(
     "file-operation.thread-num",
     number(1),
     None,
     "threads that list and delete files; the number of processors by default",
     ("delete-file.thread-num",),
+    mark=not_yet("files are listed and deleted by a fixed number of threads"),
 )
 
 METADATA_STATS_MODE = Option(
@@ -137,25 +179,76 @@ BLOB_DESCRIPTOR_FIELD = Option(
     NOTHING,
     "blob columns kept as descriptors",
     ("blob.stored-descriptor-fields",),
+    mark=refused("the values of these columns lie elsewhere"),
 )
-BLOB_AS_DESCRIPTOR = Option("blob-as-descriptor", boolean, False, "blob columns are read as descriptors")
+BLOB_AS_DESCRIPTOR = Option(
+    "blob-as-descriptor",
+    boolean,
+    False,
+    "blob columns are read as descriptors",
+    mark=refused("blobs are their bytes, not places of them"),
+)
 BLOB_EXTERNAL_STORAGE_FIELD = Option(
-    "blob-external-storage-field", comma_list, NOTHING, "blob columns whose values lie outside of the table"
+    "blob-external-storage-field",
+    comma_list,
+    NOTHING,
+    "blob columns whose values lie outside of the table",
+    mark=refused("the values of these columns lie elsewhere"),
 )
-BLOB_EXTERNAL_STORAGE_PATH = Option("blob-external-storage-path", text, None, "where those values lie")
-BLOB_VIEW_FIELD = Option("blob-view-field", comma_list, NOTHING, "blob columns that point into other tables")
-VECTOR_FIELD = Option("vector-field", comma_list, NOTHING, "columns kept as vectors")
+BLOB_EXTERNAL_STORAGE_PATH = Option(
+    "blob-external-storage-path",
+    text,
+    None,
+    "where those values lie",
+    mark=not_yet("blobs are written below the table only"),
+)
+BLOB_VIEW_FIELD = Option(
+    "blob-view-field",
+    comma_list,
+    NOTHING,
+    "blob columns that point into other tables",
+    mark=refused("the values of these columns lie elsewhere"),
+)
+VECTOR_FIELD = Option(
+    "vector-field",
+    comma_list,
+    NOTHING,
+    "columns kept as vectors",
+    mark=refused("these columns lie in files of their own"),
+)
 VARIANT_SHREDDINGSCHEMA = Option(
-    "variant.shreddingSchema", text, None, "layout of shredded variants", ("parquet.variant.shreddingSchema",)
+    "variant.shreddingSchema",
+    text,
+    None,
+    "layout of shredded variants",
+    ("parquet.variant.shreddingSchema",),
+    mark=not_yet("variants are written whole"),
 )
 METASTORE_PARTITIONED_TABLE = Option(
-    "metastore.partitioned-table", boolean, False, "partitions are listed in the metastore"
+    "metastore.partitioned-table",
+    boolean,
+    False,
+    "partitions are listed in the metastore",
+    mark=without_effect("there is no metastore"),
 )
-METASTORE_TAG_TO_PARTITION = Option("metastore.tag-to-partition", text, None, "tags appear as partitions of this name")
+METASTORE_TAG_TO_PARTITION = Option(
+    "metastore.tag-to-partition",
+    text,
+    None,
+    "tags appear as partitions of this name",
+    mark=without_effect("there is no metastore"),
+)
 METASTORE_TAG_TO_PARTITION_PREVIEW = Option(
     "metastore.tag-to-partition.preview",
     enum("none", "process-time", "watermark", "batch"),
     "none",
     "tags appear as partitions before they exist",
+    mark=without_effect("there is no metastore"),
 )
-QUERY_AUTH_ENABLED = Option("query-auth.enabled", boolean, False, "the catalog grants rows and columns")
+QUERY_AUTH_ENABLED = Option(
+    "query-auth.enabled",
+    boolean,
+    False,
+    "the catalog grants rows and columns",
+    mark=refused("a server decides which rows and columns may be seen"),
+)

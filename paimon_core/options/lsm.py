@@ -1,6 +1,6 @@
 """Options about the write buffer and compaction."""
 
-from paimon_core.options.option import Option
+from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import (
     MAX_LONG,
     NOTHING,
@@ -22,28 +22,85 @@ WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "full b
 WRITE_BUFFER_SPILL_MAX_DISK_SIZE = Option(
     "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "most bytes on local disk"
 )
-WRITE_BUFFER_FOR_APPEND = Option("write-buffer-for-append", boolean, False, "append tables buffer rows too")
+WRITE_BUFFER_FOR_APPEND = Option(
+    "write-buffer-for-append",
+    boolean,
+    False,
+    "append tables buffer rows too",
+    mark=without_effect("append tables always gather rows before they encode them"),
+)
 WRITE_MAX_WRITERS_TO_SPILL = Option(
-    "write-max-writers-to-spill", number(), 10, "open files above which append tables buffer"
+    "write-max-writers-to-spill",
+    number(),
+    10,
+    "open files above which append tables buffer",
+    mark=not_yet("files stay open however many there are"),
 )
-WRITE_BATCH_SIZE = Option("write.batch-size", number(1), 1024, "rows of a written batch", ("orc.write.batch-size",))
-WRITE_BATCH_MEMORY = Option("write.batch-memory", memory_size, 128 << 20, "bytes of a written batch")
+WRITE_BATCH_SIZE = Option(
+    "write.batch-size",
+    number(1),
+    1024,
+    "rows of a written batch",
+    ("orc.write.batch-size",),
+    mark=without_effect("batches are cut by what their rows take decoded"),
+)
+WRITE_BATCH_MEMORY = Option(
+    "write.batch-memory",
+    memory_size,
+    128 << 20,
+    "bytes of a written batch",
+    mark=without_effect("batches are cut by what their rows take decoded"),
+)
 WRITE_SEQUENCE_NUMBER_INIT_MODE = Option(
-    "write.sequence-number-init-mode", enum("scan", "snapshot"), "scan", "where the next sequence number comes from"
+    "write.sequence-number-init-mode",
+    enum("scan", "snapshot"),
+    "scan",
+    "where the next sequence number comes from",
+    mark=refused("every commit would have to keep the highest sequence number in the snapshot"),
 )
-PAGE_SIZE = Option("page-size", memory_size, 64 << 10, "bytes of a buffer page")
-CACHE_PAGE_SIZE = Option("cache-page-size", memory_size, 64 << 10, "bytes of a cached page")
+PAGE_SIZE = Option(
+    "page-size",
+    memory_size,
+    64 << 10,
+    "bytes of a buffer page",
+    mark=without_effect("buffers hold Arrow batches, not pages"),
+)
+CACHE_PAGE_SIZE = Option(
+    "cache-page-size",
+    memory_size,
+    64 << 10,
+    "bytes of a cached page",
+    mark=without_effect("look-ups keep blocks of keys, not pages; lookup.cache-max-memory-size bounds them"),
+)
 SPILL_COMPRESSION = Option("spill-compression", text, "zstd", "codec on local disk")
 SPILL_COMPRESSION_ZSTD_LEVEL = Option("spill-compression.zstd-level", number(), 1, "level of that codec")
 SORT_SPILL_THRESHOLD = Option(
     "sort-spill-threshold", number(2), None, "runs merged at once; num-sorted-run.stop-trigger + 1 by default"
 )
-SORT_SPILL_BUFFER_SIZE = Option("sort-spill-buffer-size", memory_size, 64 << 20, "bytes sorted at once")
+SORT_SPILL_BUFFER_SIZE = Option(
+    "sort-spill-buffer-size",
+    memory_size,
+    64 << 20,
+    "bytes sorted at once",
+    mark=without_effect("what is sorted at once follows from write-buffer-size"),
+)
 LOCAL_SORT_MAX_NUM_FILE_HANDLES = Option(
     "local-sort.max-num-file-handles", number(1), 128, "spilled runs merged at once"
 )
-SORT_ENGINE = Option("sort-engine", enum("loser-tree", "min-heap"), "loser-tree", "how runs merge; the same result")
-LOCAL_MERGE_BUFFER_SIZE = Option("local-merge-buffer-size", memory_size, None, "bytes merged before the shuffle")
+SORT_ENGINE = Option(
+    "sort-engine",
+    enum("loser-tree", "min-heap"),
+    "loser-tree",
+    "how runs merge; the same result",
+    mark=without_effect("runs are merged in one way; the result is the same"),
+)
+LOCAL_MERGE_BUFFER_SIZE = Option(
+    "local-merge-buffer-size",
+    memory_size,
+    None,
+    "bytes merged before the shuffle",
+    mark=without_effect("rows of a key are merged by the writer of the bucket; nothing is shuffled after it"),
+)
 
 NUM_SORTED_RUN_COMPACTION_TRIGGER = Option(
     "num-sorted-run.compaction-trigger", number(), 5, "sorted runs at which compaction starts"
@@ -73,7 +130,11 @@ COMPACTION_FORCE_REWRITE_ALL_FILES = Option(
     "compaction.force-rewrite-all-files", boolean, False, "a full compaction rewrites every file"
 )
 COMPACTION_SKIP_EXPIRED_PARTITIONS = Option(
-    "compaction.skip-expired-partitions", boolean, False, "leave partitions past their time alone"
+    "compaction.skip-expired-partitions",
+    boolean,
+    False,
+    "leave partitions past their time alone",
+    mark=not_yet("partitions do not expire by themselves"),
 )
 COMPACTION_MIN_FILE_NUM = Option(
     "compaction.min.file-num", number(), 5, "small files at which an append table compacts"
@@ -84,17 +145,34 @@ COMPACTION_SMALL_FILE_RATIO = Option(
 COMPACTION_DELETE_RATIO_THRESHOLD = Option(
     "compaction.delete-ratio-threshold", fraction, 0.2, "part of deleted rows at which a file is rewritten"
 )
-COMPACTION_FILE_NUM_LIMIT = Option("compaction.file-num-limit", number(1), 100_000, "files looked at in one plan")
+COMPACTION_FILE_NUM_LIMIT = Option(
+    "compaction.file-num-limit",
+    number(1),
+    100_000,
+    "files looked at in one plan",
+    mark=without_effect("a plan looks at all files of a bucket: they are metadata only"),
+)
 FULL_COMPACTION_DELTA_COMMITS = Option(
     "full-compaction.delta-commits", number(1), None, "a stream compacts fully after so many commits"
 )
-COMMIT_FORCE_COMPACT = Option("commit.force-compact", boolean, False, "wait for compaction before committing")
+COMMIT_FORCE_COMPACT = Option(
+    "commit.force-compact",
+    boolean,
+    False,
+    "wait for compaction before committing",
+    mark=not_yet("writers compact when runs or files call for it"),
+)
 LOOKUP_COMPACT = Option("lookup-compact", enum("radical", "gentle"), "radical", "how eagerly level 0 is looked up")
 LOOKUP_COMPACT_MAX_INTERVAL = Option(
     "lookup-compact.max-interval", number(), None, "commits between gentle compactions; twice the trigger by default"
 )
 LOOKUP_WAIT = Option(
-    "lookup-wait", boolean, True, "commits wait for look-up compaction", ("changelog-producer.lookup-wait",)
+    "lookup-wait",
+    boolean,
+    True,
+    "commits wait for look-up compaction",
+    ("changelog-producer.lookup-wait",),
+    mark=without_effect("a commit always waits for look-up compaction"),
 )
 FORCE_LOOKUP = Option("force-lookup", boolean, False, "look-up compaction even where it is not needed")
 LOOKUP_CACHE_MAX_MEMORY_SIZE = Option(
@@ -111,13 +189,31 @@ CLUSTERING_STRATEGY = Option(
     "curve rows are clustered along",
     ("sink.clustering.strategy",),
 )
-CLUSTERING_INCREMENTAL = Option("clustering.incremental", boolean, False, "compaction clusters step by step")
+CLUSTERING_INCREMENTAL = Option(
+    "clustering.incremental",
+    boolean,
+    False,
+    "compaction clusters step by step",
+    mark=not_yet("compaction does not cluster; Table.compact(order_by=...) does"),
+)
 CLUSTERING_INCREMENTAL_MODE = Option(
-    "clustering.incremental.mode", text, "global-sort", "how far a step of clustering sorts"
+    "clustering.incremental.mode",
+    text,
+    "global-sort",
+    "how far a step of clustering sorts",
+    mark=not_yet("compaction does not cluster"),
 )
 CLUSTERING_INCREMENTAL_OPTIMIZE_WRITE = Option(
-    "clustering.incremental.optimize-write", boolean, False, "writing clusters too"
+    "clustering.incremental.optimize-write",
+    boolean,
+    False,
+    "writing clusters too",
+    mark=not_yet("writing does not cluster"),
 )
 PK_CLUSTERING_OVERRIDE = Option(
-    "pk-clustering-override", boolean, False, "files are sorted by clustering columns instead of the key"
+    "pk-clustering-override",
+    boolean,
+    False,
+    "files are sorted by clustering columns instead of the key",
+    mark=refused("files are not sorted by key"),
 )

@@ -1,6 +1,6 @@
 """Options about what becomes of rows of one key: merge engines, sequence, changelog, deletion vectors."""
 
-from paimon_core.options.option import Option
+from paimon_core.options.option import Option, not_yet, refused
 from paimon_core.options.parse import NOTHING, boolean, comma_list, duration, enum, memory_size, text
 
 MERGE_ENGINE = Option(
@@ -23,7 +23,11 @@ SEQUENCE_FIELD_SORT_ORDER = Option(
     "sequence.field.sort-order", enum("ascending", "descending"), "ascending", "whether the largest or smallest wins"
 )
 SEQUENCE_SNAPSHOT_ORDERING = Option(
-    "sequence.snapshot-ordering", boolean, False, "rows of a later snapshot are newer, whatever was written when"
+    "sequence.snapshot-ordering",
+    boolean,
+    False,
+    "rows of a later snapshot are newer, whatever was written when",
+    mark=refused("rows are ordered by the snapshot that added them"),
 )
 ROWKIND_FIELD = Option("rowkind.field", text, None, "text column that holds the row kind: +I, -U, +U or -D")
 
@@ -53,10 +57,18 @@ CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS = Option(
     "changelog-producer.row-deduplicate-ignore-fields", comma_list, NOTHING, "columns that do not count as a change"
 )
 DELETE_FORCE_PRODUCE_CHANGELOG = Option(
-    "delete.force-produce-changelog", boolean, False, "DELETE writes -D rows instead of dropping partitions"
+    "delete.force-produce-changelog",
+    boolean,
+    False,
+    "DELETE writes -D rows instead of dropping partitions",
+    mark=not_yet("deleting whole partitions drops them"),
 )
 TABLE_READ_SEQUENCE_NUMBER_ENABLED = Option(
-    "table-read.sequence-number.enabled", boolean, False, "audit_log and binlog show _SEQUENCE_NUMBER"
+    "table-read.sequence-number.enabled",
+    boolean,
+    False,
+    "audit_log and binlog show _SEQUENCE_NUMBER",
+    mark=not_yet("there are no tables audit_log and binlog"),
 )
 
 DELETION_VECTORS_ENABLED = Option("deletion-vectors.enabled", boolean, False, "deleted rows are marked, not rewritten")

@@ -6,7 +6,7 @@ is asked for, so a map may hold keys nobody here knows.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from paimon_core.errors import InvalidInputError
 
@@ -14,10 +14,37 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """What becomes of an option here: one of the four kinds below, and the reason for all but *used*."""
+
+    kind: Literal["used", "without effect here", "not yet", "refused"]
+    reason: str = ""
+
+
+USED: Final = Mark("used")
+
+
+def without_effect(reason: str) -> Mark:
+    """Mark an option that has no effect here and never will, with a warning where a user gives it."""
+    return Mark("without effect here", reason)
+
+
+def not_yet(reason: str) -> Mark:
+    """Mark an option whose effect is still missing, with a warning where a user gives it."""
+    return Mark("not yet", reason)
+
+
+def refused(reason: str) -> Mark:
+    """Mark an option without whose effect rows could be wrong: `schema.support` or `schema.validate` refuses it."""
+    return Mark("refused", reason)
+
+
+@dataclass(frozen=True, slots=True)
 class Option(Generic[T]):
     """One option: its key, how its text becomes a value, the value when it is absent, what it is for.
 
     ``parse`` raises ValueError saying what is accepted. ``old_keys`` are asked, in order, when the key is absent.
+    ``mark`` says what becomes of it here; a test holds marks against the code.
     """
 
     key: str
@@ -25,6 +52,7 @@ class Option(Generic[T]):
     default: T
     doc: str
     old_keys: tuple[str, ...] = ()
+    mark: Mark = USED
 
 
 class Options(Mapping[str, str]):

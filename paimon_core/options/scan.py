@@ -1,6 +1,6 @@
 """Options about reading, time travel and streaming."""
 
-from paimon_core.options.option import Option
+from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import boolean, duration, enum, long, memory_size, number, text
 
 SCAN_MODE = Option(
@@ -38,33 +38,101 @@ SCAN_CREATION_TIME_MILLIS = Option("scan.creation-time-millis", long, None, "sta
 SCAN_BOUNDED_WATERMARK = Option("scan.bounded.watermark", long, None, "watermark at which a stream ends")
 INCREMENTAL_BETWEEN = Option("incremental-between", text, None, "two snapshots or tags: changes after the first")
 INCREMENTAL_BETWEEN_TIMESTAMP = Option(
-    "incremental-between-timestamp", text, None, "two times in milliseconds: changes after the first"
+    "incremental-between-timestamp",
+    text,
+    None,
+    "two times in milliseconds: changes after the first",
+    mark=refused("changes are read between snapshots only"),
 )
 INCREMENTAL_TO_AUTO_TAG = Option(
-    "incremental-to-auto-tag", text, None, "changes from the previous automatic tag to this one"
+    "incremental-to-auto-tag",
+    text,
+    None,
+    "changes from the previous automatic tag to this one",
+    mark=refused("changes are read between snapshots only"),
 )
 INCREMENTAL_BETWEEN_SCAN_MODE = Option(
-    "incremental-between-scan-mode", enum("auto", "delta", "changelog", "diff"), "auto", "where changes come from"
+    "incremental-between-scan-mode",
+    enum("auto", "delta", "changelog", "diff"),
+    "auto",
+    "where changes come from",
+    mark=not_yet("changes come from where the changelog producer says"),
 )
 INCREMENTAL_BETWEEN_TAG_TO_SNAPSHOT = Option(
-    "incremental-between-tag-to-snapshot", boolean, False, "tags stand for their snapshot ids"
+    "incremental-between-tag-to-snapshot",
+    boolean,
+    False,
+    "tags stand for their snapshot ids",
+    mark=not_yet("tags cannot stand in incremental-between"),
 )
-SCAN_FALLBACK_BRANCH = Option("scan.fallback-branch", text, None, "branch for partitions this one lacks")
-SCAN_PRIMARY_BRANCH = Option("scan.primary-branch", text, None, "branch whose partitions come first")
-SCAN_BUCKET = Option("scan.bucket", number(0), None, "read this bucket only")
-SCAN_PLAN_SORT_PARTITION = Option("scan.plan-sort-partition", boolean, False, "splits come in order of partition")
+SCAN_FALLBACK_BRANCH = Option(
+    "scan.fallback-branch",
+    text,
+    None,
+    "branch for partitions this one lacks",
+    mark=refused("rows come from several branches"),
+)
+SCAN_PRIMARY_BRANCH = Option(
+    "scan.primary-branch",
+    text,
+    None,
+    "branch whose partitions come first",
+    mark=refused("rows come from several branches"),
+)
+SCAN_BUCKET = Option(
+    "scan.bucket", number(0), None, "read this bucket only", mark=refused("only whole snapshots can be read")
+)
+SCAN_PLAN_SORT_PARTITION = Option(
+    "scan.plan-sort-partition",
+    boolean,
+    False,
+    "splits come in order of partition",
+    mark=not_yet("splits come in the order of their packing"),
+)
 SCAN_MANIFEST_PARALLELISM = Option(
-    "scan.manifest.parallelism", number(1), None, "manifests read at once; the number of processors by default"
+    "scan.manifest.parallelism",
+    number(1),
+    None,
+    "manifests read at once; the number of processors by default",
+    mark=not_yet("manifests are read by a fixed number of threads"),
 )
-SCAN_MAX_SPLITS_PER_TASK = Option("scan.max-splits-per-task", number(1), 10, "splits a task holds at once")
-SCAN_IGNORE_CORRUPT_FILES = Option("scan.ignore-corrupt-files", boolean, False, "skip data files that cannot be read")
-SCAN_IGNORE_LOST_FILES = Option("scan.ignore-lost-files", boolean, False, "skip data files that are gone")
+SCAN_MAX_SPLITS_PER_TASK = Option(
+    "scan.max-splits-per-task",
+    number(1),
+    10,
+    "splits a task holds at once",
+    mark=without_effect("the plan of a read says which splits a task has"),
+)
+SCAN_IGNORE_CORRUPT_FILES = Option(
+    "scan.ignore-corrupt-files",
+    boolean,
+    False,
+    "skip data files that cannot be read",
+    mark=not_yet("a damaged file stops a read"),
+)
+SCAN_IGNORE_LOST_FILES = Option(
+    "scan.ignore-lost-files",
+    boolean,
+    False,
+    "skip data files that are gone",
+    mark=not_yet("a missing file stops a read"),
+)
 SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED = Option(
-    "scan.plan-auto-tag-for-read.time-retained", duration, None, "a tag protects a planned read for this long"
+    "scan.plan-auto-tag-for-read.time-retained",
+    duration,
+    None,
+    "a tag protects a planned read for this long",
+    mark=not_yet("a planned read is protected by snapshot.time-retained only"),
 )
-BATCH_SCAN_MODE = Option("batch-scan-mode", text, "none", "internal to batch jobs")
+BATCH_SCAN_MODE = Option(
+    "batch-scan-mode", text, "none", "internal to batch jobs", mark=without_effect("internal to jobs of other engines")
+)
 STREAM_SCAN_MODE = Option(
-    "stream-scan-mode", enum("none", "compact-bucket-table", "file-monitor"), "none", "internal to streaming jobs"
+    "stream-scan-mode",
+    enum("none", "compact-bucket-table", "file-monitor"),
+    "none",
+    "internal to streaming jobs",
+    mark=without_effect("internal to jobs of other engines"),
 )
 SOURCE_SPLIT_TARGET_SIZE = Option("source.split.target-size", memory_size, 128 << 20, "bytes of a split")
 SOURCE_SPLIT_OPEN_FILE_COST = Option(
@@ -72,7 +140,11 @@ SOURCE_SPLIT_OPEN_FILE_COST = Option(
 )
 READ_BATCH_SIZE = Option("read.batch-size", number(1), 1024, "rows of a read batch")
 FILE_READER_ASYNC_THRESHOLD = Option(
-    "file-reader-async-threshold", memory_size, 10 << 20, "files larger are read ahead"
+    "file-reader-async-threshold",
+    memory_size,
+    10 << 20,
+    "files larger are read ahead",
+    mark=without_effect("files are read ahead whatever their size"),
 )
 FILE_INDEX_READ_ENABLED = Option("file-index.read.enabled", boolean, True, "file indexes are used")
 STREAMING_READ_OVERWRITE = Option("streaming-read-overwrite", boolean, False, "streams show overwrites")
@@ -83,13 +155,21 @@ STREAMING_READ_SNAPSHOT_DELAY = Option(
     "streaming.read.snapshot.delay", duration, None, "streams do not read younger snapshots"
 )
 CONTINUOUS_DISCOVERY_INTERVAL = Option(
-    "continuous.discovery-interval", duration, duration("10 s"), "pause between looks for new snapshots"
+    "continuous.discovery-interval",
+    duration,
+    duration("10 s"),
+    "pause between looks for new snapshots",
+    mark=without_effect("the caller of a stream says when to look: Spark's trigger"),
 )
 CONSUMER_ID = Option("consumer-id", text, None, "name under which progress is kept")
 CONSUMER_EXPIRATION_TIME = Option("consumer.expiration-time", duration, None, "age at which a consumer is dropped")
 CONSUMER_IGNORE_PROGRESS = Option("consumer.ignore-progress", boolean, False, "start from scan.mode nevertheless")
 CONSUMER_MODE = Option(
-    "consumer.mode", enum("exactly-once", "at-least-once"), "exactly-once", "how exact the kept progress is"
+    "consumer.mode",
+    enum("exactly-once", "at-least-once"),
+    "exactly-once",
+    "how exact the kept progress is",
+    mark=without_effect("progress is always kept by snapshot, which is exactly-once"),
 )
 CONSUMER_CHANGELOG_ONLY = Option(
     "consumer.changelog-only", boolean, False, "a consumer protects changelogs only, not snapshots"

@@ -1,6 +1,6 @@
 """Options about commits, manifests, snapshot retention and tags."""
 
-from paimon_core.options.option import Option
+from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import (
     MAX_INT,
     NOTHING,
@@ -20,23 +20,49 @@ COMMIT_MIN_RETRY_WAIT = Option("commit.min-retry-wait", duration, duration("10 m
 COMMIT_MAX_RETRY_WAIT = Option("commit.max-retry-wait", duration, duration("10 s"), "longest pause between attempts")
 COMMIT_USER_PREFIX = Option("commit.user-prefix", text, None, "start of generated commit users")
 COMMIT_FORCE_CREATE_SNAPSHOT = Option(
-    "commit.force-create-snapshot", boolean, False, "commits without changes create snapshots"
+    "commit.force-create-snapshot",
+    boolean,
+    False,
+    "commits without changes create snapshots",
+    mark=not_yet("a commit without changes makes no snapshot"),
 )
 SNAPSHOT_IGNORE_EMPTY_COMMIT = Option(
-    "snapshot.ignore-empty-commit", boolean, None, "whether commits without changes are left out"
+    "snapshot.ignore-empty-commit",
+    boolean,
+    None,
+    "whether commits without changes are left out",
+    mark=not_yet("a commit without changes makes no snapshot"),
 )
 COMMIT_DISCARD_DUPLICATE_FILES = Option(
-    "commit.discard-duplicate-files", boolean, False, "leave out files that are there already"
+    "commit.discard-duplicate-files",
+    boolean,
+    False,
+    "leave out files that are there already",
+    mark=not_yet("a commit of files that are there already is a conflict"),
 )
 COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT = Option(
-    "commit.strict-mode.last-safe-snapshot", long, None, "refuse to commit over foreign snapshots after this one"
+    "commit.strict-mode.last-safe-snapshot",
+    long,
+    None,
+    "refuse to commit over foreign snapshots after this one",
+    mark=refused("commits of others would not be checked"),
 )
-COMMIT_CALLBACKS = Option("commit.callbacks", comma_list, NOTHING, "classes called after commits; other engines only")
+COMMIT_CALLBACKS = Option(
+    "commit.callbacks",
+    comma_list,
+    NOTHING,
+    "classes called after commits; other engines only",
+    mark=refused("callbacks are classes of another language"),
+)
 DYNAMIC_PARTITION_OVERWRITE = Option(
     "dynamic-partition-overwrite", boolean, True, "an overwrite replaces only partitions that get rows"
 )
 OVERWRITE_UPGRADE = Option(
-    "overwrite-upgrade", boolean, True, "overwriting files that do not overlap go to the highest level"
+    "overwrite-upgrade",
+    boolean,
+    True,
+    "overwriting files that do not overlap go to the highest level",
+    mark=not_yet("files of an overwrite begin at level 0"),
 )
 
 MANIFEST_TARGET_FILE_SIZE = Option("manifest.target-file-size", memory_size, 8 << 20, "bytes of a manifest")
@@ -49,9 +75,19 @@ MANIFEST_DELETE_FILE_DROP_STATS = Option(
     "manifest.delete-file-drop-stats", boolean, False, "entries of deleted files carry no statistics"
 )
 MANIFEST_MERGE_OPTIMIZE_ENABLED = Option(
-    "manifest.merge-optimize.enabled", boolean, True, "merge manifests in a cheaper way; the same result"
+    "manifest.merge-optimize.enabled",
+    boolean,
+    True,
+    "merge manifests in a cheaper way; the same result",
+    mark=without_effect("manifests are merged in one way; the result is the same"),
 )
-MANIFEST_SORT_ENABLED = Option("manifest-sort.enabled", boolean, False, "manifests are sorted by partition")
+MANIFEST_SORT_ENABLED = Option(
+    "manifest-sort.enabled",
+    boolean,
+    False,
+    "manifests are sorted by partition",
+    mark=not_yet("manifests keep the order of commits"),
+)
 
 SNAPSHOT_TIME_RETAINED = Option("snapshot.time-retained", duration, duration("1 h"), "snapshots younger are kept")
 SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", number(), 10, "fewest snapshots kept")
@@ -66,6 +102,7 @@ SNAPSHOT_CLEAN_EMPTY_DIRECTORIES = Option(
     False,
     "expiry removes directories it emptied",
     ("snapshot.expire.clean-empty-directories",),
+    mark=not_yet("expiry leaves directories"),
 )
 CHANGELOG_TIME_RETAINED = Option("changelog.time-retained", duration, None, "as snapshot.time-retained by default")
 CHANGELOG_NUM_RETAINED_MIN = Option(
@@ -75,40 +112,111 @@ CHANGELOG_NUM_RETAINED_MAX = Option(
     "changelog.num-retained.max", number(), None, "as snapshot.num-retained.max by default"
 )
 SNAPSHOT_WATERMARK_IDLE_TIMEOUT = Option(
-    "snapshot.watermark-idle-timeout", duration, None, "the watermark moves on by itself after this pause"
+    "snapshot.watermark-idle-timeout",
+    duration,
+    None,
+    "the watermark moves on by itself after this pause",
+    mark=not_yet("watermarks do not move by themselves"),
 )
 
 TAG_AUTOMATIC_CREATION = Option(
-    "tag.automatic-creation", enum("none", "process-time", "watermark", "batch"), "none", "when tags come by themselves"
+    "tag.automatic-creation",
+    enum("none", "process-time", "watermark", "batch"),
+    "none",
+    "when tags come by themselves",
+    mark=not_yet("tags do not come by themselves"),
 )
 TAG_CREATION_PERIOD = Option(
-    "tag.creation-period", enum("daily", "hourly", "two-hours"), "daily", "how often tags come by themselves"
+    "tag.creation-period",
+    enum("daily", "hourly", "two-hours"),
+    "daily",
+    "how often tags come by themselves",
+    mark=not_yet("tags do not come by themselves"),
 )
 TAG_CREATION_PERIOD_DURATION = Option(
-    "tag.creation-period-duration", duration, None, "how often tags come, before tag.creation-period"
+    "tag.creation-period-duration",
+    duration,
+    None,
+    "how often tags come, before tag.creation-period",
+    mark=not_yet("tags do not come by themselves"),
 )
-TAG_CREATION_DELAY = Option("tag.creation-delay", duration, duration("0"), "how late tags come; less than the period")
+TAG_CREATION_DELAY = Option(
+    "tag.creation-delay",
+    duration,
+    duration("0"),
+    "how late tags come; less than the period",
+    mark=not_yet("tags do not come by themselves"),
+)
 TAG_PERIOD_FORMATTER = Option(
     "tag.period-formatter",
     enum("with_dashes", "without_dashes", "without_dashes_and_spaces"),
     "with_dashes",
     "how the time is spelled in tag names",
+    mark=not_yet("tags do not come by themselves"),
 )
-TAG_NUM_RETAINED_MAX = Option("tag.num-retained-max", number(1), None, "most tags that came by themselves")
-TAG_DEFAULT_TIME_RETAINED = Option("tag.default-time-retained", duration, None, "age at which tags are dropped")
-TAG_AUTOMATIC_COMPLETION = Option("tag.automatic-completion", boolean, False, "create missed tags")
-TAG_TIME_EXPIRE_ENABLED = Option("tag.time-expire-enabled", boolean, True, "tags are dropped by age")
-TAG_BATCH_CUSTOMIZED_NAME = Option("tag.batch.customized-name", text, None, "name of the tag of a batch write")
-TAG_CREATE_SUCCESS_FILE = Option("tag.create-success-file", boolean, False, "a file marks every tag")
-TAG_CALLBACKS = Option("tag.callbacks", comma_list, NOTHING, "classes called after tags; other engines only")
-SINK_WATERMARK_TIME_ZONE = Option("sink.watermark-time-zone", text, "UTC", "time zone of watermarks")
+TAG_NUM_RETAINED_MAX = Option(
+    "tag.num-retained-max",
+    number(1),
+    None,
+    "most tags that came by themselves",
+    mark=not_yet("tags do not come by themselves"),
+)
+TAG_DEFAULT_TIME_RETAINED = Option(
+    "tag.default-time-retained",
+    duration,
+    None,
+    "age at which tags are dropped",
+    mark=not_yet("tags do not expire by themselves"),
+)
+TAG_AUTOMATIC_COMPLETION = Option(
+    "tag.automatic-completion", boolean, False, "create missed tags", mark=not_yet("tags do not come by themselves")
+)
+TAG_TIME_EXPIRE_ENABLED = Option(
+    "tag.time-expire-enabled",
+    boolean,
+    True,
+    "tags are dropped by age",
+    mark=not_yet("tags do not expire by themselves"),
+)
+TAG_BATCH_CUSTOMIZED_NAME = Option(
+    "tag.batch.customized-name",
+    text,
+    None,
+    "name of the tag of a batch write",
+    mark=not_yet("tags do not come by themselves"),
+)
+TAG_CREATE_SUCCESS_FILE = Option(
+    "tag.create-success-file", boolean, False, "a file marks every tag", mark=not_yet("tags do not come by themselves")
+)
+TAG_CALLBACKS = Option(
+    "tag.callbacks",
+    comma_list,
+    NOTHING,
+    "classes called after tags; other engines only",
+    mark=without_effect("callbacks are classes of another language"),
+)
+SINK_WATERMARK_TIME_ZONE = Option(
+    "sink.watermark-time-zone", text, "UTC", "time zone of watermarks", mark=not_yet("tags do not come by themselves")
+)
 
 VISIBILITY_CALLBACK_ENABLED = Option(
-    "visibility-callback.enabled", boolean, False, "a commit returns only when its data is visible"
+    "visibility-callback.enabled",
+    boolean,
+    False,
+    "a commit returns only when its data is visible",
+    mark=not_yet("a commit returns when its snapshot is there"),
 )
 VISIBILITY_CALLBACK_TIMEOUT = Option(
-    "visibility-callback.timeout", duration, duration("30 min"), "longest wait for visibility"
+    "visibility-callback.timeout",
+    duration,
+    duration("30 min"),
+    "longest wait for visibility",
+    mark=not_yet("a commit returns when its snapshot is there"),
 )
 VISIBILITY_CALLBACK_CHECK_INTERVAL = Option(
-    "visibility-callback.check-interval", duration, duration("10 s"), "pause between looks for visibility"
+    "visibility-callback.check-interval",
+    duration,
+    duration("10 s"),
+    "pause between looks for visibility",
+    mark=not_yet("a commit returns when its snapshot is there"),
 )

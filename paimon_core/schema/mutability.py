@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.options.merge import DELETION_VECTORS_MODIFIABLE
 
 NEVER = {
     "path": "a table keeps its place",
@@ -58,7 +59,7 @@ def check_change(options: Mapping[str, str], key: str, value: str | None) -> Non
         )
     if key == "bucket":
         _check_bucket(old, value)
-    if key == "deletion-vectors.enabled" and not _is_true(options.get("deletion-vectors.modifiable")):
+    if key == "deletion-vectors.enabled" and not _is_true(options.get(DELETION_VECTORS_MODIFIABLE.key)):
         raise InvalidInputError(
             f"option {key!r} cannot be changed to {value!r} unless 'deletion-vectors.modifiable' is true"
         )

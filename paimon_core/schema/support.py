@@ -2,7 +2,7 @@
 
 A feature is refused on *read* where the rows shown could be wrong without it, on *write* where what is written
 could be wrong, or would break a promise that other readers rely on. Options that only steer upkeep (expiry, automatic
-tags, compaction) or speed are accepted, whether they take effect or not.
+tags, compaction) or speed are accepted; who gives one without effect is warned (the marks in ``paimon_core.options``).
 """
 
 import re

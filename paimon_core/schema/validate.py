@@ -15,7 +15,7 @@ from paimon_core.merge import merge_engine
 from paimon_core.merge.engines import sequence_groups
 from paimon_core.merge.expire import Expiry
 from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import BLOB_FIELD, DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.file_index import stray_option
 from paimon_core.options.option import Options
 from paimon_core.options.per_field import split_field_option, split_list
@@ -65,7 +65,8 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     fields = schema.data_fields
     if not fields:
         raise InvalidInputError("a table needs at least one column")
-    fields = _with_blobs(fields, _value(Options(options), "blob-field"))
+    blobs = Options(options).value(BLOB_FIELD)
+    fields = _with_blobs(fields, blobs)
     check_case(field.name for field in fields)
     if not _flag(options, "primary-key.nullable"):
         fields = tuple(_not_null(field) if field.name in primary_keys else field for field in fields)
