@@ -165,7 +165,8 @@ def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | 
         name = next(iter(on)) if len(on) == 1 else ""
         values = _alternatives(part) if name in names else None
         if values is not None:
-            found[name] = [v for v in found.get(name, values) if v in values]
+            both = set(values)
+            found[name] = [v for v in found[name] if v in both] if name in found else values
     if not set(names) <= set(found):
         return None
     pinned = {name: _all_zeros(found[name]) for name in names}

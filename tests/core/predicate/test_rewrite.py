@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.compute import evaluate
-from paimon_core.predicate.expr import FALSE, TRUE, Leaf, col
+from paimon_core.predicate.expr import FALSE, TRUE, And, Leaf, col
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind, columns, conjuncts, pinned_values, restrict, split_by, to_file
 from paimon_core.types.datatype import DataField
@@ -168,6 +168,22 @@ def test_zeros_and_nan_as_keys():
     (found,) = pinned_values(bind(parse_predicate("a IN (0, 5)"), types), ["a"]).values()
     assert [struct.pack("<d", v) for v in found] == [struct.pack("<d", v) for v in (0.0, -0.0, 5.0)]
     assert pinned_values(bind(parse_predicate("a = DOUBLE 'NaN'"), types), ["a"]) is None
+
+
+def test_values_of_a_long_list_are_not_compared_with_one_another():
+    class Value(int):
+        compared = 0
+        __hash__ = int.__hash__
+
+        def __eq__(self, other):
+            Value.compared += 1
+            return int(self) == int(other)
+
+    one, other = (Leaf("in", "a", tuple(map(Value, some))) for some in (range(900), range(450, 1350)))
+    assert pinned_values(one, ["a"]) == {"a": list(range(900))}
+    assert Value.compared < 10 * 900
+    assert pinned_values(And((one, other)), ["a"]) == {"a": list(range(450, 900))}
+    assert Value.compared < 20 * 900
 
 
 @settings(max_examples=150, deadline=None)
