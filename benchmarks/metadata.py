@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.engine import Arena
-from benchmarks.measure import Row, Timing
+from benchmarks.measure import Row, Timing, timed
 from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.row.binary_row import serialize
@@ -24,8 +24,10 @@ _COLUMNS = pa.schema(
 )
 
 
-def benchmarks(arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits: int = 1_000) -> Iterator[Row]:
-    """Planning, with a filter on the partition and without; the cost of a commit; many small commits."""
+def benchmarks(
+    arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits: int = 1_000, most: int = 1_000_000
+) -> Iterator[Row]:
+    """Planning, with a filter on the partition and without; the cost of commits; many small commits."""
     for count in files:
         table = table_of_files(arena, f"files_{count}", count)
         for question in ("", "dt = 7"):
@@ -33,6 +35,7 @@ def benchmarks(arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits
             yield plan(arena, table, name, count, question)
     yield commit_calls(arena, files[0])
     yield many_commits(arena, commits)
+    yield commit_beside(arena, most)
 
 
 def _partitioned(arena: Arena, name: str, **options: str) -> Table:
@@ -92,6 +95,35 @@ def commit_calls(arena: Arena, files: int) -> Row:
         counted.write(pa.table([[1], [-1], ["new"]], schema=_COLUMNS))
         row.values[label] = io.calls
     row.values["goal"] = "independent of the table's size"
+    return row
+
+
+def commit_beside(arena: Arena, files: int) -> Row:
+    """A row written and committed to a table of very many files, whose metadata are made up and written at once."""
+    table = _partitioned(arena, f"beside_{files}")
+    writer = table.writer()
+    writer.write(pa.table([[0], [0], ["value"]], schema=_COLUMNS))
+    real = writer.prepare_commit()[0].new_files[0]
+    each = files // PARTITIONS
+    messages = [
+        CommitMessage(
+            serialize((partition,), table.schema.partition_arrow),
+            0,
+            1,
+            new_files=tuple(
+                replace(real, file_name=f"data-{partition:08x}-0000-4000-8000-{i:012x}-0.parquet", level=5)
+                for i in range(each)
+            ),
+        )
+        for partition in range(PARTITIONS)
+    ]
+    table.committer().commit(messages)
+    row = Row(f"write and commit beside {files} files", 1)
+    for turn in range(arena.rounds + 1):
+        one = pa.table([[turn % PARTITIONS], [-1], ["new"]], schema=_COLUMNS)
+        opened = Table.open(table.path)
+        row.timings.setdefault("ours", []).append(timed(lambda t=opened, d=one: len(d) if t.write(d) else 0))  # type: ignore[misc]
+    row.values["goal"] = "<= 0.5 s"
     return row
 
 

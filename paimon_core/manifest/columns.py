@@ -12,6 +12,7 @@ from paimon_core.fileio.paths import are_file_names
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.lanes import Irregular, read_lanes, variable_numbers
+from paimon_core.manifest.places import Places
 from paimon_core.manifest.quick import quick
 from paimon_core.manifest.records import MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
@@ -62,14 +63,18 @@ _COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
 _data_file, _entry, _simple_stats = quick(DataFileMeta), quick(ManifestEntry), quick(SimpleStats)
 
 
-def entries_of_blocks(schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool) -> list[ManifestEntry]:
-    """The entries of decompressed blocks that have some.
+def entries_of_blocks(
+    schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool, only: Places | None = None
+) -> list[ManifestEntry]:
+    """Return the entries of decompressed blocks that have some: all, or those of the places in ``only``.
 
     Raises `Irregular`, KeyError, TypeError or ValueError for anything unusual.
     """
     columns = _Columns(schema, blocks, with_stats)
     if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
         raise Irregular("another version")
+    if only is not None:
+        columns.keep(only)
     files = map(_data_file, *columns.file_fields(with_stats))
     kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
     return list(map(_entry, kinds, columns.contents(("_PARTITION",), shared=True), buckets, totals, files))
@@ -87,6 +92,13 @@ class _Columns:
                 wanted.update({("_FILE", name, part): how for part, how in _STATS.items()})
         self._data, self._found = read_lanes(schema, blocks, wanted)
         self._schema = schema
+
+    def keep(self, only: Places) -> None:
+        """Go on with the records of these places."""
+        places = zip(self.contents(("_PARTITION",)), self.numbers(("_BUCKET",)).tolist(), strict=True)
+        rows = np.flatnonzero([only.holds(partition, bucket) for partition, bucket in places])
+        if len(rows) < len(self.numbers(("_BUCKET",))):
+            self._found = {path: (first[rows], second[rows]) for path, (first, second) in self._found.items()}
 
     def file_fields(self, with_stats: bool) -> list[Iterable[Any]]:
         """One iterable per argument of `DataFileMeta`."""

@@ -3,7 +3,7 @@
 import io
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -14,6 +14,7 @@ from paimon_core.manifest.columnar import columnar_records
 from paimon_core.manifest.columns import entries_of_blocks
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.lanes import Irregular
+from paimon_core.manifest.places import Places
 from paimon_core.manifest.records import MANIFEST_SCHEMA, MANIFEST_VERSION, entry_of, plain, unknown_fields
 
 __all__ = ["UnknownFieldsError", "decode_entries", "decode_records"]
@@ -42,38 +43,54 @@ def decode_records(data: bytes, path: str, version: int, value_of: Callable[[Rec
     return _one_by_one(container, list(container.blocks()), path, version, value_of)
 
 
-def decode_entries(data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False) -> list[ManifestEntry]:
-    """The entries of a manifest.
+def decode_entries(
+    data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: Places | None = None
+) -> list[ManifestEntry]:
+    """Return the entries of a manifest, in order: all, or those of the places in ``only``.
 
     Without statistics decoding is faster and the entries say that they have none. ``lossless`` raises
-    UnknownFieldsError when the file says more than entries can hold.
+    UnknownFieldsError when the file says more than entries can hold. Blocks that hold no entry of ``only`` are
+    decompressed and not decoded.
     """
     records = columnar_records(data, path)
     if records is not None:
         if lossless:
             raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
-        found = _columnar(records, path, MANIFEST_VERSION, entry_of)
-        return found if with_stats else list(map(_bare, found))
+        return _chosen(_columnar(records, path, MANIFEST_VERSION, entry_of), with_stats, only)
     container = Container(io.BytesIO(data), path)
     schema = _schema(container.header.text)
     if lossless and (lost := unknown_fields(schema, MANIFEST_SCHEMA)):
         raise UnknownFieldsError(f"{path} has fields unknown to this engine: {', '.join(lost)}; it can only be read")
     entries: list[ManifestEntry] = []
     blocks = container.blocks()
+    if only is not None:
+        blocks = _holding(blocks, only.marks(schema))
     while some := list(itertools.islice(blocks, _LANES)):
-        entries += _entries(container, some, path, schema, with_stats)
+        entries += _entries(container, some, path, schema, with_stats, only)
     return entries
 
 
+def _holding(blocks: Iterator[Block], marks: Sequence[bytes] | None) -> Iterator[Block]:
+    """Return the blocks that contain one of the marks; all where there are no marks to look for."""
+    if marks is None:
+        return blocks
+    return (block for block in blocks if any(mark in block[1] for mark in marks))
+
+
 def _entries(
-    container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool
+    container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool, only: Places | None
 ) -> list[ManifestEntry]:
     if sum(count for count, _ in blocks) >= _MIN_LANES * max(count for count, _ in blocks):
         try:
-            return entries_of_blocks(schema, blocks, with_stats=with_stats)
+            return entries_of_blocks(schema, blocks, with_stats=with_stats, only=only)
         except (Irregular, KeyError, TypeError, ValueError):
             pass  # whatever is wrong, if anything, the plain way finds out
-    entries = _one_by_one(container, blocks, path, MANIFEST_VERSION, entry_of)
+    return _chosen(_one_by_one(container, blocks, path, MANIFEST_VERSION, entry_of), with_stats, only)
+
+
+def _chosen(entries: list[ManifestEntry], with_stats: bool, only: Places | None) -> list[ManifestEntry]:
+    if only is not None:
+        entries = [entry for entry in entries if only.holds(entry.partition, entry.bucket)]
     return entries if with_stats else list(map(_bare, entries))
 
 

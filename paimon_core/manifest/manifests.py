@@ -18,6 +18,7 @@ from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.partition_stats import partition_stats
+from paimon_core.manifest.places import Places
 from paimon_core.manifest.records import (
     INDEX_MANIFEST_SCHEMA,
     INDEX_MANIFEST_VERSION,
@@ -69,15 +70,31 @@ class Manifests:
         return decode_records(self._load(path, size), path, MANIFEST_VERSION, manifest_file_of)
 
     def read(
-        self, name: str, size: int | None = None, *, with_stats: bool = True, lossless: bool = False
+        self,
+        name: str,
+        size: int | None = None,
+        *,
+        with_stats: bool = True,
+        lossless: bool = False,
+        only: Places | None = None,
     ) -> list[ManifestEntry]:
-        """The entries of a manifest, in order; a ``size`` the list promised is checked.
+        """Return the entries of a manifest, in order; a ``size`` the list promised is checked.
 
         ``with_stats=False`` leaves key and value statistics out, which is faster and smaller. ``lossless`` raises
-        `decode.UnknownFieldsError` when writing the entries anew would lose something.
+        `decode.UnknownFieldsError` when writing the entries anew would lose something. ``only`` leaves out the entries
+        of all other places, most of them without decoding them.
         """
-        path = self.path(name)
-        return decode_entries(self._load(path, size), path, with_stats=with_stats, lossless=lossless)
+        return self.decode(name, self.load(name, size), with_stats=with_stats, lossless=lossless, only=only)
+
+    def load(self, name: str, size: int | None = None) -> bytes:
+        """Return the bytes of a manifest as it is stored."""
+        return self._load(self.path(name), size)
+
+    def decode(
+        self, name: str, data: bytes, *, with_stats: bool = True, lossless: bool = False, only: Places | None = None
+    ) -> list[ManifestEntry]:
+        """Return the entries that the bytes ``data`` of the manifest ``name`` hold, as :meth:`read`."""
+        return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """All index files a snapshot has."""

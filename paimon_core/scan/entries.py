@@ -8,6 +8,7 @@ import pyarrow as pa
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.places import Places
 from paimon_core.manifest.prune import keep
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import And, Leaf, Predicate, disjunction
@@ -55,14 +56,13 @@ def live_entries(
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
 
     manifests = store.manifests
+    only = None if buckets is None else Places.of_buckets(buckets)
 
     def read(meta: ManifestFileMeta) -> list[ManifestEntry]:
-        entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats)
+        entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats, only=only)
         if test is not None:
             passed = test.matching({e.partition for e in entries})
             entries = [e for e in entries if e.partition in passed]
-        if buckets is not None:
-            entries = [e for e in entries if (e.partition, e.bucket) in buckets]
         return entries
 
     found = [entry for entries in parallel_map(read, wanted) for entry in entries]

@@ -1,8 +1,9 @@
-"""What the buckets of a table already hold, read once for the buckets a writer meets."""
+"""What the buckets of a table already hold, looked up for the buckets that a writer meets."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from paimon_core.datafile.deletions import by_bucket, vector_entries
 from paimon_core.errors import InvalidInputError
@@ -11,11 +12,14 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.places import Places
 from paimon_core.manifest.prune import keep
 from paimon_core.options.bucket import BUCKET, POSTPONED
 from paimon_core.scan.entries import manifest_metas, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
+
+_KEPT_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,53 +37,101 @@ class BucketState:
 
 
 class Restore:
-    """Bucket states at one snapshot; partitions are looked up the first time a writer meets them.
+    """Bucket states at one snapshot; a bucket is looked up the first time a writer meets it.
 
     ``find`` gives the snapshot, ``None`` for an empty table; it is called once, when the snapshot is first needed.
     ``with_stats``: files are told with their statistics, as those need who write them into manifests again.
+    Of manifests only the entries asked for are decoded and held, and up to 16 MiB of the files' bytes, which later
+    questions are answered from.
     """
 
     def __init__(self, store: FileStore, find: Callable[[], Snapshot | None], *, with_stats: bool = False) -> None:
         self._store, self._find, self._with_stats = store, find, with_stats
         self._states: dict[tuple[bytes, int], BucketState] = {}
         self._marks: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
-        self._known: set[bytes] = set()
+        self._known: set[tuple[bytes, int]] = set()
+        self._whole: set[bytes] = set()
         self._metas: list[ManifestFileMeta] | None = None
         self._totals: dict[bytes, int] = {}
+        self._counted: set[bytes] = set()
         self._filled: dict[bytes, set[int]] = {}
         self._indexes: dict[bytes, dict[int, IndexManifestEntry]] | None = None
-        self._entries: dict[str, list[ManifestEntry]] = {}  # by manifest, each read once
+        self._kept: dict[str, bytes] = {}  # manifests as stored
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
         """The moment these are the states of."""
         return self._find()
 
-    def load(self, partitions: Collection[bytes]) -> None:
-        """Read the state of these partitions, all in one go; only manifests that can hold one of them are read.
+    def load(self, buckets: Collection[tuple[bytes, int]]) -> None:
+        """Read the state of these buckets, all in one go; only manifests that can hold one of them are read.
 
-        Raises InvalidInputError when one holds files of another number of buckets than the table has now.
+        Raises InvalidInputError where the partition of one holds files of another number of buckets than the table
+        has now.
         """
-        new = set(partitions) - self._known
+        new = {at for at in buckets if at not in self._known and at[0] not in self._whole}
         self._known |= new
         if not new or self.snapshot is None:
             return
-        if self._metas is None:
-            self._metas = manifest_metas(self._store, self.snapshot)
-        metas = keep(self._metas, partitions_predicate(self._store, new), self._store.schema.partition_fields)
-        unread = [m for m in metas if m.file_name not in self._entries]
-        self._entries.update(zip((m.file_name for m in unread), parallel_map(self._read, unread), strict=True))
-        found = [e for m in metas for e in self._entries[m.file_name] if e.partition in new]
+        self._take(Places.of_buckets(new))
+        if self._store.options.value(BUCKET) > 0:
+            self.load_totals({partition for partition, bucket in new if bucket >= 0})
+
+    def load_partitions(self, partitions: Collection[bytes]) -> None:
+        """Read the state of all buckets of these partitions, as :meth:`load` does."""
+        new = set(partitions) - self._whole
+        self._whole |= new
+        self._counted |= new
+        if new and self.snapshot is not None:
+            self._take(Places(frozenset(new)))
+
+    def load_totals(self, partitions: Collection[bytes]) -> None:
+        """Find out how many buckets these partitions have, from the newest manifests that tell.
+
+        Raises InvalidInputError as :meth:`load`.
+        """
+        left = set(partitions) - self._counted - set(self._totals)
+        self._counted |= left
+        if self.snapshot is None:
+            return
+        newer: list[ManifestEntry] = []
+        for meta in reversed(self._may_hold(Places(frozenset(left))) if left else []):
+            newer = [*self._read(meta, Places(frozenset(left))), *newer]
+            for entry in merge_entries(newer):
+                if entry.kind == ADD and entry.bucket >= 0:
+                    self._check_buckets(entry)
+            left -= set(self._totals)
+            newer = [entry for entry in newer if entry.partition in left]
+            if not left:
+                break
+
+    def _take(self, places: Places) -> None:
+        """Read the entries of places that nothing is known of yet."""
         buckets: dict[tuple[bytes, int], list[DataFileMeta]] = {}
-        for entry in (e for e in merge_entries(found) if e.kind == ADD):
+        found = parallel_map(lambda meta: self._read(meta, places), self._may_hold(places))
+        for entry in (e for e in merge_entries([e for entries in found for e in entries]) if e.kind == ADD):
             self._check_buckets(entry)
             buckets.setdefault((entry.partition, entry.bucket), []).append(entry.file)
             self._filled.setdefault(entry.partition, set()).add(entry.bucket)
         vectors = self._vectors()
         self._states.update((at, BucketState(tuple(files), vectors.get(at, ()))) for at, files in buckets.items())
 
-    def _read(self, meta: ManifestFileMeta) -> list[ManifestEntry]:
-        return self._store.manifests.read(meta.file_name, meta.file_size, with_stats=self._with_stats)
+    def _may_hold(self, places: Places) -> list[ManifestFileMeta]:
+        """Return the manifests, oldest first, that can hold entries of these places."""
+        if self._metas is None:
+            assert self.snapshot is not None
+            self._metas = manifest_metas(self._store, self.snapshot)
+        numbers = None if places.buckets is None else {bucket for _, bucket in places.buckets}
+        where = partitions_predicate(self._store, places.partitions)
+        return keep(self._metas, where, self._store.schema.partition_fields, buckets=numbers)
+
+    def _read(self, meta: ManifestFileMeta, places: Places) -> list[ManifestEntry]:
+        manifests, data = self._store.manifests, self._kept.get(meta.file_name)
+        if data is None:
+            data = manifests.load(meta.file_name, meta.file_size)
+            if sum(map(len, list(self._kept.values()))) + len(data) <= _KEPT_BYTES:
+                self._kept[meta.file_name] = data
+        return manifests.decode(meta.file_name, data, with_stats=self._with_stats, only=places)
 
     def _vectors(self) -> dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]]:
         if self._marks is None:
@@ -98,15 +150,15 @@ class Restore:
         return dict(self._indexes.get(partition, {}))
 
     def total_buckets(self, partition: bytes) -> int | None:
-        """How many buckets the rows of a partition were dealt out to; None where it has none. REQUIRES: loaded."""
+        """Return how many buckets a partition has; None where it has none. REQUIRES: `load_totals` was asked for it."""
         return self._totals.get(partition)
 
     def filled(self, partition: bytes) -> set[int]:
-        """The buckets of a partition that have files. REQUIRES: it was loaded."""
+        """Return the buckets of a partition that have files. REQUIRES: the whole partition was loaded."""
         return self._filled.get(partition, set())
 
     def state(self, partition: bytes, bucket: int) -> BucketState:
-        """The state of one bucket. REQUIRES: its partition was loaded."""
+        """Return the state of one bucket. REQUIRES: it was loaded, or its partition."""
         return self._states.get((partition, bucket), BucketState())
 
     def _check_buckets(self, entry: ManifestEntry) -> None:

@@ -186,23 +186,24 @@ class TableWrite:
         del gathered
         batch = Batch(rows, kinds, *partition_codes(rows, self._store.schema.partition_keys))
         self._look_again()
-        self._restore.load(batch.found)
         batch, buckets = self._router.deal(batch, self._restore)
         if not len(buckets):
             return
-        self._numbers.load(batch.found)
         least = int(buckets.min())
         span = int(buckets.max()) - least + 1
         group = batch.partitions * span + (buckets - least)
         if (group[0] == group).all():
+            self._numbers.load([(batch.found[batch.partitions[0]], int(buckets[0]))])
             self._writer(batch.found[batch.partitions[0]], int(buckets[0])).add(batch.rows, batch.kinds)
             return
         order = np.argsort(group, kind="stable")
         present, starts = np.unique(group[order], return_index=True)
-        for which, at, end in zip(present.tolist(), starts, [*starts[1:], len(order)], strict=True):
+        places = [(batch.found[which // span], which % span + least) for which in present.tolist()]
+        self._numbers.load(places)
+        for place, at, end in zip(places, starts, [*starts[1:], len(order)], strict=True):
             members = pa.array(order[at:end])
             kinds = None if batch.kinds is None else batch.kinds.take(members)
-            self._writer(batch.found[which // span], which % span + least).add(batch.rows.take(members), kinds)
+            self._writer(*place).add(batch.rows.take(members), kinds)
 
     def _look_again(self) -> None:
         """Look at the table anew after a commit: others may have written rows, compacted, or given keys their bucket.
@@ -267,7 +268,7 @@ class TableWrite:
             full = identifier % (self._full_every or 1) == 0
         if full:
             self._look_again()
-            self._numbers.load({partition for partition, _ in self._writers})
+            self._numbers.load(self._writers)
             for at in self._writers:
                 self._writer(*at)
         _each(lambda w: w.settle(full=full), list(self._writers.values()))

@@ -22,12 +22,13 @@ def test_the_engine_s_benchmarks_agree_with_pyarrow_where_both_count_the_same(ar
 
 
 def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
-    everything, filtered, calls, small = metadata.benchmarks(arena, files=(1_000,), commits=40)
+    everything, filtered, calls, small, beside = metadata.benchmarks(arena, files=(1_000,), commits=40, most=1_000)
     assert everything.timings["ours"][0].rows == 1_000
     assert filtered.timings["ours"][0].rows == 10
     assert filtered.values["manifests_read"] < filtered.values["manifests"]
     assert calls.values["calls_few"] == calls.values["calls_many"]
     assert small.timings["ours"][0].rows == 40
+    assert beside.timings["ours"][0].rows == 1
 
 
 def test_look_ups_open_the_files_that_hold_the_keys_and_indexes_leave_files_out(arena):

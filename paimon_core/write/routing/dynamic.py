@@ -53,6 +53,7 @@ class _Dynamic:
         keys = batch.rows.select(list(self._store.schema.trimmed_primary_keys))
         for at in range(0, len(hashes), _SLICE):
             hashes[at : at + _SLICE] = hash_rows(encode(keys.slice(at, _SLICE)))
+        restore.load_partitions(batch.found)
         if restore is not self._restore:
             self._renew(restore)
         buckets = np.empty(len(hashes), np.int32)
@@ -76,7 +77,7 @@ class _Dynamic:
     def _renew(self, restore: Restore) -> None:
         """Others may have added keys since."""
         self._restore = restore
-        restore.load(self._partitions)
+        restore.load_partitions(self._partitions)
         for key, partition in self._partitions.items():
             partition.load(self._store, key, restore)
 

@@ -37,9 +37,10 @@ class _Real:
     def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         if restore is not self._restore:
             self._check_again(restore)
-        for partition in batch.found:
-            if partition not in self._totals:
-                self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store.options)
+        new = [partition for partition in batch.found if partition not in self._totals]
+        restore.load_totals(new)
+        for partition in new:
+            self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store.options)
         totals = np.array([self._totals[partition] for partition in batch.found])[batch.partitions]
         found = np.zeros(batch.rows.num_rows, np.int32)
         keys = batch.rows.select(self._keys)
@@ -52,7 +53,7 @@ class _Real:
     def _check_again(self, restore: Restore) -> None:
         """Refuse partitions that others have given another number of buckets since this writer first met them."""
         self._restore = restore
-        restore.load(self._totals)
+        restore.load_totals(self._totals)
         for partition, total in self._totals.items():
             found = restore.total_buckets(partition)
             if found not in (None, total):

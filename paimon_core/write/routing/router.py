@@ -56,7 +56,7 @@ class Router(Protocol):
     def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         """The rows to be written, and the bucket (int32) of each: those given, unless the mode says otherwise.
 
-        REQUIRES: ``restore`` has loaded the partitions found.
+        What the mode must know of the partitions is loaded into ``restore``.
         """
 
     def total_buckets(self, partition: bytes) -> int:

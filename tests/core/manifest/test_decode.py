@@ -11,6 +11,7 @@ from paimon_core.format.container import Container, ContainerWriter
 from paimon_core.manifest import decode
 from paimon_core.manifest.columns import entries_of_blocks
 from paimon_core.manifest.decode import UnknownFieldsError, decode_entries
+from paimon_core.manifest.places import Places
 from paimon_core.manifest.records import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, plain, record_of_entry
 from tests.support.manifests import entries, entry
 
@@ -48,6 +49,48 @@ def test_many_blocks_are_decoded_side_by_side(monkeypatch):
     assert len(given_entries) > 2 * decode._LANES
     monkeypatch.setattr(decode, "_one_by_one", None)  # would fail
     assert decode_entries(data, "m") == given_entries
+
+
+@settings(max_examples=40)
+@given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 3), st.sets(st.integers(0, 5)), st.booleans())
+def test_entries_of_some_places_are_those_among_all(given_entries, per_block, chosen, whole):
+    data = container([record_of_entry(e) for e in given_entries], per_block)
+    wanted = [
+        (given_entries[i % len(given_entries)].partition, given_entries[i % len(given_entries)].bucket) for i in chosen
+    ]
+    partitions = frozenset(partition for partition, _ in wanted)
+    only = Places(partitions) if whole else Places.of_buckets(wanted)
+    among = [e for e in given_entries if (e.partition in partitions if whole else (e.partition, e.bucket) in wanted)]
+    assert decode_entries(data, "m", only=only) == among
+    found = Container(io.BytesIO(data))
+    schema, blocks = plain(found.header.schema), list(found.blocks())
+    assert entries_of_blocks(schema, blocks, with_stats=True, only=only) == among
+    marks = only.marks(schema)
+    held = {i // per_block for i, e in enumerate(given_entries) if only.holds(e.partition, e.bucket)}
+    assert held <= {i for i, (_, block) in enumerate(blocks) if any(mark in block for mark in marks)}
+
+
+def test_blocks_without_an_entry_that_is_asked_for_are_not_decoded(monkeypatch):
+    given_entries = [entry(f"data-{i}-0.parquet", p=i // 100, bucket=i % 100 // 50) for i in range(600)]
+    data = container([record_of_entry(e) for e in given_entries], 10)
+    decoded, decoder = [], decode.BlockDecoder.decode
+    monkeypatch.setattr(decode.BlockDecoder, "decode", lambda *a: decoded.append(a[1]) or decoder(*a))
+    at = given_entries[270].partition
+    assert decode_entries(data, "m", only=Places.of_buckets([(at, 1)])) == given_entries[250:300]
+    assert sum(decoded) == 50
+    assert decode_entries(data, "m", only=Places(frozenset([at]))) == given_entries[200:300]
+    assert sum(decoded) == 150
+
+
+def test_places_are_looked_for_where_the_bucket_does_not_follow_the_partition():
+    fields = {f["name"]: f for f in MANIFEST_SCHEMA["fields"]}
+    order = ("_VERSION", "_KIND", "_BUCKET", "_PARTITION", "_TOTAL_BUCKETS", "_FILE")
+    given_entries = [entry(str(i), p=i % 3, bucket=i % 2) for i in range(30)]
+    data = container(
+        [record_of_entry(e) for e in given_entries], schema={**MANIFEST_SCHEMA, "fields": [fields[n] for n in order]}
+    )
+    only = Places.of_buckets([(given_entries[1].partition, 1)])
+    assert decode_entries(data, "m", only=only) == given_entries[1::6]
 
 
 @settings(max_examples=25)

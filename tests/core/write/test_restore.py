@@ -1,14 +1,21 @@
 """What a writer learns of the buckets it meets, and how little it reads for it."""
 
+import random
+
 import pyarrow as pa
 import pytest
 
-from paimon_core.errors import CommitConflictError
+from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.row.binary_row import serialize
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.change import SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from paimon_core.write import restore
+from paimon_core.write.restore import Restore
 from tests.support.faulty_io import FaultyIO, MemoryIO
 from tests.support.tables import append_table, keyed_table, orders
 
@@ -37,15 +44,111 @@ def test_numbers_go_on_in_each_bucket_and_only_manifests_of_the_partitions_are_r
     writer.write(rows(5, 9))
     (message,) = writer.prepare_commit()
     assert message.new_files[0].min_sequence_number == 3
-    manifests = [
-        path for verb, path in counting.log if verb == "read" and "/manifest-" in path and "-list-" not in path
-    ]
-    assert len(manifests) == 1
+    assert len(read_manifests(counting)) == 1
 
     writer.write(rows(6, 9))
     writer.write(rows(99, 9))
     first, second = sorted(writer.prepare_commit(), key=lambda m: -m.new_files[0].min_sequence_number)
     assert (first.new_files[0].min_sequence_number, second.new_files[0].min_sequence_number) == (3, 0)
+
+
+def read_manifests(counting):
+    reads = [path for verb, path in counting.log if verb == "read"]
+    return [path for path in reads if "/manifest-" in path and "-list-" not in path]
+
+
+def made(**options):
+    io = MemoryIO()
+    keys = {"primary_keys": ["p", "id"], "partition_keys": ["p"]}
+    create_table(io, ROOT, Schema(COLUMNS, options={"write-only": "true", **options}, **keys))
+    return io
+
+
+def test_only_manifests_that_can_hold_the_buckets_written_are_read_and_each_once():
+    io = made(bucket="4")
+    by_bucket = {}
+    for key in range(20):
+        snapshot = opened(io).write(rows(5, key))
+        (split,) = (s for s in opened(io).scan(filter=f"id = {key}").plan().splits if s.files[-1].row_count)
+        by_bucket.setdefault(split.bucket, []).append((key, snapshot.id))
+    assert len(by_bucket) == 4
+    counting = FaultyIO(io)
+    with opened(counting).writer() as writer:
+        writer.write(rows(5, by_bucket[2][0][0]))
+        (message,) = writer.prepare_commit()
+        assert (message.bucket, message.new_files[0].min_sequence_number) == (2, len(by_bucket[2]))
+        assert len(read_manifests(counting)) == len(by_bucket[2])
+    counting.log.clear()
+    with opened(counting).writer() as writer:
+        for bucket in (1, 3):  # the second batch meets another bucket
+            writer.write(rows(5, by_bucket[bucket][0][0]))
+            writer._deal_out()
+        writer.write(rows(5, *range(20)))
+        found = {m.bucket: m.new_files[0].max_sequence_number for m in writer.prepare_commit()}
+        assert found[0] == 2 * len(by_bucket[0]) - 1
+        assert len(set(read_manifests(counting))) == len(read_manifests(counting)) == 20
+
+
+def test_a_partition_of_another_number_of_buckets_is_refused_though_the_bucket_written_has_no_file():
+    io = made(bucket="1")
+    opened(io).write(rows(5, 1))
+    opened(io).write(rows(6, 1))
+    opened(io).alter([SetOption("bucket", "8")])
+    other = next(id for id in range(99) if bucket_written(io, id))
+    with pytest.raises(InvalidInputError, match="p=5 holds files hashed into 1"):
+        opened(io).write(rows(5, other))
+    assert opened(io).write(rows(7, other)).id == 3
+
+
+def test_a_partition_written_anew_with_another_number_of_buckets_takes_rows():
+    io = made(bucket="1")
+    for _ in range(3):
+        opened(io).write(rows(5, 1, 2, 3))
+    opened(io).alter([SetOption("bucket", "8")])
+    opened(io).overwrite(rows(5, 1), {"p": 5})
+    for key in range(20):
+        opened(io).write(rows(5, key))
+    assert opened(io).to_arrow().num_rows == 20
+    opened(io).drop_partitions([{"p": 5}])
+    opened(io).alter([SetOption("bucket", "2")])
+    for key in range(20):
+        opened(io).write(rows(5, key))
+    assert opened(io).to_arrow().num_rows == 20
+
+
+@pytest.mark.parametrize("kept", [0, restore._KEPT_BYTES])
+def test_states_are_those_that_all_entries_tell(monkeypatch, kept):
+    monkeypatch.setattr(restore, "_KEPT_BYTES", kept)
+    io = made(**{"bucket": "3", "manifest.merge-min-count": "4", "manifest.target-file-size": "3 kb"})
+    rng = random.Random(5)
+    for turn in range(25):
+        table = opened(io)
+        table.write(rows(rng.randrange(4), *rng.sample(range(50), 3)))
+        if turn % 7 == 6:
+            table.compact(full=True)
+        if turn % 11 == 10:
+            table.overwrite(rows(2, 1), {"p": 2})
+    store, snapshot = opened(io)._store, opened(io)._store.snapshots.latest()
+    files = {}
+    for entry in live_entries(store, snapshot).live:
+        files.setdefault((entry.partition, entry.bucket), []).append(entry.file)
+    asked = [(serialize((p,), store.schema.partition_arrow), bucket) for p in range(6) for bucket in range(3)]
+    found, rest = Restore(store, lambda: snapshot, with_stats=True), rng.sample(asked, len(asked))
+    while rest:
+        found.load(rest[:4])
+        rest = rest[4:]
+    whole = Restore(store, lambda: snapshot, with_stats=True)
+    whole.load_partitions({partition for partition, _ in asked})
+    for at in asked:
+        assert list(found.state(*at).files) == list(whole.state(*at).files) == files.get(at, [])
+        assert found.total_buckets(at[0]) == (3 if any((at[0], b) in files for b in range(3)) else None)
+
+
+def bucket_written(io, key):
+    with opened(io).writer() as writer:
+        writer.write(rows(99, key))
+        (message,) = writer.prepare_commit()
+        return message.bucket
 
 
 KEPT_OPEN = {
