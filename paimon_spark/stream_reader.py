@@ -23,16 +23,15 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.position import ALL, Position
-from paimon_core.scan.split_plan import Packing
 from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, StreamScan
 from paimon_core.scan.stream_start import incremental_bounds
-from paimon_core.scan.task_plan import pack_tasks, weight
+from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, weight
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import StreamRequest
-from paimon_spark.reader import resized
+from paimon_spark.reader import resized, spare_collections
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
 
 try:
@@ -162,7 +161,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _planned(self, after: Position, through: Position) -> list[InputPartition]:
         store, splits = self._scan.store, self._scan.plan(after, through)
-        packing = Packing.of(store.options)
+        packing = packing_of_tasks(store.options)
 
         def weigh(split: ChangeSplit) -> int:
             return sum(weight(piece.split.files, packing) for piece in split.pieces)
@@ -174,6 +173,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read the changes of one task's splits, in batches of about the number of rows asked for."""
         if not isinstance(partition, ChangePartition):
             raise TypeError(f"a partition of {type(partition).__name__} is none of this stream")
+        spare_collections()
         request, store = self._request, self._scan.store
         if partition.schema_id != store.schema.id:  # the table was altered while Spark made its two readers
             store = store.at_schema(partition.schema_id)

@@ -21,7 +21,7 @@ from paimon_core.predicate.prune import Mask
 from paimon_core.predicate.rewrite import to_file
 from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
-from paimon_core.types.arrow import arrow_field, arrow_schema
+from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import DataField
 from paimon_core.types.selection import bits, kept
 from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
@@ -163,9 +163,9 @@ def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[Da
     keys = store.schema.partition_keys
     if not keys or not any(f.name in keys for f in fields):
         return {}
-    wanted = {f.name: f for f in fields}
+    wanted = {f.name: f for f in fields if f.name in keys}
     values = zip(keys, store.partition_values(partition), strict=True)
-    return {k: pa.array([v], arrow_field(wanted[k]).type)[0] for k, v in values if k in wanted}
+    return {k: pa.array([v], to_arrow(wanted[k].type))[0] for k, v in values if k in wanted}
 
 
 def _parted(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Positions]:

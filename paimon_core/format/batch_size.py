@@ -11,6 +11,7 @@ import pyarrow as pa
 
 PROBE_ROWS = 512
 _PROBED_GROUPS = 4
+_WIDEST = 16  # bytes of the widest number
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 16, "FLOAT": 4, "DOUBLE": 8, "FIXED_LEN_BYTE_ARRAY": 16}
 
 
@@ -33,13 +34,14 @@ def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], 
     every row stays below that, its own size is told. What the footer says of single column chunks is not asked for: a
     damaged one ends the process inside Arrow.
     """
+    if len(groups) == 1:
+        group = file.metadata.row_group(groups[0])
+        most = group.total_byte_size + _WIDEST * file.metadata.num_columns
+        if group.total_byte_size > 0 and most * group.num_rows <= size:
+            return float(most)
     known, measured = _widths(file.metadata, columns)
     if not measured:
         return float(known)
-    if len(groups) == 1:
-        group = file.metadata.row_group(groups[0])
-        if 0 < group.total_byte_size * group.num_rows <= size:
-            return float(known + group.total_byte_size)
     step = -(-len(groups) // _PROBED_GROUPS) or 1
     return known + max((_measured(file, g, measured, size) for g in groups[::step]), default=0.0)
 

@@ -29,6 +29,7 @@ from paimon_core.types.system_fields import ROW_POSITION
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # a seek costs nothing: no need to coalesce reads
 _BIG_ROW_GROUP = 4 << 20
 _STREAM_BUFFER = 1 << 20
+_WORTH_THREADS = 1 << 20  # encoded bytes below which handing columns to threads costs more than decoding them
 
 
 class ParquetFormat:
@@ -49,11 +50,11 @@ class ParquetFormat:
     ) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
         with reading(path):
-            metadata = pq.read_metadata(source)
-            groups = row_groups_to_read(metadata, fields, predicate, wanted)
+            file = _open(source)
+            groups = row_groups_to_read(file.metadata, fields, predicate, wanted)
         stored = [f for f in fields if f.id != ROW_POSITION.id]
-        batches = _batches(source, metadata, groups, stored, (batch_size, batch_bytes), path)
-        yield from batches if len(stored) == len(fields) else _numbered(batches, metadata, groups, fields)
+        batches = _batches(source, file, groups, stored, (batch_size, batch_bytes), path)
+        yield from batches if len(stored) == len(fields) else _numbered(batches, file.metadata, groups, fields)
 
     def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
         """See `FileFormat.open_writer`. Options: ``file.compression.zstd-level``, ``file.block-size`` (bytes of a row
@@ -69,12 +70,13 @@ class ParquetFormat:
 
 def _batches(
     source: Any,
-    metadata: Any,
+    file: pq.ParquetFile,
     groups: Sequence[int],
     fields: Sequence[DataField],
     limits: tuple[int, int | None],
     path: str,
 ) -> Iterator[pa.RecordBatch]:
+    metadata = file.metadata
     columns = _columns(metadata, fields)
     batch_size, batch_bytes = limits
     if not columns:
@@ -82,15 +84,23 @@ def _batches(
         yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_size))
         return
     with reading(path):
+        sizes = [metadata.row_group(g).total_byte_size for g in groups]
+        streamed = isinstance(source, _LOCAL) and max(sizes, default=0) > _BIG_ROW_GROUP
         if has_int96(metadata):
-            metadata = with_bytes_for_int96(source)
-        file = _open(source, metadata, groups)
+            file = _open(source, with_bytes_for_int96(source), streamed=streamed)
+        elif streamed:
+            file = _open(source, metadata, streamed=True)
         if batch_bytes is not None and metadata.num_rows:
             row_bytes = parquet_row_bytes(file, groups, columns, batch_bytes)
             batch_size = rows_within(batch_size, batch_bytes, row_bytes)
     # Reading ahead from a distant store holds whole row groups: one at a time then.
     runs = [groups] if isinstance(source, _LOCAL) else [[g] for g in groups]
-    batches = (batch for run in runs for batch in file.iter_batches(batch_size, row_groups=run, columns=columns))
+    threads = sum(sizes) > _WORTH_THREADS
+    batches = (
+        batch
+        for run in runs
+        for batch in file.iter_batches(batch_size, row_groups=run, columns=columns, use_threads=threads)
+    )
     for batch in decoded(batches, path):
         if batch.num_rows:
             yield conform_batch(batch, fields, path)
@@ -111,14 +121,13 @@ def _numbered(
         yield batch.add_column(at, arrow_field(ROW_POSITION), pa.array(rows + (ends - read)[group]))
 
 
-def _open(source: Any, metadata: Any, groups: Sequence[int]) -> pq.ParquetFile:
-    local = isinstance(source, _LOCAL)
-    biggest = max((metadata.row_group(g).total_byte_size for g in groups), default=0)
+def _open(source: Any, metadata: Any = None, *, streamed: bool = False) -> pq.ParquetFile:
+    """Open a file, whose footer is read where ``metadata`` does not give it; ``streamed`` through small buffers."""
     return pq.ParquetFile(
         source,
         metadata=metadata,
-        pre_buffer=not local,
-        buffer_size=_STREAM_BUFFER if local and biggest > _BIG_ROW_GROUP else 0,
+        pre_buffer=not isinstance(source, _LOCAL),
+        buffer_size=_STREAM_BUFFER if streamed else 0,
         page_checksum_verification=True,
     )
 

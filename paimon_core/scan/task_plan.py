@@ -5,12 +5,26 @@ from dataclasses import replace
 from typing import TypeVar
 
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.options.option import Options
+from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, pack
 
 T = TypeVar("T")
 
+_OPEN_COST = 1 << 20
 _LEAST_SHARE = 8  # no task is made smaller than this part of the target size for the sake of having more tasks
+
+
+def packing_of_tasks(options: Options) -> Packing:
+    """Return the sizes that the options of a table give for packing tasks.
+
+    A file counts as 1 MiB at least where ``source.split.open-file-cost`` is not given: opening one costs a task of a
+    Python engine far less than starting the next task does.
+    """
+    packing = Packing.of(options)
+    given = options.has(SOURCE_SPLIT_OPEN_FILE_COST)
+    return packing if given else Packing(packing.target_size, _OPEN_COST)
 
 
 def plan_tasks(splits: Sequence[DataSplit], packing: Packing, least: int = 1) -> list[tuple[DataSplit, ...]]:

@@ -111,6 +111,11 @@ def arrow_field(field: DataField) -> Any:
 
 def arrow_schema(fields: Sequence[DataField]) -> Any:
     """The ``pa.Schema`` of columns, in their order."""
+    return _schema(tuple(fields))
+
+
+@lru_cache(maxsize=1024)
+def _schema(fields: tuple[DataField, ...]) -> Any:
     return pa.schema([arrow_field(field) for field in fields])
 
 

@@ -564,14 +564,16 @@ def tasks_of(frame):
 @everywhere
 def test_small_files_share_tasks_and_a_table_fills_the_slots_of_its_cluster(spark, path):
     save(spark.range(40).withColumn("p", F.col("id")), path, partition="p")
-    assert tasks_of(load(spark, path)) == 8  # 40 files count as 160 MB: the least number of tasks if none is given
-    assert tasks_of(load(spark, path, minPartitions="1")) == 2
-    assert tasks_of(load(spark, path, **{"read.min-tasks": "1", "source.split.target-size": "16 mb"})) == 10
-    assert tasks_of(load(spark, path, **{"read.min-tasks": "1", "source.split.open-file-cost": "1 mb"})) == 1
-    table = paimon_spark.PaimonTable.forPath(spark, path)
+    assert tasks_of(load(spark, path)) == 3  # a task has no less than an eighth of 128 MB, which 16 files count as
+    assert tasks_of(load(spark, path, minPartitions="1")) == 1
+    cost = {"source.split.open-file-cost": "4 mb"}
+    assert tasks_of(load(spark, path, **cost)) == 8  # the least number of tasks where none is given
+    assert tasks_of(load(spark, path, **cost, **{"read.min-tasks": "1"})) == 2
+    assert tasks_of(load(spark, path, **cost, **{"read.min-tasks": "1", "source.split.target-size": "16 mb"})) == 10
+    table = paimon_spark.PaimonTable.forPath(spark, path, **cost)
     assert tasks_of(table.toDF()) == 2
     assert tasks_of(table.toDF(minPartitions="5")) == 5
     assert rows(table.toDF()) == [(i, i) for i in range(40)]
-    changes = {"incremental-between": "0,1", "read.min-tasks": "1"}
+    changes = {**cost, "incremental-between": "0,1", "read.min-tasks": "1"}
     assert tasks_of(load(spark, path, **changes)) == 2
     assert rows(load(spark, path, **changes)) == [(i, i) for i in range(40)]

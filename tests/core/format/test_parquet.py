@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format import parquet
 from paimon_core.format.int96 import decode_int96
 from paimon_core.format.parquet import ParquetFormat
 from paimon_core.options.option import Options
@@ -255,3 +256,34 @@ def test_skipping_loses_no_row(number, op, column):
     found = read(data, fields, predicate=predicate)
     kept = found.filter(evaluate(predicate, found))["c0"]
     assert kept.to_pylist() == table.filter(evaluate(predicate, table))["c0"].to_pylist()
+
+
+@pytest.mark.parametrize("columns", [None, ["c6", "c0"], []])
+def test_small_files_are_read_the_quick_way_and_alike(monkeypatch, columns):
+    """One look at the footer, no threads, no probe: what the way of large files gives."""
+    fields, table, data = grouped()
+    asked = fields if columns is None else [f for name in columns for f in fields if f.name == name]
+    opened, decoded = [], []
+
+    class Opened(pq.ParquetFile):
+        def __init__(self, *arguments, **how):
+            opened.append(how["buffer_size"])
+            super().__init__(*arguments, **how)
+
+        def iter_batches(self, *arguments, **how):
+            decoded.append(how["use_threads"])
+            return super().iter_batches(*arguments, **how)
+
+    monkeypatch.setattr(pq, "ParquetFile", Opened)
+    quick = read(data, asked, batch_bytes=1 << 25)
+    assert opened == [0]
+    assert not any(decoded)
+    monkeypatch.setattr(parquet, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(parquet, "_BIG_ROW_GROUP", 0)
+    general = read(data, asked, batch_bytes=1 << 25)
+    assert str(quick.to_pydict()) == str(general.to_pydict())  # NaN equals nothing
+    assert quick.num_rows == table.num_rows
+    if columns != []:
+        assert opened[-1] > 0
+        assert decoded[-1]
+        assert str(quick.to_pydict()) == str((table.select(columns) if columns else table).to_pydict())

@@ -12,10 +12,11 @@ from paimon_core.deletion.files import StoredVector
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import DeletionRange
 from paimon_core.manifest.stats import EMPTY_STATS
+from paimon_core.options.option import Options
 from paimon_core.row.binary_row import EMPTY_ROW
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing
-from paimon_core.scan.task_plan import pack_tasks, plan_tasks, weight
+from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, plan_tasks, weight
 
 SIZES = st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 300), min_size=1, max_size=6)), max_size=8)
 PACKINGS = st.builds(Packing, st.integers(1, 400), st.integers(0, 60))
@@ -67,6 +68,11 @@ def test_a_task_is_full_before_the_next_begins_and_no_larger_than_asked(describe
 def test_tasks_are_made_smaller_down_to_an_eighth_to_have_enough_of_them(least, tasks):
     splits = splits_of([(True, [1] * 20)])
     assert len(plan_tasks(splits, Packing(80, 5), least)) == tasks
+
+
+def test_opening_a_file_costs_what_the_option_says_or_a_mebibyte():
+    assert packing_of_tasks(Options({"source.split.target-size": "9 b"})) == Packing(9, 1 << 20)
+    assert packing_of_tasks(Options({"source.split.open-file-cost": "4 mb"})) == Packing(128 << 20, 4 << 20)
 
 
 def test_what_cannot_be_divided_is_packed_alike():
