@@ -2,10 +2,18 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,6 +31,31 @@ def test_compose_file_describes_the_cluster_the_readme_promises():
     assert services["connect"]["environment"]["AWS_ENDPOINT_URL"] == "http://minio:9000"
     for name in ("worker-1", "worker-2", "connect", "notebook"):
         assert "/dist/" in services[name]["command"], f"{name} does not install the wheel"
+
+
+def requirements(lines):
+    """Requirements as pip understands them, without what stands around the words."""
+    return {str(Requirement(line)) for line in lines}
+
+
+def test_the_compose_file_installs_the_dependencies_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    of_the_wheel = [line for line in project["dependencies"] if Requirement(line).name != "pyspark"]
+    installed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-install"]
+    assert requirements(installed["PACKAGES"].split()) == requirements([*of_the_wheel, *extras["s3"]])
+    assert requirements(installed["CONNECT_PACKAGES"].split()) == requirements(extras["connect"])
+
+
+def test_the_image_of_the_compose_file_fits_the_project():
+    """Images of Spark 4.1 bring Python 3.10: the project and every dependency must install there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    versions = {service["image"].partition(":")[2] for service in services.values() if "spark" in service["image"]}
+    assert {version.rpartition(".")[0] for version in versions} == {"4.1"}
+    assert "3.10" in SpecifierSet(project["requires-python"])
+    pyspark = next(Requirement(line) for line in project["dependencies"] if Requirement(line).name == "pyspark")
+    assert all(version.partition("-")[0] in pyspark.specifier for version in versions)
 
 
 def spark_settings():
