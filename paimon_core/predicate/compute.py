@@ -23,11 +23,14 @@ def evaluate(p: Predicate, rows: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
     Text compares by its UTF-8 bytes, padding included; 0.0 and -0.0 are equal. ``rows`` may have further columns;
     raises InvalidInputError when one of the predicate's is missing.
     """
-    truth = pc.fill_null(_truth(p, rows), False)
-    return truth.combine_chunks() if isinstance(truth, pa.ChunkedArray) else truth
+    if isinstance(rows, pa.RecordBatch):
+        return pc.fill_null(_truth(p, rows), False)
+    # batch by batch: on chunked columns Arrow's three-valued AND and OR gave wrong answers before pyarrow 23
+    truths = [pc.fill_null(_truth(p, batch), False) for batch in rows.to_batches()]
+    return pa.chunked_array(truths, pa.bool_()).combine_chunks()
 
 
-def _truth(p: Predicate, rows: pa.RecordBatch | pa.Table) -> Any:
+def _truth(p: Predicate, rows: pa.RecordBatch) -> Any:
     """True, false or null (unknown) for every row."""
     match p:
         case And(children):

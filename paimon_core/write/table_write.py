@@ -321,12 +321,21 @@ def _each(do: Callable[[BucketWriter], None], writers: list[BucketWriter]) -> No
 
 def _cut(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
     """The batch in pieces of about ``size`` bytes at most, so that the write buffer can be kept to its limit."""
-    if batch.nbytes <= 2 * size:
+    held = _bytes(batch)
+    if held <= 2 * size:
         yield batch
         return
-    step = max(1, batch.num_rows * size // batch.nbytes)
+    step = max(1, batch.num_rows * size // held)
     for at in range(0, batch.num_rows, step):
         yield batch.slice(at, step)
+
+
+def _bytes(batch: pa.RecordBatch) -> int:
+    """Return the bytes that the rows of a caller's batch take, more where its columns of views are slices."""
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowTypeError:  # pyarrow 19 cannot tell for views
+        return int(batch.get_total_buffer_size())
 
 
 def _concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

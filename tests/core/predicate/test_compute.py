@@ -5,6 +5,7 @@ import math
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.compute import evaluate
@@ -77,3 +78,13 @@ def test_tables_of_any_number_of_chunks():
 def test_a_missing_column_is_named():
     with pytest.raises(InvalidInputError, match="filter b = 1 on rows that have only a"):
         evaluate(col("b") == 1, pa.table({"a": [1]}))
+
+
+@settings(max_examples=200, deadline=None)
+@given(predicates(), tables(), st.integers(0, 20))
+def test_a_predicate_on_chunks_means_what_it_means_on_one_batch(p, rows, at):
+    bound, batch = bind(p, FIELDS), batch_of(rows)
+    chunks = pa.Table.from_batches([batch.slice(0, at), batch.slice(at)])
+    columns = [column if i % 2 else column.combine_chunks() for i, column in enumerate(chunks.columns)]
+    uneven = pa.Table.from_arrays(columns, schema=chunks.schema)  # every other column has one chunk
+    assert evaluate(bound, uneven).equals(evaluate(bound, batch))
