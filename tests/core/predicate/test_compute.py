@@ -80,15 +80,16 @@ def test_a_missing_column_is_named():
         evaluate(col("b") == 1, pa.table({"a": [1]}))
 
 
-def test_unknown_stays_unknown_where_columns_lie_in_other_chunks():
-    """Arrow before version 23 takes NULL OR FALSE for FALSE there, and the negation for TRUE."""
-    a = pa.chunked_array([[False, True, True, False, None, None, None, None, False, None]])
-    b = pa.chunked_array([[None, None, True], [None, None, False, False, None, False, None]])
-    rows = pa.table({"a": a, "b": b})
-    fields = (DataField(0, "a", AtomicType("BOOLEAN")), DataField(1, "b", AtomicType("BOOLEAN")))
-    neither = bind(parse_predicate("NOT (a = TRUE OR b = TRUE)"), fields)
-    both_false = bind(parse_predicate("NOT (a = TRUE AND b = TRUE)"), fields)
-    assert evaluate(neither, rows).to_pylist() == [False] * 8 + [True, False]
-    assert evaluate(both_false, rows).to_pylist() == [
-        (x is False or y is False) for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)
-    ]
+def test_unknown_stays_unknown_where_columns_lie_in_chunks():
+    """Arrow before version 23 forgets there which answers are NULL, and what lies below NULL is as good as TRUE."""
+    fields = (DataField(0, "a", AtomicType("DOUBLE")), DataField(1, "b", AtomicType("DOUBLE")))
+    both = bind(parse_predicate("a <> 5 AND b IS NOT NULL"), fields)
+    either = bind(parse_predicate("a <> 5 OR b IS NULL"), fields)
+    for size in range(2, 10):
+        known = [1.0, 5.0, 2.0, None, 3.0, None, 4.0, 6.0][: size - 1]
+        a, b = pa.array([*known, None]), pa.array([1.0] * size)
+        for at in range(size + 1):
+            rows = pa.table({"a": pa.chunked_array([a[:at], a[at:]]), "b": pa.chunked_array([b[:at], b[at:]])})
+            wanted = [value is not None and value != 5 for value in a.to_pylist()]
+            assert evaluate(both, rows).to_pylist() == wanted
+            assert evaluate(either, rows).to_pylist() == wanted
