@@ -33,6 +33,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import (
     AGGREGATION_REMOVE_RECORD_ON_DELETE,
+    DELETE_FORCE_PRODUCE_CHANGELOG,
     DELETION_VECTORS_ENABLED,
     DELETION_VECTORS_MERGE_ON_READ,
     IGNORE_DELETE,
@@ -66,7 +67,8 @@ def delete_rows(
 ) -> Snapshot | None:
     """Delete the rows matching ``predicate`` (bound); None where there are none.
 
-    A predicate on partition columns drops these partitions, unread. Files of tables without a primary key are looked at
+    A predicate on partition columns drops these partitions, unread, unless ``delete.force-produce-changelog`` asks for
+    a row of kind -D for each of their rows in a table with a primary key. Files of tables without one are looked at
     where ``runner`` takes them. Raises UnsupportedError where the table's options do not let rows be deleted,
     CommitConflictError when others were always faster. After an error no file is left, but for CommitUnknownError.
     """
@@ -82,7 +84,11 @@ def delete_rows(
 
 
 def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
-    """Whether the predicate (bound) speaks of whole partitions."""
+    """Return True where the predicate (bound) speaks of whole partitions, which go without a row of kind -D for each
+    of their rows."""
+    row_by_row = schema.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
+    if row_by_row and schema.primary_keys:
+        return False
     asked = columns(predicate)
     return bool(asked) and asked <= set(schema.partition_keys)
 

@@ -57,11 +57,7 @@ CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS = Option(
     "changelog-producer.row-deduplicate-ignore-fields", comma_list, NOTHING, "columns that do not count as a change"
 )
 DELETE_FORCE_PRODUCE_CHANGELOG = Option(
-    "delete.force-produce-changelog",
-    boolean,
-    False,
-    "DELETE writes -D rows instead of dropping partitions",
-    mark=not_yet("deleting whole partitions drops them"),
+    "delete.force-produce-changelog", boolean, False, "DELETE writes -D rows instead of dropping partitions"
 )
 TABLE_READ_SEQUENCE_NUMBER_ENABLED = Option(
     "table-read.sequence-number.enabled",

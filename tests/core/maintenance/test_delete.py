@@ -532,3 +532,16 @@ def test_rows_that_wait_for_compaction_count(tmp_path):
     waiting.delete("v = 'old'")
     table.compact(full=True)
     assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [(1, "young")]
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_partitions_of_keys_are_deleted_row_by_row_where_a_changelog_is_asked_for(tmp_path, forced):
+    schema = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False)])
+    options = {"bucket": "1", "changelog-producer": "input", "delete.force-produce-changelog": str(forced).lower()}
+    table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "id"], ["p"], options))
+    table.write(pa.table({"p": [1, 1, 2], "id": [1, 2, 3]}, schema))
+    made = table.delete("p = 1")
+    assert ids(table) == [3]
+    assert made.commit_kind == ("APPEND" if forced else "OVERWRITE")
+    told = table.changes(1).to_pylist()
+    assert sorted((row["rowkind"], row["id"]) for row in told) == ([("-D", 1), ("-D", 2)] if forced else [])
