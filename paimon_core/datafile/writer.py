@@ -72,13 +72,29 @@ class DataFileWriter:
             if self._open.reaches(self._shape.target_size):
                 self._finish()
 
+    @property
+    def held_bytes(self) -> int:
+        """Arrow bytes of the rows that the open files hold in memory."""
+        return (self._open.held_bytes if self._open is not None else 0) + sum(w.held_bytes for w in self._blobs)
+
+    def let_go(self) -> None:
+        """Write all rows that are held. A format that must hold rows while its file is open ends the file."""
+        if self._open is not None:
+            self._open.flush()
+            if self._open.held_bytes:
+                self._finish()
+
+    def finish(self) -> None:
+        """End the open files; the next rows go to a new one."""
+        if self._open is not None:
+            self._finish()
+
     def close(self) -> list[DataFileMeta]:
         """Finish the open files; returns the metadata of every file written since the last call.
 
         Files of blobs come after the file whose rows they share, one column after the other.
         """
-        if self._open is not None:
-            self._finish()
+        self.finish()
         done, self._done = self._done, []
         return done
 
@@ -191,6 +207,13 @@ class _OpenFile:
         """Whether the file has about this size. Looked at in earnest only when the rows in memory come near it:
         no encoding takes more than four times their bytes."""
         return self._bytes * _LARGEST_EXPANSION >= size and int(self._writer.tell()) >= size
+
+    @property
+    def held_bytes(self) -> int:
+        return self._writer.held_bytes
+
+    def flush(self) -> None:
+        self._writer.flush()
 
     def discard(self) -> None:
         try:

@@ -100,6 +100,14 @@ class AvroFileWriter:
         """See `FormatWriter.tell`."""
         return self._container.written
 
+    @property
+    def held_bytes(self) -> int:
+        """See `FormatWriter.held_bytes`: rows leave at once."""
+        return 0
+
+    def flush(self) -> None:
+        """See `FormatWriter.flush`: nothing is held."""
+
     def close(self) -> None:
         """See `FormatWriter.close`: nothing is held, and Avro has no footer."""
 

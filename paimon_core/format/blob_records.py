@@ -104,6 +104,14 @@ class BlobFileWriter:
         """See `FormatWriter.tell`: the records so far."""
         return self._written
 
+    @property
+    def held_bytes(self) -> int:
+        """See `FormatWriter.held_bytes`: rows leave at once."""
+        return 0
+
+    def flush(self) -> None:
+        """See `FormatWriter.flush`: nothing is held."""
+
     def close(self) -> None:
         """See `FormatWriter.close`."""
         index = b"".join(self._index)

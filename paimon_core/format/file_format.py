@@ -21,6 +21,13 @@ class FormatWriter(Protocol):
     def tell(self) -> int:
         """Bytes so far, those still held in memory estimated."""
 
+    @property
+    def held_bytes(self) -> int:
+        """Arrow bytes of the rows that are still in memory."""
+
+    def flush(self) -> None:
+        """Write the rows that are held, as far as the format allows that before the end of the file."""
+
     def close(self) -> None:
         """Write what is held and the footer."""
 

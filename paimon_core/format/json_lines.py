@@ -97,6 +97,14 @@ class JsonFileWriter:
         """See `FormatWriter.tell`; a compressor may hold some bytes more."""
         return self._lines.written
 
+    @property
+    def held_bytes(self) -> int:
+        """See `FormatWriter.held_bytes`: rows leave at once."""
+        return 0
+
+    def flush(self) -> None:
+        """See `FormatWriter.flush`: nothing is held."""
+
     def close(self) -> None:
         """See `FormatWriter.close`."""
         self._lines.close()

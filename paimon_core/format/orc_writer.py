@@ -53,11 +53,20 @@ class OrcFileWriter:
         """See `FormatWriter.tell`."""
         return self._size.total()
 
+    @property
+    def held_bytes(self) -> int:
+        """See `FormatWriter.held_bytes`."""
+        return self._size.held_bytes
+
+    def flush(self) -> None:
+        """See `FormatWriter.flush`: the encoder ends a stripe when that is full, and not before."""
+
     def close(self) -> None:
         """See `FormatWriter.close`."""
         if self._empty:
             self._writer.write(self._stored.empty_table())
-        self._writer.close()
+        writer, self._writer = self._writer, None  # this object lives until cycles are collected, the buffers need not
+        writer.close()
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
         columns = [_compact(c.cast(f.type)) for c, f in zip(rows.columns, self._stored, strict=True)]

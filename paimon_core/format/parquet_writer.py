@@ -77,10 +77,20 @@ class ParquetFileWriter:
         """See `FormatWriter.tell`."""
         return self._size.total()
 
+    @property
+    def held_bytes(self) -> int:
+        """See `FormatWriter.held_bytes`."""
+        return self._size.held_bytes
+
+    def flush(self) -> None:
+        """See `FormatWriter.flush`: the held rows become a row group."""
+        self._flush()
+
     def close(self) -> None:
         """See `FormatWriter.close`."""
         self._flush()
         self._opened().close()
+        self._writer = None  # this object lives until cycles are collected, the encoder's memory need not
 
     def _is_full(self) -> bool:
         if self._size.held_bytes >= self._group_bytes or self._size.held_rows >= _ROW_GROUP_ROWS:

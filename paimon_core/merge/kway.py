@@ -38,16 +38,20 @@ _ALONE_ROWS = 4_096  # a stretch this long in one run only is passed on as it is
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
 
-def merge_runs(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold: Fold) -> Iterator[pa.Table]:
+def merge_runs(
+    runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold: Fold, *, repeated: bool = False
+) -> Iterator[pa.Table]:
     """Merge runs, the oldest first, into tables in key order, folded; tables without rows are left out.
 
     REQUIRES: each run is sorted by key and holds a key once; all runs have the same columns. Batches may be of any
     size; they are drawn by another thread. Holds two batches a run, more only of batches under 16 384 rows.
+    ``repeated``: a run may hold a key several times, in the order its rows are merged in, all of them in one batch.
     CorruptedError where a batch does not start above the key that its run ended with before; InvalidInputError for a
     null or NaN in a key.
     """
     for pieces in ahead(_cuts(runs, order)):
-        windows = map(_lone_window, pieces[0]) if len(pieces) == 1 else (_window(pieces, order),)
+        lone = len(pieces) == 1 and not repeated
+        windows = map(_lone_window, pieces[0]) if lone else (_window(pieces, order),)
         for window in windows:
             result = fold(window)
             if result.num_rows:

@@ -18,7 +18,7 @@ WRITE_ONLY = Option(
     "write-only", boolean, False, "no compaction, expiry or tags by this writer", ("write.compaction-skip",)
 )
 WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "bytes all buffers of one writer may hold")
-WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "full buffers go to local disk, where set")
+WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "full buffers wait on local disk")
 WRITE_BUFFER_SPILL_MAX_DISK_SIZE = Option(
     "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "most bytes on local disk"
 )
@@ -33,8 +33,7 @@ WRITE_MAX_WRITERS_TO_SPILL = Option(
     "write-max-writers-to-spill",
     number(),
     10,
-    "open files above which append tables buffer",
-    mark=not_yet("files stay open however many there are"),
+    "files that an append writer keeps open while it flushes; more buckets wait on local disk",
 )
 WRITE_BATCH_SIZE = Option(
     "write.batch-size",

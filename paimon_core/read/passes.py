@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.merge.fold import Fold
 from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.merge.words import Positions
 from paimon_core.options.lsm import SPILL_COMPRESSION, SPILL_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 
@@ -72,21 +74,28 @@ def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
 
 
 class StoredRun:
-    """A run in a file of this process, of batches of about ``batch_bytes``; it is read once."""
+    """A run in a file of this process, of batches of about ``batch_bytes``; it may grow, and is read once."""
 
     def __init__(self, path: Path, batch_bytes: int) -> None:
         self._path, self._batch_bytes = path, batch_bytes
         self.size = 0
 
-    def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None) -> None:
-        """Write the rows, in the order they come."""
+    def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None, starts: Positions | None = None) -> None:
+        """Add rows at the end, in the order they come.
+
+        ``starts``: of the rows of one table, where a batch may begin.
+        """
         writer: pa.RecordBatchWriter | None = None
-        with pa.OSFile(str(self._path), "wb") as sink:
+        with pa.OSFile(str(self._path), "ab") as sink:
             for table in tables:
                 if writer is None:
                     writer = pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
-                row_bytes = max(1, table.nbytes // table.num_rows)
-                writer.write_table(table, max_chunksize=max(1, self._batch_bytes // row_bytes))
+                rows = max(1, self._batch_bytes // max(1, table.nbytes // table.num_rows))
+                if starts is None:
+                    writer.write_table(table, max_chunksize=rows)
+                    continue
+                for begin, end in cuts_at(starts, table.num_rows, rows):
+                    writer.write_table(table.slice(begin, end - begin), max_chunksize=table.num_rows)
             if writer is not None:
                 writer.close()
             self.size = sink.tell()
@@ -94,13 +103,25 @@ class StoredRun:
     def __call__(self, together: int) -> Iterator[pa.RecordBatch]:
         """The rows, and the file is gone; how many are read side by side changes nothing."""
         if self.size:
-            with pa.OSFile(str(self._path)) as source, pa.ipc.open_stream(source) as stream:
-                yield from stream
+            with pa.OSFile(str(self._path)) as source:
+                while source.tell() < self.size:
+                    with pa.ipc.open_stream(source) as stream:
+                        yield from stream
         self.delete()
 
     def delete(self) -> None:
         """Remove the file, if it is still there."""
         self._path.unlink(missing_ok=True)
+
+
+def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int]]:
+    """Yield (begin, end) of pieces of about ``rows`` rows of a table of ``count``, each beginning at one of ``starts``.
+
+    A piece is as much larger as it takes to reach the next of ``starts``.
+    """
+    wished = np.searchsorted(starts, np.arange(rows, count, rows))
+    cuts = np.unique(starts[wished[wished < len(starts)]]).tolist()
+    return itertools.pairwise([0, *(c for c in cuts if 0 < c < count), count])
 
 
 def spill_codec(options: Options) -> pa.Codec | None:

@@ -10,11 +10,11 @@ from paimon_core.datafile.shape import FileShape
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.merge.fold import Fold
+from paimon_core.merge.engine import MergeEngine
 from paimon_core.merge.groups import Window
-from paimon_core.merge.kway import MergeOrder, sort_rows
+from paimon_core.merge.kway import MergeOrder, merge_runs, sort_rows
 from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
-from paimon_core.read.passes import Run, StoredRun, merge_in_passes
+from paimon_core.read.passes import Run, StoredRun, cuts_at, merge_in_passes
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.inline import InlineCompaction
@@ -32,8 +32,9 @@ class MergeTreeWriter:
     """Buffers rows of one (partition, bucket) of a primary-key table.
 
     Every flush sorts what is buffered, keeps one row per key and makes level-0 files of its own, or leaves it on local
-    disk, where all that has gathered becomes one run of files before a commit. With ``inline`` the bucket is compacted
-    as well: when the runs have become too many, and before a commit where its shape asks for it. With
+    disk, where all that has gathered becomes one run of files before a commit. Where merging in steps does not give the
+    same, all rows wait there, and files are made as soon as no more runs may be open. With ``inline`` the bucket is
+    compacted as well: when the runs have become too many, and before a commit where its shape asks for it. With
     ``changelog_shape`` all rows go into changelog files, too, a key as often as it was written.
     """
 
@@ -42,13 +43,15 @@ class MergeTreeWriter:
         store: FileStore,
         place: tuple[bytes, int, int],
         shape: FileShape,
-        merge: tuple[MergeOrder, Fold, SpillSpace | None],
+        merge: tuple[MergeOrder, MergeEngine, SpillSpace | None],
         numbering: tuple[SequenceRule, int],
         inline: InlineCompaction | None,
         changelog_shape: FileShape | None = None,
     ) -> None:
         self._partition, self._bucket, self._total_buckets = place
-        self._order, self._fold, self._space = merge
+        self._order, engine, self._space = merge
+        self._fold, self._steps = engine.fold, engine.keeps_rows
+        self._full_file = shape.target_size
         self._spilled: list[StoredRun] = []  # the oldest first
         self._rule, self._first = numbering
         self._inline = inline
@@ -101,12 +104,16 @@ class MergeTreeWriter:
 
     def _taken(self) -> pa.Table:
         """What was buffered, sorted and folded."""
+        return self._fold(self._sorted())
+
+    def _sorted(self) -> Window:
+        """What was buffered, sorted; the changelog has been told of it."""
         table = pa.Table.from_batches(self._pieces)
         self._pieces, self.buffered = [], 0
         window = sort_rows(table.combine_chunks(), self._order)
         del table
         self._tell(window)
-        return self._fold(window)
+        return window
 
     def _tell(self, window: Window) -> None:
         """Into the changelog goes every row as it was written."""
@@ -117,21 +124,36 @@ class MergeTreeWriter:
         self._told += self._changelog.close()
 
     def _spill(self) -> bool:
-        """Put what is buffered onto local disk; False where it must become files."""
+        """Put what is buffered onto local disk; False where it must become files, or is enough for one of full size."""
         size = self.buffered
-        if self._space is None or not self._pieces or (place := self._space.reserve(size)) is None:
+        if self._space is None or not self._pieces or size >= self._full_file:
             return False
-        self._spilled.append(self._space.put(place, size, self._taken()))
+        if not self._steps and len(self._spilled) >= _open_runs(self._space) - 1:
+            return False
+        if not self._space.reserve(size):
+            return False
+        run = self._space.new_run()
+        if self._steps:
+            self._space.put(run, size, self._taken())
+        else:
+            window = self._sorted()
+            self._space.put(run, size, window.take(np.arange(window.num_rows)), window.starts)
+        self._spilled.append(run)
         return True
 
     def _merged(self, space: SpillSpace) -> Iterator[pa.Table]:
         """What was spilled and what is still buffered, as sorting all of it at once would have it."""
         runs: list[Run] = [*self._spilled]
-        if self._pieces:
-            newest = self._taken().to_batches(max_chunksize=_NEWEST_ROWS)
-            runs.append(lambda together: iter(newest))
-        at_once = max(2, space.options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES))
-        yield from merge_in_passes(runs, replace(self._order, descending=False), self._fold, at_once, space.options)
+        order = replace(self._order, descending=False)
+        if self._steps:
+            if self._pieces:
+                newest = self._taken().to_batches(max_chunksize=_NEWEST_ROWS)
+                runs.append(lambda together: iter(newest))
+            yield from merge_in_passes(runs, order, self._fold, _open_runs(space), space.options)
+        else:
+            if self._pieces:
+                runs.append(_by_keys(self._sorted()))
+            yield from merge_runs([run(len(runs)) for run in runs], order, self._fold, repeated=True)
         self._forget_spilled()
 
     def _forget_spilled(self) -> None:
@@ -178,3 +200,20 @@ class MergeTreeWriter:
         self._files.abort()
         if self._changelog is not None:
             self._changelog.abort()
+
+
+def _open_runs(space: SpillSpace) -> int:
+    """Return how many spilled runs may be merged at once, two at the least."""
+    return max(2, space.options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES))
+
+
+def _by_keys(window: Window) -> Run:
+    """Return the sorted rows of the window as a run whose batches hold all rows of their keys."""
+    rows = window.take(np.arange(window.num_rows))
+    pieces = list(cuts_at(window.starts, rows.num_rows, _NEWEST_ROWS))
+
+    def run(together: int) -> Iterator[pa.RecordBatch]:
+        for begin, end in pieces:
+            yield from rows.slice(begin, end - begin).to_batches()
+
+    return run

@@ -7,7 +7,7 @@ from threading import Lock
 
 import pyarrow as pa
 
-from paimon_core.merge.engine import MergeEngine
+from paimon_core.merge.words import Positions
 from paimon_core.options.lsm import WRITE_BUFFER_SPILL_MAX_DISK_SIZE, WRITE_BUFFER_SPILLABLE
 from paimon_core.options.option import Options
 from paimon_core.read.passes import StoredRun, spill_codec
@@ -31,28 +31,31 @@ class SpillSpace:
         self._lock = Lock()
 
     @staticmethod
-    def of(options: Options, engine: MergeEngine) -> "SpillSpace | None":
-        """Where ``write-buffer-spillable`` is set to true, by whom it may be, and merging in steps gives the same."""
-        wished = options.has(WRITE_BUFFER_SPILLABLE) and options.value(WRITE_BUFFER_SPILLABLE)
-        return SpillSpace(options) if wished and engine.keeps_rows else None
+    def of(options: Options) -> "SpillSpace | None":
+        """Return a space, or ``None`` where ``write-buffer-spillable`` is false."""
+        return SpillSpace(options) if options.value(WRITE_BUFFER_SPILLABLE) else None
 
-    def reserve(self, size: int) -> Path | None:
-        """A place for about so many bytes; None where there is no room for them."""
+    def reserve(self, size: int) -> bool:
+        """Set room for about so many bytes aside; False where there is not so much."""
         with self._lock:
             if size > self._left:
-                return None
+                return False
             self._left -= size
+            return True
+
+    def new_run(self) -> StoredRun:
+        """Return a run that holds nothing yet."""
+        with self._lock:
             self._count += 1
             if self._directory is None:
                 self._directory = tempfile.TemporaryDirectory(prefix="paimon-write-")
-            return Path(self._directory.name) / f"{self._count}.arrow"
+            return StoredRun(Path(self._directory.name) / f"{self._count}.arrow", _BATCH_BYTES)
 
-    def put(self, path: Path, reserved: int, rows: pa.Table) -> StoredRun:
-        """The sorted rows in a file at the place reserved for them."""
-        run = StoredRun(path, _BATCH_BYTES)
-        run.put((rows,), self._codec)
-        self._give_back(reserved - run.size)
-        return run
+    def put(self, run: StoredRun, reserved: int, rows: pa.Table, starts: Positions | None = None) -> None:
+        """Add the rows to the run, in the room reserved for them; ``starts`` as `StoredRun.put` has it."""
+        before = run.size
+        run.put((rows,), self._codec, starts)
+        self._give_back(reserved - (run.size - before))
 
     def drop(self, runs: Sequence[StoredRun]) -> None:
         """The runs are needed no more."""

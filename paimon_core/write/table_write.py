@@ -15,7 +15,12 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.merge import merge_engine
 from paimon_core.options.bucket import POSTPONED
-from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_SIZE, WRITE_ONLY
+from paimon_core.options.lsm import (
+    FULL_COMPACTION_DELTA_COMMITS,
+    WRITE_BUFFER_SIZE,
+    WRITE_MAX_WRITERS_TO_SPILL,
+    WRITE_ONLY,
+)
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
@@ -23,7 +28,7 @@ from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
-from paimon_core.write.append_writer import PIECE_BYTES, AppendWriter
+from paimon_core.write.append_writer import PIECE_BYTES, AppendWriter, OpenFiles
 from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.merge_tree_writer import MergeTreeWriter
@@ -52,7 +57,8 @@ class TableWrite:
     ``base_id``: the snapshot to go on from, 0 for an empty table, None for the newest when the first rows come; on a
     table with dynamic buckets such writers all take the same one. ``commit_user`` names files whose order of writing
     must be told later.
-    Memory: about ``write-buffer-size`` of buffered rows, plus one bucket being sorted and encoded per thread.
+    Memory: about ``write-buffer-size`` of rows, be they buffered or held by open files, plus one bucket being sorted
+    and encoded per thread.
 
     A writer may stay open over many commits. The first rows after each are numbered on from what the table holds by
     then, so they outrank the rows that others committed in between.
@@ -81,8 +87,9 @@ class TableWrite:
         self._router = ROUTERS[mode](store, share)
         self._shape = FileShape.of(store)
         engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
-        self._space = None if engine is None else SpillSpace.of(store.options, engine)
-        self._keyed = None if engine is None else (merge_order(store), engine.fold, self._space)
+        self._space = SpillSpace.of(store.options)
+        self._keyed = None if engine is None else (merge_order(store), engine, self._space)
+        self._open_files = OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL))
         self._refused = {} if engine is None else engine.refuses
         user = commit_user or store.new_name()
         self._postponing = postponing(store, user, sequence[0]) if mode is BucketMode.POSTPONE else None
@@ -233,7 +240,8 @@ class TableWrite:
             return PostponeWriter(self._postponing, place)
         if self._keyed is None:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
-            return AppendWriter(self._store, place, self._shape, first, joins, sole=self._one_place)
+            shared = self._open_files, self._space
+            return AppendWriter(self._store, place, self._shape, first, joins, shared, sole=self._one_place)
         inline = InlineCompaction(self._store, place, state, tells=self._tells) if self._compacts else None
         told = FileShape.changelog(self._store) if self._tells and self._input else None
         return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)

@@ -159,6 +159,7 @@ def drawn(data, way: str, engine: str) -> History:
         "sort-spill-threshold": (None, "2"),
         "num-levels": (None, "3", "7"),
         "write-buffer-size": (None, "256 b"),
+        "write-buffer-spillable": ("true", "false"),
     }.items():
         text = data.draw(st.sampled_from(texts))
         if text is not None:

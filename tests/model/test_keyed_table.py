@@ -104,6 +104,7 @@ class KeyedTable(RuleBasedStateMachine):
                 "metadata.stats-dense-store": st.sampled_from(["true", "false"]),
                 "target-file-size": st.sampled_from(["1 b", "128 mb"]),
                 "write-buffer-size": st.sampled_from(["256 b", "64 mb"]),
+                "write-buffer-spillable": st.sampled_from(["true", "false"]),
                 "source.split.target-size": st.sampled_from(["1 b", "128 mb"]),
                 "manifest.merge-min-count": st.sampled_from(["2", "30"]),
                 "write-only": st.sampled_from(["true", "false"]),

@@ -128,6 +128,7 @@ class MergeTree(RuleBasedStateMachine):
                 "bucket": st.sampled_from(["1", "2"]),
                 "target-file-size": st.sampled_from(["1 b", "4 kb", "128 mb"]),
                 "write-buffer-size": st.sampled_from(["256 b", "64 mb"]),
+                "write-buffer-spillable": st.sampled_from(["true", "false"]),
                 "write-only": st.sampled_from(["false", "false", "true"]),
                 "source.split.target-size": st.sampled_from(["1 b", "128 mb"]),
                 "manifest.merge-min-count": st.sampled_from(["2", "30"]),

@@ -99,7 +99,8 @@ def test_files_of_one_commit_are_told_once_per_key(tmp_path):
 
 
 def test_engines_merge_what_one_commit_holds(tmp_path):
-    options = {"merge_engine": "aggregation", "fields.n.aggregate_function": "sum", "write_buffer_size": "1 b"}
+    options = {"merge_engine": "aggregation", "fields.n.aggregate_function": "sum", "write_buffer_size": "1 b",
+               "write_buffer_spillable": "false"}  # fmt: skip
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **options)
     with table.writer() as writer:
         for n in range(3):
@@ -166,7 +167,8 @@ def test_keys_leave_before_they_arrive(tmp_path, producer):
 
 
 def test_an_order_nobody_knows_is_refused(tmp_path):
-    table = moving(tmp_path / "t", **{"changelog-producer": "input", "write-buffer-size": "1 b"})
+    flushed = {"write-buffer-size": "1 b", "write-buffer-spillable": "false"}
+    table = moving(tmp_path / "t", **{"changelog-producer": "input", **flushed})
     with table.writer() as writer:
         for place in "aba":
             writer.write(orders((1, place, 0)))

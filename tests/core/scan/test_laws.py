@@ -188,6 +188,7 @@ def test_a_filter_on_a_keyed_table_gives_what_filtering_everything_gives(data, f
         "bucket": str(buckets), "bucket-function.type": function,
         "metadata.stats-mode": data.draw(st.sampled_from(MODES)),
         "write-buffer-size": data.draw(st.sampled_from(["100 b", "64 mb"])),
+        "write-buffer-spillable": "false",
         "source.split.target-size": data.draw(st.sampled_from(["1 b", "128 mb"])),
         "parquet.block.size": "1 kb",
     }  # fmt: skip

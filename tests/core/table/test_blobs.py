@@ -135,7 +135,8 @@ def test_partitions_and_overwrite(tmp_path):
 
 
 def test_an_abort_takes_the_blobs_along(tmp_path):
-    table = made(tmp_path / "t", **{"blob.target-file-size": "1 b", "write-buffer-size": "1 kb"})
+    options = {"blob.target-file-size": "1 b", "write-buffer-size": "1 kb", "write-buffer-spillable": "false"}
+    table = made(tmp_path / "t", **options)
     before = files_below(table.path)
     writer = table.writer()
     writer.write(rows(*[b"x" * 500] * 5))

@@ -127,7 +127,7 @@ def test_an_empty_write_commits_nothing(tmp_path):
 
 
 def test_a_small_write_buffer_flushes_often_and_loses_nothing(tmp_path):
-    table = keyed_table(tmp_path / "t", write_buffer_size="64 kb", write_only="true")
+    table = keyed_table(tmp_path / "t", write_buffer_size="64 kb", write_buffer_spillable="false", write_only="true")
     for start in (0, 500):
         table.write(orders(*((i % 5000, f"{start}-{i}", i) for i in range(start, start + 20_000))))
     rows = rows_of(table.to_arrow())

@@ -1,7 +1,10 @@
 """Append tables of one place: rows are encoded while others are on their way, and it does not show."""
 
+import tempfile
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -100,3 +103,121 @@ def test_row_groups_double(tmp_path):
     sizes = [metadata.row_group(i).num_rows * 16 / (1 << 20) for i in range(metadata.num_row_groups)]
     assert len(sizes) == 3
     assert 4 <= sizes[0] < 8 <= sizes[1] < 12
+
+
+PLACES = 40
+
+
+class CountingIO(MemoryIO):
+    """Knows how many files are open for writing, and how many ever were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open_now = self.most = 0
+
+    def create(self, path):
+        self.open_now += 1
+        self.most = max(self.most, self.open_now)
+        sink, counting = super().create(path), self
+
+        class Sink:
+            def __getattr__(self, name):
+                return getattr(sink, name)
+
+            def close(self):
+                counting.open_now -= 1
+                sink.close()
+
+        return Sink()
+
+
+def partitioned(io, **options: str) -> Table:
+    schema = pa.schema([("p", pa.int32()), ("k", pa.int64()), ("v", pa.string())])
+    settings = {"write-buffer-size": "1 mb", **{k.replace("_", "-"): v for k, v in options.items()}}
+    made = create_table(io, ROOT, Schema(schema, (), ["p"], settings))
+    return Table(FileStore(io, ROOT, made))
+
+
+def spread(count: int, start: int) -> pa.Table:
+    numbers = np.arange(start, start + count)
+    return pa.table({
+        "p": pa.array((numbers % PLACES).astype(np.int32)), "k": numbers, "v": pa.array(["text" * 8] * count),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"write_buffer_spillable": "false"},
+        {"write_buffer_spill.max_disk_size": "1 mb", "spill-compression": "none"},
+    ],
+)
+@pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
+def test_open_files_share_the_write_buffer(tmp_path, monkeypatch, options, format_):
+    """More partitions than row groups that the buffer has room for: what files hold counts, and goes with a flush."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    table = partitioned(MemoryIO(), **{"file.format": format_, **options})
+    most = 0
+    with table.writer() as writer:
+        for start in range(0, 160_000, 8_000):
+            writer.write(spread(8_000, start))
+            most = max(most, sum(w.buffered for w in writer._writers.values()))
+        messages = writer.prepare_commit()
+        table.committer().commit(messages)
+    assert 1 << 19 < most <= 3 << 19
+    found = table.to_arrow()
+    assert found.sort_by("k")["k"].to_numpy().tolist() == list(range(160_000))
+    one = found.filter(pc.equal(found["p"], 7))["k"].to_numpy()
+    assert (np.diff(one) > 0).all()  # in order of arrival
+    files = sum(len(m.new_files) for m in messages)
+    assert files == PLACES if not options else files > PLACES
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("spillable", ["true", "false"])
+def test_few_files_are_open_at_a_time(monkeypatch, most, spillable):
+    """Buckets may have enough rows for a row group each; their files are not all kept open."""
+    set_piece(monkeypatch, 1 << 12)
+    io = CountingIO()
+    table = partitioned(io, write_max_writers_to_spill=str(most), write_buffer_spillable=spillable)
+    with table.writer() as writer:
+        for start in range(0, 80_000, 8_000):
+            writer.write(spread(8_000, start))
+        assert io.open_now == most
+        table.committer().commit(writer.prepare_commit())
+    assert io.open_now == 0
+    assert most <= io.most <= most + table_write.ENCODERS
+    assert sorted(table.to_arrow()["k"].to_pylist()) == list(range(80_000))
+
+
+@pytest.mark.parametrize("end", ["abort", "close"])
+def test_rows_on_local_disk_go_with_the_writer(tmp_path, monkeypatch, end):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    table = partitioned(MemoryIO())
+    before = set(table.store.io.files)
+    writer = table.writer()
+    for start in range(0, 80_000, 8_000):
+        writer.write(spread(8_000, start))
+    assert list(tmp_path.iterdir())
+    getattr(writer, end)()
+    assert not list(tmp_path.iterdir())
+    assert set(table.store.io.files) == before
+
+
+def test_what_waits_on_local_disk_becomes_row_groups_meanwhile(tmp_path, monkeypatch):
+    """A bucket whose rows never make a row group at once does not fill the disk."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(append_writer, "SPILLED_BYTES", 1 << 20)
+    table = made(write_buffer_size="256 kb")
+    most = 0
+    with table.writer() as writer:
+        for seed in range(5):
+            writer.write(rows(seed))
+            most = max(most, sum(f.stat().st_size for f in tmp_path.rglob("*.arrow")))
+        (message,) = writer.prepare_commit()
+        table.committer().commit([message])
+    assert 0 < most < 3 << 19
+    assert len(message.new_files) == 1
+    assert table.to_arrow().equals(pa.concat_tables([rows(seed) for seed in range(5)]))

@@ -238,7 +238,7 @@ def test_full_compaction_every_so_many_commits(tmp_path):
 
 
 def test_an_overwrite_in_many_flushes_is_compacted_behind_it(tmp_path):
-    table = keyed_table(tmp_path / "t", bucket="1", write_buffer_size="8 kb")
+    table = keyed_table(tmp_path / "t", bucket="1", write_buffer_size="8 kb", write_buffer_spillable="false")
     table.write(orders((99_999, "old", 1)))
     snapshot = table.overwrite(
         pa.concat_tables([orders(*((i, "v", i) for i in range(at, at + 500))) for at in range(0, 10_000, 500)])

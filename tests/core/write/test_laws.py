@@ -157,7 +157,7 @@ def test_prepare_commit_again_gives_only_what_came_since():
 
 
 def test_an_aborted_writer_leaves_no_file():
-    table = make(write_buffer_size="1 kb")
+    table = make(write_buffer_size="1 kb", write_buffer_spillable="false")
     before = set(table.store.io.files)
     writer = table.writer()
     writer.write(data(500, 500))

@@ -42,6 +42,7 @@ COMMIT = st.lists(st.lists(st.tuples(ROW, st.sampled_from(KINDS)), min_size=1, m
         {}, {"sequence.field": "n"}, {"sequence.field": "n", "sequence.field.sort-order": "descending"},
         {"merge-engine": "first-row", "ignore-delete": "true"},
         {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "ignore-delete": "true"},
+        {"merge-engine": "partial-update", "ignore-delete": "true"},
     ]),
     st.sampled_from(["none", "zstd", "lz4"]),
 )  # fmt: skip
@@ -60,6 +61,66 @@ def test_where_buffers_wait_changes_no_row(commits, buffer, disk, handles, optio
         each.compact(full=True)
     if disk == "1 gb" or not options.get("sequence.field.sort-order"):
         assert rows_of(table.to_arrow()) == rows_of(twin.to_arrow())
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(COMMIT, max_size=2),
+    st.sampled_from(["64 b", "1 kb"]),
+    st.sampled_from([
+        {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fields.v.aggregate-function": "listagg",
+         "fields.v.ignore-retract": "true"},
+        {"merge-engine": "aggregation", "aggregation.remove-record-on-delete": "true"},
+        {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
+        {"merge-engine": "partial-update", "sequence.field": "n", "ignore-delete": "true"},
+    ]),
+    st.sampled_from(["none", "input"]),
+)  # fmt: skip
+def test_engines_that_compute_rows_see_all_of_them_at_once(commits, buffer, options, producer):
+    """Folding what was folded gives something else for these: rows wait as they came, as if the buffer were larger."""
+    shape = {"bucket": "2", "write-only": "true", "changelog-producer": producer, **options}
+    tables = new_table(**shape), new_table(**shape, **{"write-buffer-size": buffer})
+    for each in tables:
+        for commit in commits:
+            with each.writer() as writer:
+                for changes in commit:
+                    writer.write(orders(*(row for row, _ in changes)), [kind for _, kind in changes])
+                messages = writer.prepare_commit()
+                assert all(len(m.new_files) == 1 for m in messages)
+                each.committer().commit(messages)
+    of_large, of_small = (rows_of(t.to_arrow()) for t in tables)
+    assert of_small == of_large
+
+
+def test_keys_written_often_lie_in_one_batch(tmp_path):
+    """A key has more rows than a batch takes, on disk and in memory; and no more runs are open than may be."""
+    options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "write-buffer-size": "1 mb",
+               "local-sort.max-num-file-handles": "3", "write-only": "true"}  # fmt: skip
+    table = keyed_table(tmp_path / "t", bucket="1", **options)
+    rows = 400_000
+    keys = pa.array([1] * (rows // 2) + [i % 70_000 for i in range(rows // 2)])
+    data = pa.table([keys, pa.nulls(rows, pa.string()), pa.array([1] * rows, pa.int32())], schema=orders().schema)
+    with table.writer() as writer:
+        for at in range(0, rows, 10_000):
+            writer.write(data.slice(at, 10_000))
+        (message,) = writer.prepare_commit()
+        table.committer().commit([message])
+    assert 1 < len(message.new_files) < 10
+    found = {r["id"]: r["n"] for r in table.to_arrow().to_pylist()}
+    assert sum(found.values()) == rows
+    assert found[1] == rows // 2 + 3
+    assert len(found) == 70_000
+
+
+def test_a_buffer_of_a_full_file_does_not_wait(tmp_path, local_disk):
+    options = {"write-buffer-size": "64 kb", "target-file-size": "20 kb", "write-only": "true"}
+    table = keyed_table(tmp_path / "t", bucket="1", **options)
+    with table.writer() as writer:
+        for at in range(0, 8_000, 1000):
+            writer.write(wide(8_000).slice(at, 1000))
+        assert not any(local_disk.iterdir())
+        table.committer().commit(writer.prepare_commit())
+    assert rows_of(table.to_arrow()) == rows_of(wide(8_000))
 
 
 def wide(count: int) -> pa.Table:
