@@ -97,14 +97,16 @@ class NumberedCommits:
         base_id: int | None = None,
         watermark: int | None = None,
     ) -> Snapshot | None:
-        """`TableCommit.commit` at most once for this number; without any change it leaves no snapshot.
+        """`TableCommit.commit` at most once for this number; without any change it leaves no snapshot, unless
+        `TableCommit.shows_empty` says so.
 
         Returns the snapshot made, be it by an earlier run; None where there is none, or none any more. What the
         messages wrote is deleted where that earlier run's files are in the table instead, and after any error but
         CommitUnknownError, for then nothing came of it.
         """
         publish = partial(self._commit.commit, messages, number, base_id=base_id, watermark=watermark)
-        return self._once(messages, number, publish if any(not m.is_empty for m in messages) else None)
+        shown = any(not m.is_empty for m in messages) or self._commit.shows_empty(False)
+        return self._once(messages, number, publish if shown else None)
 
     def overwrite(
         self,

@@ -51,11 +51,13 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import DELETE, ManifestEntry
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.snapshot import (
+    COMMIT_FORCE_CREATE_SNAPSHOT,
     COMMIT_MAX_RETRIES,
     COMMIT_MAX_RETRY_WAIT,
     COMMIT_MIN_RETRY_WAIT,
     COMMIT_TIMEOUT,
     COMMIT_USER_PREFIX,
+    SNAPSHOT_IGNORE_EMPTY_COMMIT,
 )
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import PartitionFilter, live_entries, partitions_predicate
@@ -148,6 +150,8 @@ class TableCommit:
     ) -> Snapshot | None:
         """Publish what the messages say; returns the last snapshot made, None when there was nothing to commit.
 
+        Nothing to commit makes a snapshot with an identifier, or as ``commit.force-create-snapshot`` and
+        ``snapshot.ignore-empty-commit`` say; the latter decides.
         Rows become one snapshot, what the writers compacted a second one. Where others replaced the same files
         meanwhile, that part of the compaction is dropped: it changes no row.
         ``base_id``: the snapshot the writers looked at, if any; a partition rewritten since with another number of
@@ -162,7 +166,7 @@ class TableCommit:
         appended = replace(append_changes(messages), read_at=unchanged_since)
         compacting = any(map(compacts, messages))
         made = None
-        if not appended.is_empty or (identifier is not None and not compacting):
+        if not appended.is_empty or self.shows_empty(identifier is not None and not compacting):
             made = self._publish(identity, self._following(appended, messages, base_id), appended.kind, base_id)
             if made is not None and routes_by_hash(messages):
                 drop_joined(self._store, messages, made)
@@ -177,6 +181,12 @@ class TableCommit:
             )
         self._drop(left_out)
         return made
+
+    def shows_empty(self, otherwise: bool) -> bool:
+        """Return True where a commit without changes makes a snapshot, as the options have it, or ``otherwise``."""
+        options = self._store.options
+        ignored = options.value(SNAPSHOT_IGNORE_EMPTY_COMMIT)
+        return (otherwise or options.value(COMMIT_FORCE_CREATE_SNAPSHOT)) if ignored is None else not ignored
 
     def compact(self, messages: Sequence[CommitMessage]) -> tuple[Snapshot | None, list[CommitMessage]]:
         """Publish compactions as one snapshot; returns it, and the messages whose files others replaced meanwhile.

@@ -20,18 +20,10 @@ COMMIT_MIN_RETRY_WAIT = Option("commit.min-retry-wait", duration, duration("10 m
 COMMIT_MAX_RETRY_WAIT = Option("commit.max-retry-wait", duration, duration("10 s"), "longest pause between attempts")
 COMMIT_USER_PREFIX = Option("commit.user-prefix", text, None, "start of generated commit users")
 COMMIT_FORCE_CREATE_SNAPSHOT = Option(
-    "commit.force-create-snapshot",
-    boolean,
-    False,
-    "commits without changes create snapshots",
-    mark=not_yet("a commit without changes makes no snapshot"),
+    "commit.force-create-snapshot", boolean, False, "commits without changes create snapshots"
 )
 SNAPSHOT_IGNORE_EMPTY_COMMIT = Option(
-    "snapshot.ignore-empty-commit",
-    boolean,
-    None,
-    "whether commits without changes are left out",
-    mark=not_yet("a commit without changes makes no snapshot"),
+    "snapshot.ignore-empty-commit", boolean, None, "whether commits without changes are left out"
 )
 COMMIT_DISCARD_DUPLICATE_FILES = Option(
     "commit.discard-duplicate-files",
