@@ -38,7 +38,12 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     unread = Consumers(store.io, store.branch_root).min_next()
     below = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
     end = first_kept(retention, earliest, latest, below, lambda ids: _times(kept, ids))
-    gone = [found for found in parallel_map(kept.find, range(earliest, end)) if found is not None]
+    if end <= earliest:
+        return Expired()
+    there = kept.ids()
+    if there and there[0] != earliest:  # the hint was wrong
+        end = first_kept(retention, there[0], latest, below, lambda ids: _times(kept, ids))
+    gone = [found for found in parallel_map(kept.find, [n for n in there if n < end]) if found is not None]
     if not gone:
         return Expired()
     tags = store.tags.list()

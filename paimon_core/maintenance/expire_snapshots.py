@@ -5,7 +5,7 @@ too late finds its snapshot gone, never a snapshot whose files are; and whoever 
 refers to. Expiries that meet do the same twice, or each a part.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -59,11 +59,8 @@ def expire_snapshots(
     latest = store.snapshots.latest_id()
     if latest is None or latest - retention.least < 1:  # ids count from 1
         return Expired()
-    begin = store.snapshots.earliest_id() if earliest is None else earliest
-    if begin is None or begin > latest - retention.least:
-        return Expired()
-    end = first_kept(retention, begin, latest, _unread(store), lambda ids: _times(store, ids))
-    gone = list(_found(store, range(begin, end)))
+    ids, end = _due(store, retention, latest, earliest)
+    gone = list(_found(store, ids))
     kept = store.snapshots.find(end) if gone else None
     if kept is None:  # or others expire it at this moment, and all before
         return Expired()
@@ -87,6 +84,24 @@ def expire_snapshots(
     paths = removal.paths(store, names | _of_new_tags(store, removal, added))
     delete_files(store, paths)
     return Expired(tuple(s.id for s in gone), files=len(paths))
+
+
+def _due(store: FileStore, retention: Retention, latest: int, earliest: int | None) -> tuple[list[int], int]:
+    """The ids of the snapshots that go, from ``earliest`` on if it is given, and the id of the one that follows them.
+
+    A hint says whether anything has come due, a listing what: files that an older snapshot needs would go under it.
+    """
+    begin = store.snapshots.earliest_id() if earliest is None else earliest
+    if begin is None or begin > latest - retention.least:
+        return [], 0
+    unread = _unread(store)
+    end = first_kept(retention, begin, latest, unread, lambda ids: _times(store, ids))
+    if end <= begin:
+        return [], 0
+    there = [number for number in store.snapshots.ids() if earliest is None or number >= earliest]
+    if there and there[0] != begin:
+        end = first_kept(retention, there[0], latest, unread, lambda ids: _times(store, ids))
+    return [number for number in there if number < end], next((number for number in there if number >= end), end)
 
 
 def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> Removal:
@@ -132,5 +147,5 @@ def _times(store: FileStore, ids: range) -> Iterator[int | None]:
     return (None if snapshot is None else snapshot.time_millis for snapshot in found)
 
 
-def _found(store: FileStore, ids: range) -> Iterator[Snapshot]:
+def _found(store: FileStore, ids: Sequence[int]) -> Iterator[Snapshot]:
     return (snapshot for snapshot in parallel_map(store.snapshots.find, ids) if snapshot is not None)

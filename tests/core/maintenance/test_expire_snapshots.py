@@ -310,3 +310,44 @@ def test_older_than_a_moment():
     assert table.expire_snapshots(older_than="1970-01-01 00:00:04+00:00").snapshots == (3,)
     assert table.expire_snapshots(older_than=10_000, retain_min=2).snapshots == ()
     assert table.expire_snapshots(older_than=10_000).snapshots == (4,)
+
+
+@pytest.mark.parametrize(("hint", "missing"), [(4, ()), (6, ()), (4, (3,)), (5, (2, 4)), (9, ()), (None, (3, 4))])
+def test_a_hint_does_not_decide_what_goes(hint, missing):
+    """Whatever ``EARLIEST`` says, and where others left gaps: no snapshot stays that names files that are gone."""
+    io = table_of("append")
+    for i in range(8):
+        open_table(io).write(orders((i, "v", i)))
+        if i % 2:
+            open_table(io).compact(full=True)
+    table = open_table(io)
+    for number in missing:
+        io.delete(table.store.snapshots.path(number))
+    if hint is not None:
+        table.store.snapshots.write_hint("EARLIEST", hint)
+    newest = table.snapshot().id
+    table.expire_snapshots(retain_max=3, retain_min=1)
+    kept = table.store.snapshots.ids()
+    assert kept == [newest - 2, newest - 1, newest]
+    for number in kept:
+        assert table.to_arrow(snapshot_id=number).num_rows
+    assert stored(io) >= needed_files(table.store)
+
+
+@pytest.mark.parametrize("hint", [None, 1, 3, 4])
+def test_a_hint_does_not_decide_which_changelogs_go(hint):
+    io = table_of("input", **LONGER)
+    for i in range(8):
+        open_table(io).write(orders((i, "v", i)))
+    table = open_table(io)
+    latest = table.snapshot().id
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    changelogs = Changelogs(io, table.store.branch_root)
+    assert changelogs.ids() == list(range(1, latest))
+    if hint is not None:
+        io.write(f"{ROOT}/changelog/EARLIEST", b"%d" % hint)
+    rules = {"snapshot.num-retained.min": "1", "changelog.num-retained.min": "1"}
+    bounds = {"snapshot.num-retained.max": "1", "changelog.num-retained.max": "3"}
+    Table(table.store.with_options(rules | bounds)).expire_snapshots()
+    assert changelogs.ids() == [latest - 2, latest - 1]
+    assert stored(io) >= needed_files(table.store)
