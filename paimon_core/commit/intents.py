@@ -50,7 +50,7 @@ class Intents:
         try:
             said = json.loads(data)
             version, base, maker = said["version"], said["base"], said.get("maker")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptedError(f"{path} is no intent of a commit: {data[:100]!r}") from error
         if version != _VERSION or not isinstance(base, int):
             raise CorruptedError(f"{path} is an intent of version {version!r}, this engine knows {_VERSION}")

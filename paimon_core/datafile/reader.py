@@ -108,12 +108,20 @@ def read_file(
             if not left.any():
                 continue
             batch, positions = kept(batch, bits(left)), positions[left] if numbered else positions
-        evolved = plan.apply(batch)
+        evolved = _numbered(plan.apply(batch), path)
         if tracked:
             evolved = with_tracking(evolved, meta, positions)
         yield evolved if len(stored) == len(fields) else _completed(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
+
+
+def _numbered(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
+    """The rows. Raises CorruptedError where one lacks the number or the kind that each row of a keyed table has."""
+    for name in {SEQUENCE_NUMBER.name, VALUE_KIND.name}.intersection(rows.schema.names):
+        if rows.column(name).null_count:
+            raise CorruptedError(f"{path} is damaged: there are rows without {name}")
+    return rows
 
 
 def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: str) -> None:

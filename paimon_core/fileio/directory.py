@@ -1,13 +1,26 @@
 """Directories of small immutable files numbered in their names: snapshots, schemas, changelogs."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.fileio.fileio import FileIO, FileStatus, join
 
 Hint = Literal["LATEST", "EARLIEST"]
 
 _HINT_TRIES = 3
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+
+
+def numbers_in(listed: Iterable[FileStatus], prefix: str) -> list[int]:
+    """Return the numbers of the files ``<prefix><number>`` in a listing, ascending.
+
+    Names that no engine gives, such as ``<prefix>09``, are passed over.
+    """
+    names = (status.name for status in listed if not status.is_directory)
+    tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+    return sorted(int(tail) for tail in tails if _NUMBER.fullmatch(tail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +41,7 @@ class NumberedDirectory:
 
     def ids(self) -> list[int]:
         """All numbers by listing, ascending."""
-        names = (status.name for status in self.io.list(self.directory) if not status.is_directory)
-        tails = (name.removeprefix(self.prefix) for name in names if name.startswith(self.prefix))
-        return sorted(int(tail) for tail in tails if tail.isascii() and tail.isdecimal())
+        return numbers_in(self.io.list(self.directory), self.prefix)
 
     def exists(self, number: int) -> bool:
         """Whether the file of this number is there."""
@@ -51,9 +62,12 @@ class NumberedDirectory:
         return max(self.ids(), default=None)
 
     def earliest_id(self) -> int | None:
-        """The smallest number; None in an empty directory. The hint is taken if its file is there."""
+        """The smallest number; None in an empty directory.
+
+        The hint ``v`` is taken if ``v`` is there and ``v - 1`` is not: the oldest go first, so there are no gaps.
+        """
         hint = self.hint("EARLIEST")
-        if hint is not None and self.exists(hint):
+        if hint is not None and not self.exists(hint - 1) and self.exists(hint):
             return hint
         return min(self.ids(), default=None)
 

@@ -10,6 +10,7 @@ import io
 import json
 import lzma
 import os
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -101,12 +102,13 @@ class _Bytes:
 class Container:
     """An open container: its header, then its blocks one by one, decompressed.
 
-    ``path`` names the file in messages. Raises CorruptedError on anything but a well-formed container; errors of
-    the storage itself pass.
+    ``path`` names the file in messages; ``most``: bytes that all blocks may have decompressed. Raises CorruptedError on
+    anything but a well-formed container; errors of the storage itself pass.
     """
 
-    def __init__(self, source: Readable, path: str = "") -> None:
+    def __init__(self, source: Readable, path: str = "", most: int | None = None) -> None:
         self._path, self._bytes = path, _Bytes(source)
+        self._most = sys.maxsize if most is None else most
         try:
             self.header = _read_header(self._bytes)
         except OSError:
@@ -117,6 +119,7 @@ class Container:
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Pairs (number of records, their encoded bytes)."""
+        left = self._most
         while not self._bytes.at_end():
             try:
                 count, size = _read_long(self._bytes), _read_long(self._bytes)
@@ -125,7 +128,8 @@ class Container:
                 packed = self._bytes.read(size)
                 if self._bytes.read(SYNC_SIZE) != self.header.sync:
                     raise ValueError("the sync marker after a block is wrong")
-                data = bytes(self._decompress(packed))
+                data = bytes(self._decompress(packed, left))
+                left -= len(data)
             except OSError:
                 raise
             except Exception as cause:
@@ -156,6 +160,8 @@ class BlockDecoder:
         """The records of a block; ValueError when there are more or fewer bytes than records need."""
         if count == 0:
             return []
+        if count > len(data):
+            raise ValueError(f"a block of {count} records in {len(data)} bytes")
         framed = io.BytesIO(b"".join((encode_long(count), data, b"\0")))
         records = fastavro.schemaless_reader(framed, self._items, None)
         if framed.read(1) or len(records) != count:
@@ -244,7 +250,41 @@ def _said(cause: Exception) -> str:
     return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
 
 
-def _unsnap(packed: bytes) -> bytes:
+def _plain(packed: bytes, most: int) -> bytes:
+    _check_size(packed, len(packed), most)
+    return packed
+
+
+def _check_size(packed: bytes, size: int, most: int) -> None:
+    if size > most:
+        raise ValueError(f"{len(packed)} compressed bytes become more than the {most} bytes that may still come")
+
+
+def _in_streams(begin: Callable[[], Any], *, one: bool = False) -> Callable[[bytes, int], bytes]:
+    """A function that decompresses streams, one after another, to no more bytes than it is told.
+
+    ``one``: what follows the first stream is passed over; writers exist that leave part of a checksum there.
+    """
+
+    def decompress(packed: bytes, most: int) -> bytes:
+        pieces: list[bytes] = []
+        rest, left = packed, most
+        while rest or not pieces:
+            stream = begin()
+            piece = stream.decompress(rest, min(left + 1, sys.maxsize))
+            _check_size(packed, len(piece), left)
+            if not stream.eof:
+                raise EOFError("a compressed block is cut")
+            left -= len(piece)
+            pieces.append(piece)
+            rest = b"" if one else stream.unused_data
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    return decompress
+
+
+def _unsnap(packed: bytes, most: int) -> bytes:
+    _check_size(packed, snappy.decompress_raw_len(packed[:-4]), most)
     data = bytes(snappy.decompress_raw(packed[:-4]))
     if zlib.crc32(data) != int.from_bytes(packed[-4:], "big"):
         raise ValueError("the checksum of a snappy block is wrong")
@@ -265,13 +305,13 @@ def _deflate(data: bytes, _level: int) -> bytes:
     return squeezer.compress(data) + squeezer.flush()
 
 
-_DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "null": lambda packed: packed,
-    "deflate": lambda packed: zlib.decompress(packed, -15),
+_DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
+    "null": _plain,
+    "deflate": _in_streams(lambda: zlib.decompressobj(-15), one=True),
     "snappy": _unsnap,
-    "zstandard": zstd.decompress,
-    "bzip2": bz2.decompress,
-    "xz": lzma.decompress,
+    "zstandard": _in_streams(zstd.ZstdDecompressor),
+    "bzip2": _in_streams(bz2.BZ2Decompressor),
+    "xz": _in_streams(lzma.LZMADecompressor),
 }
 _COMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
     "null": lambda data, _level: data,

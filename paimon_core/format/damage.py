@@ -1,5 +1,6 @@
 """Telling a damaged file from a failing disk."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -10,6 +11,18 @@ import pyarrow as pa
 from paimon_core.errors import CorruptedError
 
 T = TypeVar("T")
+_ASKED = re.compile(r"size (\d+) failed")
+_NO_MACHINE_HAS = 1 << 40
+"""Bytes that are asked for at once only where a length in a file is not true."""
+_FOUND = (
+    pa.ArrowException,
+    fastavro.schema.SchemaParseException,
+    ValueError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+)
 
 
 @contextmanager
@@ -21,13 +34,16 @@ def reading(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError:  # pyarrow's is an ArrowException as well
-        raise
+    except MemoryError as cause:  # pyarrow's is an ArrowException as well
+        asked = _ASKED.search(str(cause))
+        if asked is None or int(asked[1]) < _NO_MACHINE_HAS:
+            raise
+        raise _damaged(path, cause) from cause
     except OSError as cause:
         if cause.errno is not None or type(cause) is not OSError or "[Errno " in str(cause):
             raise
         raise _damaged(path, cause) from cause
-    except (pa.ArrowException, fastavro.schema.SchemaParseException, ValueError, IndexError, KeyError) as cause:
+    except _FOUND as cause:
         if isinstance(cause, CorruptedError):
             raise
         raise _damaged(path, cause) from cause

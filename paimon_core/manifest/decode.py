@@ -20,6 +20,8 @@ from paimon_core.manifest.records import MANIFEST_SCHEMA, MANIFEST_VERSION, entr
 __all__ = ["UnknownFieldsError", "decode_entries", "decode_records"]
 
 _LANES: Final = 256  # blocks decoded at once: fewer are slower, more take more memory
+_LEAST_BOUND: Final = 256 << 20
+_MOST_PACKED: Final = 200  # names of files are random: metadata never become so much smaller, but when made to
 _MIN_LANES: Final = 24  # mean number of blocks in step from which decoding them side by side is faster
 
 T = TypeVar("T")
@@ -39,7 +41,7 @@ def decode_records(data: bytes, path: str, version: int, value_of: Callable[[Rec
     records = columnar_records(data, path)
     if records is not None:
         return _columnar(records, path, version, value_of)
-    container = Container(io.BytesIO(data), path)
+    container = _container(data, path)
     return _one_by_one(container, list(container.blocks()), path, version, value_of)
 
 
@@ -57,8 +59,11 @@ def decode_entries(
         if lossless:
             raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
         return _chosen(_columnar(records, path, MANIFEST_VERSION, entry_of), with_stats, only)
-    container = Container(io.BytesIO(data), path)
-    schema = _schema(container.header.text)
+    container = _container(data, path)
+    try:
+        schema = _schema(container.header.text)
+    except Exception as cause:
+        raise container.corrupted(cause) from cause
     if lossless and (lost := unknown_fields(schema, MANIFEST_SCHEMA)):
         raise UnknownFieldsError(f"{path} has fields unknown to this engine: {', '.join(lost)}; it can only be read")
     entries: list[ManifestEntry] = []
@@ -75,6 +80,11 @@ def _holding(blocks: Iterator[Block], marks: Sequence[bytes] | None) -> Iterator
     if marks is None:
         return blocks
     return (block for block in blocks if any(mark in block[1] for mark in marks))
+
+
+def _container(data: bytes, path: str) -> Container:
+    """The file, which must not decompress to much more than metadata do."""
+    return Container(io.BytesIO(data), path, max(_LEAST_BOUND, _MOST_PACKED * len(data)))
 
 
 def _entries(
@@ -116,8 +126,43 @@ def _check_version(records: Sequence[Record], path: str, version: int) -> None:
 
 @lru_cache(maxsize=64)
 def _schema(text: bytes) -> Any:
-    """A file's schema without logical types; of a small file making sense of it is most of the work."""
-    return plain(json.loads(text))
+    """A file's schema without logical types; of a small file making sense of it is most of the work.
+
+    Raises ValueError for one whose records have no end: they hold themselves, or lists of items without bytes.
+    """
+    schema = plain(json.loads(text))
+    _has_bytes(schema, {})
+    return schema
+
+
+def _has_bytes(schema: Any, known: dict[str, bool | None]) -> bool:
+    """Return True if every value of this schema takes at least a byte; ``known``: the answers by name of a type."""
+    if isinstance(schema, list):
+        for branch in schema:
+            _has_bytes(branch, known)
+        return True
+    if isinstance(schema, str):
+        schema = schema.rpartition(".")[2]
+        if schema in known and known[schema] is None:
+            raise ValueError(f"a record {schema!r} that holds itself")
+        return schema != "null" and bool(known.get(schema, True))
+    match schema.get("type"):
+        case "record":
+            name = schema["name"].rpartition(".")[2]
+            known[name] = None
+            fields = [_has_bytes(field["type"], known) for field in schema["fields"]]
+            known[name] = any(fields)
+            return any(fields)
+        case "array" | "map" as kind:
+            if not _has_bytes(schema["items" if kind == "array" else "values"], known) and kind == "array":
+                raise ValueError("a list of items without bytes")
+            return True
+        case "fixed":
+            return bool(schema["size"])
+        case "enum":
+            return True
+        case inner:
+            return _has_bytes(inner, known)
 
 
 @lru_cache(maxsize=64)

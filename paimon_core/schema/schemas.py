@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_core.errors import NotFoundError
+from paimon_core.errors import CorruptedError, NotFoundError
+from paimon_core.fileio.directory import numbers_in
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.schema.table_schema import TableSchema
 
@@ -29,9 +30,7 @@ class Schemas:
 
     def ids(self) -> list[int]:
         """Ids of all versions, ascending; empty where there is no table. Costs one listing."""
-        names = (status.name for status in self.io.list(join(self.table_root, "schema")) if not status.is_directory)
-        numbers = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
-        return sorted(int(number) for number in numbers if number.isascii() and number.isdigit())
+        return numbers_in(self.io.list(join(self.table_root, "schema")), PREFIX)
 
     def latest(self) -> TableSchema | None:
         """The newest version, or None where there is no table."""
@@ -54,6 +53,8 @@ class Schemas:
         except FileNotFoundError as missing:
             raise NotFoundError(f"schema file {path} does not exist") from missing
         schema = TableSchema.from_json(data, path)
+        if schema.id != schema_id:
+            raise CorruptedError(f"schema file {path} says that its id is {schema.id}")
         if len(self._known) >= MAX_REMEMBERED:
             self._known.pop(next(iter(self._known)), None)
         self._known[schema_id] = schema

@@ -57,7 +57,7 @@ class TableSchema:
         """
         try:
             schema = _from_dict(json.loads(data))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise CorruptedError(f"schema file {path} cannot be read: {type(error).__name__}: {error}") from error
         if schema.version > CURRENT_VERSION:
             raise UnsupportedError(

@@ -34,7 +34,7 @@ class Changelogs:
             data = self._files.read(snapshot_id)
         except FileNotFoundError:
             return None
-        return Snapshot.from_json(data, self._files.path(snapshot_id))
+        return Snapshot.from_json(data, self._files.path(snapshot_id), snapshot_id)
 
     def all(self) -> Iterator[Snapshot]:
         """Everything kept, oldest first; what expires meanwhile is left out."""

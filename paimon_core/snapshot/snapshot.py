@@ -11,7 +11,10 @@ from paimon_core.fileio.paths import are_file_names
 NO_WATERMARK: Final = -(2**63)
 """The watermark value that means none."""
 
-BATCH_COMMIT_IDENTIFIER: Final = 2**63 - 1
+LONGEST: Final = 2**63
+"""One more than the largest number that a file may hold."""
+
+BATCH_COMMIT_IDENTIFIER: Final = LONGEST - 1
 """The identifier all batch commits share; streams count upwards instead."""
 
 
@@ -72,20 +75,19 @@ class Snapshot:
         return json.dumps({**present, **self.extra}, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
 
     @classmethod
-    def from_json(cls, data: bytes, path: str) -> "Snapshot":
-        """Parse; null means absent. Raises CorruptedError naming ``path``, UnsupportedError for a newer version."""
+    def from_json(cls, data: bytes, path: str, snapshot_id: int | None = None) -> "Snapshot":
+        """Parse; null means absent. ``snapshot_id``: what the name of the file says, and the content must say, too.
+
+        Raises CorruptedError naming ``path``, UnsupportedError for a newer version.
+        """
         record = load_object(data, path)
         values: dict[str, Any] = {}
-        for name, (key, kind, required) in _KEYS.items():
-            value = record.pop(key, None)
-            if value is None:
-                if required:
-                    raise CorruptedError(f"{path}: a snapshot needs {key!r}, and it is missing")
-            elif not isinstance(value, kind) or isinstance(value, bool):
-                raise CorruptedError(f"{path}: {key!r} must be {_KIND_NAMES[kind]}, found {value!r}")
-            elif name in _FILES and not are_file_names((str(value),)):
-                raise CorruptedError(f"{path}: {key!r} must be the name of a file, found {value!r}")
-            values[name] = value
+        for name, (key, _, required) in _KEYS.items():
+            values[name] = value = record.pop(key, None)
+            if value is not None:
+                _check_value(path, name, value)
+            elif required:
+                raise CorruptedError(f"{path}: a snapshot needs {key!r}, and it is missing")
         if values["version"] is None:
             values["version"] = 1  # files older than the key
         if values["version"] > NEWEST_VERSION:
@@ -93,14 +95,27 @@ class Snapshot:
                 f"{path}: a snapshot of version {values['version']}; this engine reads versions up to "
                 f"{NEWEST_VERSION}: upgrade it"
             )
+        if snapshot_id is not None and values["id"] != snapshot_id:
+            raise CorruptedError(f"{path}: 'id' is {values['id']}, but the file is that of snapshot {snapshot_id}")
         return cls(**values, extra=record)
+
+
+def _check_value(path: str, name: str, value: object) -> None:
+    key, kind, _ = _KEYS[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise CorruptedError(f"{path}: {key!r} must be {_KIND_NAMES[kind]}, found {value!r}")
+    if name in _FILES and not are_file_names((str(value),)):
+        raise CorruptedError(f"{path}: {key!r} must be the name of a file, found {value!r}")
+    most = LONGEST // 1000 if name == "time_millis" else LONGEST  # times are told in microseconds, too
+    if isinstance(value, int) and not -most <= value < most:
+        raise CorruptedError(f"{path}: {key!r} must be from {-most} to {most - 1}, found {value}")
 
 
 def load_object(data: bytes, path: str) -> dict[str, Any]:
     """The JSON object in a metadata file; CorruptedError otherwise."""
     try:
         record = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptedError(f"{path}: not JSON ({len(data)} bytes): {error}") from error
     if not isinstance(record, dict):
         raise CorruptedError(f"{path}: expected a JSON object, found {type(record).__name__}")

@@ -62,7 +62,7 @@ class Snapshots:
             data = self.io.read(path)
         except FileNotFoundError:
             return None
-        return Snapshot.from_json(data, path)
+        return Snapshot.from_json(data, path, snapshot_id)
 
     def get(self, snapshot_id: int) -> Snapshot:
         """The snapshot; OutOfRangeError, naming the range there is, if it expired or never was."""

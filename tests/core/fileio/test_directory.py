@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.fileio.directory import NumberedDirectory
+from paimon_core.fileio.directory import NumberedDirectory, numbers_in
+from paimon_core.fileio.fileio import FileStatus
 from tests.support.faulty_io import FaultyIO, MemoryIO
 
 
@@ -21,7 +22,13 @@ def test_latest_and_earliest_whatever_the_hints_say(hint):
     assert numbered([], **hints).latest_id() is None
     assert numbered([3, 4, 5], EARLIEST=b"2").earliest_id() == 3
     assert numbered([3, 4, 5], EARLIEST=b"3").earliest_id() == 3
+    assert numbered([3, 4, 5], EARLIEST=b"4").earliest_id() == 3
     assert numbered([]).earliest_id() is None
+
+
+def test_names_that_no_engine_gives_are_passed_over():
+    files = [FileStatus("", f"snapshot-{tail}", 0, False, 0) for tail in ("10", "09", "", "9" * 5000, "1_0", "٥", "7")]
+    assert numbers_in([*files, FileStatus("", "snapshot-3", 0, True, 0)], "snapshot-") == [7, 10]
 
 
 @given(st.integers(1, 30), st.integers(0, 10), st.integers(-2, 60))
