@@ -14,6 +14,7 @@ from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
 from paimon_core.deletion.vector import DeletionVector, Positions
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex.index import Found
+from paimon_core.format.conform import counted
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -99,7 +100,8 @@ def read_file(
     _check_within(meta, deletions, path)
     seen = 0
     columns = (*plan.file_columns, ROW_POSITION) if placed else plan.file_columns
-    for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted), how.together):
+    limits = _with_constants(batch_limits(store, how.together), constants)
+    for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted), limits):
         batch, places = _parted(whole) if placed else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
             break
@@ -143,10 +145,10 @@ def _decode(
     meta: DataFileMeta,
     columns: Sequence[DataField],
     skipping: _Skipping,
-    together: int,
+    limits: tuple[int, int],
 ) -> Iterator[pa.RecordBatch]:
     if not columns:  # only constants are asked for: their number is all that matters
-        yield _nothing(meta.row_count)
+        yield from counted(meta.row_count, limits[0])
         return
     try:
         source = store.io.open(path, meta.file_size)
@@ -154,7 +156,7 @@ def _decode(
         raise CorruptedError(
             f"data file {path} is missing: its snapshot has expired while being read, or the file was deleted"
         ) from missing
-    rows, size = batch_limits(store, together)
+    rows, size = limits
     with source:
         yield from file_format(store, meta).read(
             source,
@@ -197,9 +199,11 @@ def _left(places: Places, deletions: DeletionVector | None, wanted: Mask | None)
     return ~deleted if wanted is None else wanted[places] & ~deleted
 
 
-def _nothing(rows: int) -> pa.RecordBatch:
-    """So many rows of no column."""
-    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["_"]).select([])
+def _with_constants(limits: tuple[int, int], constants: dict[str, pa.Scalar]) -> tuple[int, int]:
+    """Return the limits of a batch for rows that these values are added to: a text stands there once for each row."""
+    rows, size = limits
+    width = sum(pa.repeat(value, 1).nbytes for value in constants.values())
+    return max(1, min(rows, size // max(1, width))), size
 
 
 def _completed(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.format.conform import conform_batch
+from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.damage import reading
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.options.option import Options
@@ -59,7 +59,7 @@ class BlobFormat:
         lengths = _lengths(source, path)
         (column,) = self.columns
         if column.name not in {f.name for f in fields}:
-            yield conform_batch(pa.RecordBatch.from_arrays([pa.nulls(len(lengths))], names=[""]), fields, path)
+            yield from (conform_batch(batch, fields, path) for batch in counted(len(lengths), batch_size))
             return
         first = offset = 0
         for end in _cuts(lengths, batch_size, batch_bytes or _BATCH_BYTES):
