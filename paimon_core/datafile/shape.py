@@ -23,6 +23,7 @@ from paimon_core.options.file import (
     METADATA_STATS_MODE,
     METADATA_STATS_MODE_PER_LEVEL,
     ROW_TRACKING_ENABLED,
+    TARGET_FILE_ROW_NUM,
     TARGET_FILE_SIZE,
 )
 from paimon_core.options.file_index import index_column
@@ -49,6 +50,8 @@ class FileShape:
     format: str
     compression: str
     target_size: int
+    target_rows: int = TARGET_FILE_ROW_NUM.default
+    """Rows with which a file is full, however small it is."""
     level: int = 0
     source: int = FileSource.APPEND
     keys_twice: bool = True
@@ -85,6 +88,7 @@ class FileShape:
             format=options.value(FILE_FORMAT_PER_LEVEL).get(level, options.value(FILE_FORMAT)).lower(),
             compression=options.value(FILE_COMPRESSION_PER_LEVEL).get(level, options.value(FILE_COMPRESSION)).lower(),
             target_size=target_size(store),
+            target_rows=options.value(TARGET_FILE_ROW_NUM),
             level=level,
             source=source,
             keys_twice=keys_twice,

@@ -58,18 +58,18 @@ class DataFileWriter:
         return self._shape.format
 
     def write(self, rows: pa.Table) -> None:
-        """Append rows; rolls to a new file whenever the current one has reached the target size."""
+        """Append rows; rolls to a new file whenever the current one has the target size or number of rows."""
         own = rows.drop_columns([f.name for b in self._shape.blobs for f in b.fields]) if self._blobs else rows
         at, step = 0, self._slice_rows(own)
         while at < rows.num_rows:
             if self._open is None:
                 self._open = self._start()
-            piece = self._open.fitting(own.slice(at, step))
+            piece = self._open.fitting(own.slice(at, min(step, self._shape.target_rows - self._open.rows)))
             self._open.write(piece)
             for writer in self._blobs:
                 writer.write(rows.slice(at, piece.num_rows))
             at += piece.num_rows
-            if self._open.reaches(self._shape.target_size):
+            if self._open.rows >= self._shape.target_rows or self._open.reaches(self._shape.target_size):
                 self._finish()
 
     @property
@@ -163,7 +163,7 @@ class _OpenFile:
         self._values = StatsCollector(shape.value_fields, shape.modes)
         self._keys = StatsCollector(shape.key_fields, [parse_mode(KEY_STATS)] * len(shape.key_fields))
         self._indexes = FileIndexes(shape.indexes) if shape.indexes else None
-        self._rows = self._retracts = self._bytes = 0
+        self.rows = self._retracts = self._bytes = 0  # rows: so far
         self._min_sequence = self._max_sequence = 0
         self._first: pa.Table | None = None
         self._last: pa.Table | None = None
@@ -179,14 +179,14 @@ class _OpenFile:
         self._values.update(rows)
         if self._indexes is not None:
             self._indexes.add(rows)
-        self._rows += rows.num_rows
+        self.rows += rows.num_rows
         self._bytes += stored.nbytes
 
     def _track_sequence(self, rows: pa.Table) -> None:
         sequence = rows.column(ROW_SEQUENCE.name).to_numpy()
         low, high = int(sequence.min()), int(sequence.max())
-        self._min_sequence = min(low, self._min_sequence) if self._rows else low
-        self._max_sequence = max(high, self._max_sequence) if self._rows else high
+        self._min_sequence = min(low, self._min_sequence) if self.rows else low
+        self._max_sequence = max(high, self._max_sequence) if self.rows else high
 
     def _track_keyed(self, rows: pa.Table, key_names: Sequence[str]) -> None:
         self._track_sequence(rows)
@@ -233,11 +233,11 @@ class _OpenFile:
         embedded, beside = self._finish_indexes()
         keyed = bool(shape.key_fields)
         if not keyed and not shape.tracked:  # rows that are tracked get the number of their snapshot, or hold it
-            self._min_sequence, self._max_sequence = first_sequence, first_sequence + self._rows - 1
+            self._min_sequence, self._max_sequence = first_sequence, first_sequence + self.rows - 1
         return DataFileMeta(
             file_name=self._name,
             file_size=size,
-            row_count=self._rows,
+            row_count=self.rows,
             min_key=_key_row(self._first, shape.key_fields),
             max_key=_key_row(self._last, shape.key_fields),
             key_stats=_simple_stats(self._keys, shape.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,

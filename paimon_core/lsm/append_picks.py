@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.options.file import TARGET_FILE_SIZE
+from paimon_core.options.file import TARGET_FILE_ROW_NUM, TARGET_FILE_SIZE
 from paimon_core.options.lsm import (
     COMPACTION_DELETE_RATIO_THRESHOLD,
     COMPACTION_FORCE_REWRITE_ALL_FILES,
@@ -36,6 +36,7 @@ class AppendPicks:
     min_files: int = 5
     rewrite_all: bool = False
     delete_ratio: float = 0.2
+    target_rows: int = TARGET_FILE_ROW_NUM.default
 
     @staticmethod
     def of(options: Options, default_target_size: int) -> "AppendPicks":
@@ -48,11 +49,12 @@ class AppendPicks:
             options.value(COMPACTION_MIN_FILE_NUM),
             options.value(COMPACTION_FORCE_REWRITE_ALL_FILES),
             options.value(COMPACTION_DELETE_RATIO_THRESHOLD),
+            options.value(TARGET_FILE_ROW_NUM),
         )
 
     def is_small(self, file: DataFileMeta) -> bool:
-        """Whether a file is to be put together with others."""
-        return file.file_size < self.small_size
+        """Return True where a file is to be put together with others: it has less than a full one."""
+        return file.file_size < self.small_size and file.row_count < self.target_rows
 
     def unordered(
         self, files: Sequence[DataFileMeta], *, full: bool, deleted: Mapping[str, int] = _NONE
@@ -105,6 +107,9 @@ class AppendPicks:
         current: list[DataFileMeta] = []
         total, growing = 0, False
         for file in files:
+            if file.row_count >= self.target_rows:  # it would come out as it is
+                current, total, growing = [], 0, False
+                continue
             if growing and total + file.file_size <= self.target_size:
                 groups[-1].append(file)
                 total += file.file_size

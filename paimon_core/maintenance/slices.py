@@ -41,7 +41,7 @@ from paimon_core.write.append_compactor import append_picks, check_no_newer
 __all__ = ["SliceCompactTask", "plan_slices", "run", "update_columns"]
 
 _WRITERS = 2  # files written side by side
-_ONE_FILE = 1 << 62  # bytes no file reaches: the rows of one range stay together
+_ONE_FILE = 1 << 62  # bytes and rows no file reaches: the rows of one range stay together
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,8 @@ def _write_slice(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]
     """A file of columns for all rows of a range: those with new values, and the others as they are."""
     (partition, bucket, _), group, fields = work.place, work.files, work.fields
     ids, values = new
-    writer = DataFileWriter(store, partition, bucket, FileShape.of(store).of_columns(fields, _ONE_FILE))
+    shape = replace(FileShape.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
+    writer = DataFileWriter(store, partition, bucket, shape)
     try:
         if len(ids) == group[0].row_count:
             writer.write(values)
@@ -236,29 +237,32 @@ def plan_slices(
     return [
         SliceCompactTask(*place, files)
         for place, there in found.items()
-        for files in _neighbours(row_groups(there), picks.target_size)
+        for files in _neighbours(row_groups(there), picks.target_size, picks.target_rows)
         if len(files) >= least
     ]
 
 
-def _neighbours(groups: Sequence[Slices], target_size: int) -> Iterator[Group]:
-    """Files of ranges that follow one another, of about the target size; what lies alone and is large enough stays.
+def _neighbours(groups: Sequence[Slices], target_size: int, target_rows: int) -> Iterator[Group]:
+    """Files of ranges that follow one another, of about the target size or rows; what lies alone and is large
+    enough stays.
 
     Ranges beside which blobs of other columns lie stay apart, and those where they were written under another schema:
     Java could not read them as one.
     """
     current: list[DataFileMeta] = []
-    end = size = -1
+    end, size, rows = -1, 0, 0
     beside: set[tuple[tuple[str, ...] | None, int]] = set()
     for group in groups:
         data, first = [f for f in group if not is_blob(f)], group[0].first_row_id
         weight, blobs = sum(f.file_size for f in data), {(f.write_cols, f.schema_id) for f in group if is_blob(f)}
-        if current and (first != end or size + weight > target_size or blobs != beside):
+        full = size + weight > target_size or rows + group[0].row_count > target_rows
+        if current and (first != end or full or blobs != beside):
             yield tuple(current)
-            current, size = [], 0
+            current, size, rows = [], 0, 0
         if first is not None:
             current += data
-            end, size, beside = first + group[0].row_count, size + weight, blobs
+            end, size, rows = first + group[0].row_count, size + weight, rows + group[0].row_count
+            beside = blobs
     if current:
         yield tuple(current)
 
@@ -268,7 +272,7 @@ def run(store: FileStore, task: SliceCompactTask) -> CommitMessage:
     check_no_newer(store, task.files)
     shape = replace(FileShape.of(store), source=FileSource.COMPACT, tracked=False)
     if shape.blobs:  # a range of rows must not end within a file of them
-        shape = replace(shape, blobs=(), target_size=_ONE_FILE)
+        shape = replace(shape, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
     writer = DataFileWriter(store, task.partition, task.bucket, shape)
     groups = row_groups(task.files)
     try:

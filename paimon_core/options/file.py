@@ -120,13 +120,7 @@ BLOB_SPLIT_BY_FILE_SIZE = Option(
     "files of blobs count when files are shared out to readers",
     mark=not_yet("splits are packed without asking for it"),
 )
-TARGET_FILE_ROW_NUM = Option(
-    "target-file-row-num",
-    long,
-    MAX_LONG,
-    "rows at which a new file begins",
-    mark=not_yet("files begin anew by size only"),
-)
+TARGET_FILE_ROW_NUM = Option("target-file-row-num", long, MAX_LONG, "rows at which a new file begins")
 ASYNC_FILE_WRITE = Option(
     "async-file-write",
     boolean,

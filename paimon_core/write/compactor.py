@@ -29,6 +29,7 @@ from paimon_core.merge.diff import Difference
 from paimon_core.merge.expire import Expiry
 from paimon_core.merge.kinds import drop_retracts
 from paimon_core.merge.upper import LEVEL, of_upper
+from paimon_core.options.file import TARGET_FILE_ROW_NUM
 from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
 from paimon_core.options.merge import (
     CHANGELOG_PRODUCER,
@@ -154,7 +155,7 @@ def expiring(store: FileStore, expiry: Expiry | None = None) -> Callable[[DataFi
 class _Compaction:
     def __init__(self, store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector]) -> None:
         self._store, self._task, self._vectors = store, task, vectors
-        self._small = target_size(store) // 10 * 7
+        self._small, self._full_rows = target_size(store) // 10 * 7, store.options.value(TARGET_FILE_ROW_NUM)
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
         schema, options, level = store.schema, store.options, task.unit.output_level
         expiry = Expiry.of(options, schema.fields, store.now())
@@ -185,7 +186,7 @@ class _Compaction:
                     waiting.append(section)
                     continue
                 for file in section[0].files:
-                    if file.file_size < self._small:
+                    if file.file_size < self._small and file.row_count < self._full_rows:
                         waiting.append([_alone(file)])
                     else:
                         self._settle(waiting)
