@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.engine import Arena
-from benchmarks.measure import Row, Timing, timed
+from benchmarks.measure import Row, Timing, race, timed
 from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.row.binary_row import serialize
@@ -34,6 +34,8 @@ def benchmarks(
             name = f"plan {count} files" + (f" where {question}" if question else "")
             yield plan(arena, table, name, count, question)
     yield commit_calls(arena, files[0])
+    yield synced_commits(arena)
+    yield synced_commits(arena, buckets=200)
     yield many_commits(arena, commits)
     yield commit_beside(arena, most)
 
@@ -125,6 +127,22 @@ def commit_beside(arena: Arena, files: int) -> Row:
         row.timings.setdefault("ours", []).append(timed(lambda t=opened, d=one: len(d) if t.write(d) else 0))  # type: ignore[misc]
     row.values["goal"] = "<= 0.5 s"
     return row
+
+
+def synced_commits(arena: Arena, buckets: int = 1, commits: int = 20) -> Row:
+    """Small writes and their commits, with what they name pushed to the disk first, and without."""
+    row = Row(f"{commits} commits of {buckets} files, pushed to the disk", commits)
+    contestants = {}
+    for label, sync in (("ours", "true"), ("commit.sync=false", "false")):
+        table = _partitioned(arena, f"synced_{buckets}_{sync}", **{"commit.sync": sync})
+        contestants[label] = lambda table=table: timed(lambda: _write_often(table, buckets, commits))
+    return race(row, contestants, arena.rounds)
+
+
+def _write_often(table: Table, buckets: int, commits: int) -> int:
+    for i in range(commits):
+        table.write(pa.table([list(range(buckets)), [i] * buckets, ["value"] * buckets], schema=_COLUMNS))
+    return commits
 
 
 def many_commits(arena: Arena, commits: int) -> Row:

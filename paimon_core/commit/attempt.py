@@ -41,6 +41,11 @@ class Draft:
     indexes: tuple[IndexManifestEntry, ...] = ()  # what others left of index files, written anew
     added: frozenset[str] = frozenset()  # names of the data files it adds
 
+    def paths(self, store: FileStore) -> list[str]:
+        """Return where the metadata files are that this attempt wrote."""
+        written = [store.manifests.path(name) for name in (*self.base_files, *self.delta_files)]
+        return [*written, *map(store.index_path, self.indexes)]
+
     def discard(self, store: FileStore) -> None:
         """Delete what this attempt wrote. REQUIRES: its snapshot is provably not there."""
         store.manifests.delete([*self.base_files, *self.delta_files])

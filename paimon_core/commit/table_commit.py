@@ -48,7 +48,7 @@ from paimon_core.errors import (
 )
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.manifest.entry import DELETE, ManifestEntry
+from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.snapshot import (
     COMMIT_FORCE_CREATE_SNAPSHOT,
@@ -93,6 +93,7 @@ class _Rounds:
         self.attempts = 0
         self.search = search
         self.doubt: Exception | None = None
+        self.synced: set[str] = set()
 
     @property
     def seconds(self) -> float:
@@ -416,6 +417,11 @@ class TableCommit:
             if conflict is not None:
                 raise CommitConflictError(f"commit to {self._store.root} conflicts with another one: {conflict.reason}")
             draft = write_attempt(self._store, base, changes, identity)
+            try:
+                self._make_durable(draft, changes, rounds)
+            except BaseException:
+                draft.discard(self._store)
+                raise
         except BaseException:
             delete_indexes(self._store, changes.written_indexes)
             raise
@@ -432,6 +438,15 @@ class TableCommit:
             case Untraceable():
                 raise self._unknown(identity)
         return None
+
+    def _make_durable(self, draft: Draft, changes: Changes, rounds: "_Rounds") -> None:
+        """Push what the snapshot names, and none before it named, to the disk; over all rounds once per file."""
+        store, gone = self._store, {e.file.file_name for e in changes.entries if e.kind == DELETE}
+        added = [e for e in changes.entries if e.kind == ADD and e.file.file_name not in gone]
+        data = [path for e in (*added, *changes.changelog) for path in store.file_paths(e.partition, e.bucket, e.file)]
+        named = {*data, *map(store.index_path, changes.new_indexes), *draft.paths(store)}
+        store.sync(named - rounds.synced)
+        rounds.synced |= named
 
     def _unknown(self, identity: Identity) -> CommitUnknownError:
         return CommitUnknownError(

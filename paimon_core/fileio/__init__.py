@@ -1,1 +1,1 @@
-"""Every byte goes through here: one `FileIO` of ten verbs over local disks and fsspec stores."""
+"""Every byte goes through here: one `FileIO` of eleven verbs over local disks and fsspec stores."""

@@ -9,6 +9,8 @@ import os
 from typing import Any
 from uuid import uuid4
 
+from paimon_core.fileio.durable import sync_directory
+
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -44,7 +46,7 @@ def link_exclusive(path: str, data: bytes) -> bool:
             if error.errno not in _NO_HARD_LINKS:
                 raise
             return _open_exclusive(path, data)
-        _sync_directory(os.path.dirname(path))
+        sync_directory(os.path.dirname(path))
         return True
     finally:
         _unlink(temporary)
@@ -80,20 +82,6 @@ def _open_exclusive(path: str, data: bytes) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def _sync_directory(directory: str) -> None:
-    """Make the new name itself survive a power loss, where directories can be synced."""
-    try:
-        handle = os.open(directory or ".", os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        return
-    finally:
-        os.close(handle)
 
 
 def _unlink(path: str) -> None:

@@ -1,7 +1,7 @@
-"""`FileIO`: the ten verbs through which all bytes of a table pass."""
+"""`FileIO`: the eleven verbs through which all bytes of a table pass."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +64,18 @@ class FileIO:
         False may mean this very call (`exclusive.put_if_absent`). UnsupportedError where no way is known.
         """
         return self._storage(path).create_exclusive(path, data)
+
+    def sync(self, paths: Iterable[str], root: str) -> None:
+        """Make files and their names survive a power cut, in parallel; directories up to ``root`` are included.
+
+        Object stores do that by themselves. A missing file is passed over, but the directory that held it is synced:
+        so a file that was deleted stays deleted. Raises OSError where a disk does not take what was written.
+        """
+        there: dict[str, list[str]] = {}
+        for path in paths:
+            there.setdefault(_place(path), []).append(path)
+        for together in there.values():
+            self._storage(together[0]).sync(together, root)
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""

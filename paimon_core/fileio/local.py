@@ -2,13 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
 
+from paimon_core.fileio.durable import make_directories, sync_all
 from paimon_core.fileio.exclusive import link_exclusive, temporary_name
-from paimon_core.fileio.paths import join, local_path
+from paimon_core.fileio.paths import join, local_path, scheme_of
 from paimon_core.fileio.storage import FileStatus, OutputStream
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ class LocalStorage:
         place = local_path(path)
         temporary = temporary_name(place)
         try:
-            _with_parents(place, lambda: _write(temporary, data))
+            _with_parents(place, lambda: _write(temporary, data), make_directories)
             os.replace(temporary, place)
         except BaseException:
             self.delete(temporary)
@@ -44,9 +45,13 @@ class LocalStorage:
         return stream
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """By hard link, see `link_exclusive`."""
+        """By hard link, see `link_exclusive`. Directories made for it are durable as well."""
         place = local_path(path)
-        return _with_parents(place, lambda: link_exclusive(place, data))
+        return _with_parents(place, lambda: link_exclusive(place, data), make_directories)
+
+    def sync(self, paths: Sequence[str], root: str) -> None:
+        """Push the files and their directories, up to the root, to the disk."""
+        sync_all([local_path(path) for path in paths], local_path(root) if scheme_of(root) == "file" else None)
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there; failing to look is an error, not a no."""
@@ -105,7 +110,11 @@ def _write(place: str, data: bytes) -> None:
         file.write(data)
 
 
-def _with_parents(place: str, action: Callable[[], T]) -> T:
+def _make(directory: str) -> None:
+    os.makedirs(directory, exist_ok=True)
+
+
+def _with_parents(place: str, action: Callable[[], T], make: Callable[[str], None] = _make) -> T:
     """Act; where the directory is missing, make it and act again. Cheaper than making it every time."""
     try:
         return action()
@@ -113,5 +122,5 @@ def _with_parents(place: str, action: Callable[[], T]) -> T:
         parent = os.path.dirname(place)
         if not parent:
             raise
-        os.makedirs(parent, exist_ok=True)
+        make(parent)
         return action()

@@ -1,5 +1,6 @@
 """What a kind of store must offer, and what its listings say: the inner side of `FileIO`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
@@ -59,6 +60,8 @@ class Storage(Protocol):
     def create(self, path: str) -> OutputStream: ...  # noqa: D102
 
     def create_exclusive(self, path: str, data: bytes) -> bool: ...  # noqa: D102
+
+    def sync(self, paths: Sequence[str], root: str) -> None: ...  # noqa: D102
 
     def exists(self, path: str) -> bool: ...  # noqa: D102
 

@@ -57,6 +57,7 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     paths = removal.paths(store, names)
     if not dry_run:
         kept.remove([changelog.id for changelog in gone])
+        store.sync(kept.path(changelog.id) for changelog in gone)
         delete_files(store, paths)
     return Expired(changelogs=tuple(changelog.id for changelog in gone), files=len(paths))
 

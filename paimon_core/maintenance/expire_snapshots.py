@@ -76,8 +76,11 @@ def expire_snapshots(
     if dry_run:
         return Expired(tuple(s.id for s in gone), files=len(removal.paths(store, names)))
     if keeps_changes:
-        Changelogs(store.io, store.branch_root).keep(gone)
+        changelogs = Changelogs(store.io, store.branch_root)
+        changelogs.keep(gone)
+        store.sync(changelogs.path(snapshot.id) for snapshot in gone)
     store.snapshots.remove([snapshot.id for snapshot in gone])
+    store.sync(store.snapshots.path(snapshot.id) for snapshot in gone)  # none comes back without its files
     if not _is_after(store, kept):
         return Expired(tuple(s.id for s in gone))
     added = [tag for tag in store.tags.list() if tag not in tags]  # made of what was still there

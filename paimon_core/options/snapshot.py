@@ -19,6 +19,9 @@ COMMIT_TIMEOUT = Option("commit.timeout", duration, None, "time after which no a
 COMMIT_MIN_RETRY_WAIT = Option("commit.min-retry-wait", duration, duration("10 ms"), "first pause between attempts")
 COMMIT_MAX_RETRY_WAIT = Option("commit.max-retry-wait", duration, duration("10 s"), "longest pause between attempts")
 COMMIT_USER_PREFIX = Option("commit.user-prefix", text, None, "start of generated commit users")
+COMMIT_SYNC = Option(
+    "commit.sync", boolean, True, "files are pushed to the disk before the snapshot that names them; of this engine"
+)
 COMMIT_FORCE_CREATE_SNAPSHOT = Option(
     "commit.force-create-snapshot", boolean, False, "commits without changes create snapshots"
 )

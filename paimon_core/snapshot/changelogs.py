@@ -28,6 +28,10 @@ class Changelogs:
         """The newest id; None where there are none."""
         return self._files.latest_id()
 
+    def path(self, snapshot_id: int) -> str:
+        """Return where the changelog of this snapshot is kept, if it is."""
+        return self._files.path(snapshot_id)
+
     def find(self, snapshot_id: int) -> Snapshot | None:
         """What is kept of this snapshot, or None."""
         try:

@@ -45,6 +45,7 @@ class Consumers:
         """It has read all before this snapshot: replaces what was known of it."""
         document = json.dumps({_NEXT: next_snapshot}, indent=2, separators=(",", " : "))
         self.io.write(self.path(consumer_id), document.encode())
+        self.io.sync([self.path(consumer_id)], self.root)
 
     def delete(self, consumer_id: str) -> None:
         """Forget it; one that is not there is fine."""

@@ -1,7 +1,7 @@
 """A table as one picklable value: its storage, place, schema, options and branch."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -19,6 +19,7 @@ from paimon_core.options.file import (
     INDEX_FILE_IN_DATA_FILE_DIR,
 )
 from paimon_core.options.option import Options
+from paimon_core.options.snapshot import COMMIT_SYNC
 from paimon_core.row.binary_row import deserialize
 from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Schemas
@@ -178,6 +179,11 @@ class FileStore:
             return self._external(meta.external_path)
         return join(self.bucket_path(partition, bucket), meta.file_name)
 
+    def file_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
+        """Return the places of a data file and of its indexes beside it. Raises as `file_path`."""
+        path = self.file_path(partition, bucket, meta)
+        return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
+
     def deletable_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
         """The places of a data file and of its indexes beside it.
 
@@ -192,6 +198,11 @@ class FileStore:
         """Delete a data file and what lies beside it, as far as `deletable_paths` goes."""
         for path in self.deletable_paths(partition, bucket, meta):
             self.io.delete(path)
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make files and their names survive a power cut, unless ``commit.sync`` is false."""
+        if self.options.value(COMMIT_SYNC):
+            self.io.sync(paths, self.root)
 
     def index_path(self, entry: IndexManifestEntry) -> str:
         """The place of an index file: its external path, its bucket's directory, or the table's for indexes.

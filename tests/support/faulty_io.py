@@ -13,7 +13,7 @@ After a death the io is frozen: every further call, clean-up included, dies too,
 import errno
 import io
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
@@ -73,6 +73,9 @@ class FaultyIO(FileIO):
             lambda: self.inner.create_exclusive(path, data),
             lambda: self._leave_temporary(path, data),
         )
+
+    def sync(self, paths: Iterable[str], root: str) -> None:
+        self._call("sync", root, lambda: self.inner.sync(paths, root))
 
     def exists(self, path: str) -> bool:
         return self._call("exists", path, lambda: self.inner.exists(path))
@@ -189,6 +192,9 @@ class MemoryIO(FileIO):
                 return False
             self.files[path] = bytes(data)
             return True
+
+    def sync(self, paths: Iterable[str], root: str) -> None:
+        """Memory has nothing to be pushed to."""
 
     def exists(self, path: str) -> bool:
         return path in self.files or any(True for _ in self._below(path))
