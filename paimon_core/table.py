@@ -458,7 +458,7 @@ class Table:
             raise InvalidInputError(f"limit must not be negative, but is {limit}")
         fields = project(store.schema, columns)
         scan = TableScan(store, snapshot, predicate, limit, self._read_optimized)
-        return scan, TableRead(store, fields, predicate)
+        return scan, TableRead(store, fields, predicate, forgiving=True)
 
     def _compacted_after(self, made: Snapshot | None, late: Collection[tuple[bytes, int]]) -> Snapshot | None:
         """Where rows show, or changes are told, by compaction only, it is done again if others came in between."""

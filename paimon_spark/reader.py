@@ -80,7 +80,7 @@ class PaimonReader(DataSourceReader):
         if not isinstance(partition, TaskPartition):
             return  # Spark's stand-in for "no partitions"
         spare_collections()
-        read = TableRead(self._scan.store, self._fields, self._scan.predicate)
+        read = TableRead(self._scan.store, self._fields, self._scan.predicate, forgiving=True)
         rows = (batch for split in partition.splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):
             yield for_spark(batch, self._arrow)

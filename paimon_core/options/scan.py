@@ -104,18 +104,10 @@ SCAN_MAX_SPLITS_PER_TASK = Option(
     mark=without_effect("the plan of a read says which splits a task has"),
 )
 SCAN_IGNORE_CORRUPT_FILES = Option(
-    "scan.ignore-corrupt-files",
-    boolean,
-    False,
-    "skip data files that cannot be read",
-    mark=not_yet("a damaged file stops a read"),
+    "scan.ignore-corrupt-files", boolean, False, "reads leave out the rows of damaged files"
 )
 SCAN_IGNORE_LOST_FILES = Option(
-    "scan.ignore-lost-files",
-    boolean,
-    False,
-    "skip data files that are gone",
-    mark=not_yet("a missing file stops a read"),
+    "scan.ignore-lost-files", boolean, False, "reads leave out the rows of files that are gone"
 )
 SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED = Option(
     "scan.plan-auto-tag-for-read.time-retained",

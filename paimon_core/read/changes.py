@@ -104,11 +104,11 @@ class ChangeRead:
         """``_VALUE_KIND``, the columns asked for, ``keys``, and where deletes are refused those the filter looks at."""
         store, fields = self._at_any_place, self._read_fields(keys)
         if store.schema.primary_keys and piece.way is Way.TOLD:
-            yield from TableRead(store, fields, self._read_predicate()).told(piece.split)
+            yield from TableRead(store, fields, self._read_predicate(), forgiving=True).told(piece.split)
             return
         kind = pa.scalar(DELETE if piece.way is Way.WENT else INSERT, pa.int8())
         schema = arrow_schema((VALUE_KIND, *fields))
-        for batch in TableRead(store, fields, self.predicate).to_batches(piece.split):
+        for batch in TableRead(store, fields, self.predicate, forgiving=True).to_batches(piece.split):
             columns = [pa.repeat(kind, batch.num_rows), *batch.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 

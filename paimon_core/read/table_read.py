@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from paimon_core.deletion.files import load_vectors
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_groups import row_groups
 from paimon_core.lsm.sorted_run import SortedRun
@@ -15,6 +15,8 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
 from paimon_core.merge.upper import of_upper
+from paimon_core.options import warn_once
+from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
@@ -22,7 +24,7 @@ from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_order
 from paimon_core.read.slices import read_slices
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
-from paimon_core.store.expired import expiry_told
+from paimon_core.store.expired import expiry_told, is_missing
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -37,6 +39,8 @@ class TableRead:
     store: FileStore
     fields: tuple[DataField, ...]
     predicate: Predicate | None = None
+    forgiving: bool = False
+    """Whether ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files`` hold: for rows that are only shown."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -87,6 +91,7 @@ class TableRead:
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = load_vectors(self.store.io, split.vectors)
         read = file_reader(self.store, split.partition, split.bucket, fields, self.predicate, vectors)
+        read = self._passing_over(split, read)
         return (batch for file in split.files for batch in read(file, 1))
 
     def _joined(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
@@ -103,8 +108,36 @@ class TableRead:
         vectors = load_vectors(self.store.io, split.vectors)
         place = (self.store, split.partition, split.bucket)
         return self.merged(
-            split.files, lambda fields, predicate: file_reader(*place, fields, predicate, vectors), kinds=kinds
+            split.files,
+            lambda fields, predicate: self._passing_over(split, file_reader(*place, fields, predicate, vectors)),
+            kinds=kinds,
         )
+
+    def _passing_over(self, split: DataSplit, read: ReadFile) -> ReadFile:
+        """Return ``read``, but for files that the options say may be missing or damaged: each is warned of once.
+
+        Rows before the damage come out. A file that is missing because its snapshot has expired is no lost one.
+        """
+        store, options = self.store, self.store.options
+        lost, corrupt = options.value(SCAN_IGNORE_LOST_FILES), options.value(SCAN_IGNORE_CORRUPT_FILES)
+        if not self.forgiving or not (lost or corrupt):
+            return read
+
+        def passing(file: DataFileMeta, together: int) -> Iterator[pa.RecordBatch]:
+            path = store.file_path(split.partition, split.bucket, file)
+            if lost and not store.io.exists(path):  # asked first: a read of no columns opens no file
+                if split.snapshot_id and not store.snapshots.exists(split.snapshot_id):
+                    raise CorruptedError(f"data file {path} is missing") from FileNotFoundError(path)
+                warn_once(f"data file {path} is missing; {SCAN_IGNORE_LOST_FILES.key!r} leaves its rows out")
+                return
+            try:
+                yield from read(file, together)
+            except CorruptedError as error:
+                if not corrupt or is_missing(error):
+                    raise
+                warn_once(f"{SCAN_IGNORE_CORRUPT_FILES.key!r} leaves out rows of a damaged file: {error}")
+
+        return passing
 
     def merged(
         self,
