@@ -336,7 +336,7 @@ class Table:
         *,
         overwrite: bool = False,
         sequence: tuple[int, int] = (0, 1),
-        alone: bool | tuple[int, int] | None = None,
+        alone: bool | tuple[int, ...] | None = None,
         base_id: int | None = None,
     ) -> TableWrite:
         """A writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.

@@ -4,10 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.commit.hash_indexes import hash_entries
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.bucket import BUCKET_FUNCTION_TYPE, POSTPONE_BATCH_WRITE_FIXED_BUCKET
 from paimon_core.row.bucket import buckets
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.cast import store_array
 from paimon_core.types.datatype import DataField
@@ -19,30 +21,40 @@ from paimon_core.write.routing.postpone import default_buckets
 class Placing:
     """Which task a row goes to: its bucket, moved on by its partition's hash, modulo the number of tasks.
 
-    Where buckets are dynamic a key's slot stands for its bucket: new keys of a slot go to buckets of its own. Where
-    keys may move between partitions only the key counts.
+    Where buckets are dynamic a key's slot stands for its bucket: new keys of a slot go to buckets of its own, which its
+    task fills one after the other. Where keys may move between partitions only the key counts.
     """
 
-    def __init__(self, schema: TableSchema, tasks: int) -> None:
+    def __init__(self, schema: TableSchema, tasks: int, slots: int = 0) -> None:
         self.tasks = tasks
+        self.slots = slots
+        """Slots of each partition; 0 where buckets are not dynamic."""
         self.shares = bucket_mode(schema) is BucketMode.KEY_DYNAMIC
-        """Whether it is known of every row whose it is: a task must get all rows of its keys, and no others."""
-        self._buckets = tasks if self.shares else max(1, places_of(schema))
+        """Whether a task must get all rows of its keys, and no others, whatever their partition."""
+        self._buckets = tasks if self.shares else slots or max(1, places_of(schema))
         self._function = "default" if self.shares else schema.options.value(BUCKET_FUNCTION_TYPE)
         self._partition = () if self.shares else schema.partition_fields
         keys = schema.primary_keys if self.shares else schema.bucket_keys
         self._key = tuple(schema.field(name) for name in keys) if self._buckets > 1 else ()
         self.fields = (*self._partition, *(f for f in self._key if f not in self._partition))
 
+    @property
+    def told(self) -> str:
+        """Return what a column must be called beside ``TASK_COLUMN`` to tell this placing; "" where none needs to."""
+        return f"_of_{self.tasks}" if self.shares else f"_of_{self.tasks}_by_{self.slots}" if self.slots else ""
+
     @staticmethod
-    def of(schema: TableSchema, tasks: int | None, path: str) -> "Placing":
-        """The placing for a table; InvalidInputError when its rows belong nowhere in particular."""
-        count = places_of(schema)
+    def of(schema: TableSchema, tasks: int | None, path: str, slots: int = 0) -> "Placing":
+        """The placing for a table; InvalidInputError when its rows belong nowhere in particular.
+
+        ``slots``: those of a partition whose buckets are dynamic.
+        """
+        count = slots or places_of(schema)
         if count < 1 and not schema.partition_keys:
             raise InvalidInputError(f"the table at {path} has neither buckets nor partitions: write to it as it is")
         if tasks is not None and tasks < 1:
             raise InvalidInputError(f"tasks must be 1 or more, got {tasks}")
-        return Placing(schema, tasks or max(count, 8 if schema.partition_keys else 1))
+        return Placing(schema, tasks or max(count, 8 if schema.partition_keys else 1), slots)
 
     def owned_by(self, task: int, rows: pa.RecordBatch) -> bool:
         """Whether all these rows go to this task: hardly so by chance, and never if there is only one to go to."""
@@ -70,15 +82,27 @@ class Placing:
 
 
 def places_of(schema: TableSchema) -> int:
-    """Buckets of a partition, or what stands for them; 0 where a row belongs to none in particular."""
+    """Buckets of a partition, or what stands for them; 0 where the row alone does not tell its bucket."""
     match bucket_mode(schema):
         case BucketMode.HASH_FIXED:
             return schema.bucket
-        case BucketMode.HASH_DYNAMIC:
-            return BucketRule.of(schema.options, shared=True).slots
         case BucketMode.POSTPONE if schema.options.value(POSTPONE_BATCH_WRITE_FIXED_BUCKET):
             return default_buckets(schema.options)
     return 0
+
+
+def slots_for(table: Table) -> int:
+    """Return the slots of a partition for a shuffle by key; 0 where buckets are not dynamic.
+
+    As many as the buckets of the largest partition; in a table without partitions no fewer than tasks share it.
+    """
+    schema = table.schema
+    if bucket_mode(schema) is not BucketMode.HASH_DYNAMIC:
+        return 0
+    rule, snapshot = BucketRule.of(schema.options, shared=True), table.snapshot()
+    partitions = hash_entries(table.store, snapshot).values() if schema.partition_keys else ()
+    most = max((sum(e.row_count for e in entries.values()) for entries in partitions), default=0)
+    return rule.expecting(most if schema.partition_keys else None).slots
 
 
 def _rows(columns: dict[str, pa.Array], fields: tuple[DataField, ...]) -> pa.RecordBatch:

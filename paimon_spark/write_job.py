@@ -10,7 +10,8 @@ to is compacted after the commit; what becomes of that never makes the write fai
 
 Dynamic and postponed buckets. A key must get the same bucket in whichever task it turns up. So the snapshot that says
 where keys are, and how many buckets partitions have, is chosen once for all tasks, and a new key's bucket follows from
-its hash and that snapshot alone; the commit joins what the tasks add to the index of each bucket.
+its hash and that snapshot alone; the commit joins what the tasks add to the index of each bucket. Where `clustered` has
+sent all rows of a key to one task, the task counts the keys of its buckets and fills one after the other.
 
 Keys that may move between partitions. What becomes of a row depends on all others of its key. Tasks put the rows aside,
 and the commit deals them out; where `clustered` has sent all rows of a key to one task, the tasks do that themselves.
@@ -77,10 +78,11 @@ class WriteJob:
         kind = request.row_kind_column
         self._row_kind = None if kind is None else row_kind_name(kind, schema)
         mode = bucket_mode(table.schema)
-        self._share = shares_in(schema.names) if mode is BucketMode.KEY_DYNAMIC else None
+        self._share = _share(mode, schema)
         self._extra = [name for name in (self._row_kind, self._share and self._share[0]) if name is not None]
         column_positions(tuple(name for name in schema.names if name not in self._extra), table.schema)
         self._aside = mode is BucketMode.KEY_DYNAMIC and self._share is None
+        self._keeps_count = mode is BucketMode.HASH_DYNAMIC and self._share is not None
         self.table = table
         self._placing = Placing.of(table.schema, None, table.path) if places_of(table.schema) else None
         decided = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
@@ -99,9 +101,9 @@ class WriteJob:
         first = next((batch for batch in iterator if batch.num_rows), None)
         if first is None:
             return Written(query=query_id())
-        alone: bool | tuple[int, int] = self._placing is not None and self._placing.owned_by(task, first)
+        alone: bool | tuple[int, ...] = self._placing is not None and self._placing.owned_by(task, first)
         if self._share is not None:
-            alone = (task, self._share[1])
+            alone = (task, *self._share[1:]) if self._keeps_count else (task, self._share[1])
         settings: dict[str, Any] = {"sequence": (task, STRIDE), "alone": alone, "base_id": self._base_id}
         table = Table(staging(self.table.store)) if self._aside else self.table
         watermark = None
@@ -179,6 +181,12 @@ class WriteJob:
             drop_staged(self.table.store, changes)
         else:
             self.table.committer(self._user).abort(changes)
+
+
+def _share(mode: BucketMode, schema: StructType) -> tuple[str, int, int] | None:
+    """Return what the columns tell of a shuffle by `clustered`, if it was one for a table of this mode."""
+    share = shares_in(schema.names) if mode in (BucketMode.KEY_DYNAMIC, BucketMode.HASH_DYNAMIC) else None
+    return share if share is not None and bool(share[2]) == (mode is BucketMode.HASH_DYNAMIC) else None
 
 
 def _watermark(written: Sequence[Written]) -> int | None:

@@ -41,12 +41,23 @@ class Restore:
 
     ``find`` gives the snapshot, ``None`` for an empty table; it is called once, when the snapshot is first needed.
     ``with_stats``: files are told with their statistics, as those need who write them into manifests again.
+    ``replaced``: what the table holds where a job is about to replace it; ``find`` gives ``None`` then.
     Of manifests only the entries asked for are decoded and held, and up to 16 MiB of the files' bytes, which later
     questions are answered from.
     """
 
-    def __init__(self, store: FileStore, find: Callable[[], Snapshot | None], *, with_stats: bool = False) -> None:
+    def __init__(
+        self,
+        store: FileStore,
+        find: Callable[[], Snapshot | None],
+        *,
+        with_stats: bool = False,
+        replaced: Snapshot | None = None,
+    ) -> None:
         self._store, self._find, self._with_stats = store, find, with_stats
+        self._replaced = replaced
+        self._keys: dict[bytes, int] | None = None  # in each partition
+        self._typical = 0  # keys in a partition, on average
         self._states: dict[tuple[bytes, int], BucketState] = {}
         self._marks: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
         self._known: set[tuple[bytes, int]] = set()
@@ -140,14 +151,35 @@ class Restore:
 
     def hash_indexes(self, partition: bytes) -> dict[int, IndexManifestEntry]:
         """The hash index of every bucket of a partition that has one."""
+        return dict(self._live_indexes().get(partition, {}))
+
+    def _live_indexes(self) -> dict[bytes, dict[int, IndexManifestEntry]]:
         if self._indexes is None:
-            name = None if self.snapshot is None else self.snapshot.index_manifest
-            entries = [] if name is None else self._store.manifests.read_index(name)
-            self._indexes = {}
-            for entry in entries:
-                if entry.index_type == HASH:
-                    self._indexes.setdefault(entry.partition, {})[entry.bucket] = entry
-        return dict(self._indexes.get(partition, {}))
+            self._indexes = self._read_indexes(self.snapshot)
+        return self._indexes
+
+    def _read_indexes(self, snapshot: Snapshot | None) -> dict[bytes, dict[int, IndexManifestEntry]]:
+        name = None if snapshot is None else snapshot.index_manifest
+        found: dict[bytes, dict[int, IndexManifestEntry]] = {}
+        for entry in [] if name is None else self._store.manifests.read_index(name):
+            if entry.index_type == HASH:
+                found.setdefault(entry.partition, {})[entry.bucket] = entry
+        return found
+
+    def expected_keys(self, partition: bytes) -> int | None:
+        """Return the number of new keys that one job may bring to a partition, judged by the keys of the snapshot.
+
+        A partition that has keys gets half as many, or as many where it is replaced; another one what the partitions
+        have on average. ``None``: the table has no keys and no partitions, so nothing says how large a job may be.
+        """
+        if self._keys is None:
+            indexes = self._live_indexes() if self._replaced is None else self._read_indexes(self._replaced)
+            self._keys = {p: sum(e.row_count for e in entries.values()) for p, entries in indexes.items()}
+            self._typical = sum(self._keys.values()) // max(1, len(self._keys))
+        held = self._keys.get(partition, 0)
+        if held:
+            return held if self._replaced else held // 2
+        return self._typical if self._keys or self._store.schema.partition_keys else None
 
     def total_buckets(self, partition: bytes) -> int | None:
         """Return how many buckets a partition has; None where it has none. REQUIRES: `load_totals` was asked for it."""

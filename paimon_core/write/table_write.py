@@ -54,6 +54,8 @@ class TableWrite:
     ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule). ``alone``: whether this
     one meets no other all the same; by default just a stride of 1 says so. (i, n) is more: all rows of keys whose hash
     is i modulo n, and no others, come to this writer; where keys may move between partitions this must be known.
+    (i, n, slots) is for dynamic buckets of keys that stay in their partition: this writer gets all rows of each slot
+    (a partition, and the hash of the key modulo ``slots``) that it meets, so it fills one bucket after the other.
     ``base_id``: the snapshot to go on from, 0 for an empty table, None for the newest when the first rows come; on a
     table with dynamic buckets such writers all take the same one. ``commit_user`` names files whose order of writing
     must be told later.
@@ -74,7 +76,7 @@ class TableWrite:
         *,
         overwrite: bool = False,
         sequence: tuple[int, int] = (0, 1),
-        alone: bool | tuple[int, int] | None = None,
+        alone: bool | tuple[int, ...] | None = None,
         base_id: int | None = None,
         commit_user: str | None = None,
     ) -> None:
@@ -98,6 +100,7 @@ class TableWrite:
         self._compacts = in_buckets and alone and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
         self._restores = in_buckets and not overwrite
+        self._replaces_keys = overwrite and mode is BucketMode.HASH_DYNAMIC
         self._tells = not overwrite  # what is replaced shows in no changelog
         self._input = store.options.value(CHANGELOG_PRODUCER) == "input"
         self._shares_base = share is None and mode in _LEARNING
@@ -172,7 +175,8 @@ class TableWrite:
         if self._restores and base_id is None:
             return Restore(self._store, snapshots.latest, with_stats=with_stats)
         base = snapshots.get(base_id) if self._restores and base_id else None
-        return Restore(self._store, lambda: base, with_stats=with_stats)
+        replaced = snapshots.get(base_id) if self._replaces_keys and base_id else None
+        return Restore(self._store, lambda: base, with_stats=with_stats, replaced=replaced)
 
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
         names = batch.schema.names

@@ -9,6 +9,9 @@ import pytest
 
 from paimon_core.datafile.hash_index import read_hashes
 from paimon_core.manifest.index_entry import HASH
+from paimon_core.row.encode import encode
+from paimon_core.row.murmur import hashes as hash_rows
+from paimon_core.write.routing.assign import slots_of
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
 
@@ -94,6 +97,21 @@ class Game:
                 messages += writer.prepare_commit()
         ours.committer().commit(messages, base_id=base)
 
+    def we_write_by_slot(self) -> None:
+        """Two writers, each of which gets all rows of its slot and so fills one bucket after the other."""
+        ours, changes = self.table.ours(), self.changes()
+        snapshot = ours.snapshot()
+        base, messages = 0 if snapshot is None else snapshot.id, []
+        rows = self.table.arrow([row for _, row in changes]).combine_chunks().to_batches()[0]
+        slots = slots_of(hash_rows(encode(rows.select(list(ours.schema.trimmed_primary_keys)))), 2)
+        for task in range(2):
+            mine = [change for change, slot in zip(changes, slots, strict=True) if slot == task]
+            with ours.writer(sequence=(task, 4), base_id=base, alone=(task, 2, 2)) as writer:
+                if mine:
+                    writer.write(self.table.arrow([row for _, row in mine]), [kind for kind, _ in mine])
+                messages += writer.prepare_commit()
+        ours.committer().commit(messages, base_id=base)
+
     def we_compact(self) -> None:
         self.table.ours().compact(full=self.rng.random() < 0.5)
 
@@ -118,8 +136,8 @@ class Game:
         self.table.java("write", rows=changes, overwrite={})
 
     MOVES: tuple[tuple[Callable[["Game"], None], int], ...] = (
-        (both_write, 6), (we_write, 3), (java_writes, 3), (we_write_in_tasks, 2), (we_compact, 1), (java_compacts, 1),
-        (we_overwrite, 1), (java_overwrites, 1),
+        (both_write, 6), (we_write, 3), (java_writes, 3), (we_write_in_tasks, 2), (we_write_by_slot, 2),
+        (we_compact, 1), (java_compacts, 1), (we_overwrite, 1), (java_overwrites, 1),
     )  # fmt: skip
 
     def turn(self) -> None:

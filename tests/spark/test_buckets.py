@@ -5,7 +5,7 @@ import pytest
 import paimon_spark
 from paimon_core.table import Table
 from tests.support.compaction import levels_of
-from tests.support.hash_indexes import check_indexes
+from tests.support.hash_indexes import check_indexes, indexes_of
 from tests.support.tables import files_below
 
 pytestmark = pytest.mark.spark
@@ -73,6 +73,43 @@ def test_clustered_gives_each_bucket_to_one_task(spark, path):
     inline = [s for s in table.snapshots() if s.commit_kind == "COMPACT"]
     assert inline, "tasks that own their buckets compact them"
     assert all(len(levels.runs) <= 2 for levels in levels_of(table).values())
+
+
+DAILY = {"primary_key": "dt,id", "partition": "dt", "bucket": "-1", "write-only": "true"}
+
+
+def daily(spark, first, count):
+    """Rows of so many ids over ten days, from two tasks that both have some of every day."""
+    return spark.range(first, first + count, numPartitions=2).selectExpr("id", "'d' || id % 10 AS dt", "id AS v")
+
+
+def files_of(path):
+    return [len(split.files) for split in Table.open(path).scan().plan().splits]
+
+
+def test_small_partitions_get_one_bucket_each(spark, path):
+    save(daily(spark, 0, 400), path, **DAILY)
+    assert files_of(path) == [2] * 10, "a file of each task in the one bucket of each day"
+    save(daily(spark, 300, 200), path, **DAILY)
+    assert files_of(path) == [4] * 10
+    table = Table.open(path)
+    assert check_indexes(table) == {0: 500}
+    assert table.to_arrow().num_rows == 500
+
+
+def test_clustered_fills_buckets_to_their_target(spark, path):
+    target = {"dynamic-bucket.target-row-num": "30"}
+    save(daily(spark, 0, 20), path, **DAILY, **target)
+    for first in (10, 400):  # the first shuffle has one slot a day, the second as many as a day has buckets
+        frame = daily(spark, first, 400)
+        save(frame.transform(paimon_spark.clustered(path)), path, **DAILY)
+    table = Table.open(path)
+    check_indexes(table)
+    assert max(len(hashes) for hashes in indexes_of(table).values()) <= 30
+    assert table.to_arrow().num_rows == 800
+    assert len(indexes_of(table)) < 10 * (80 / 30 + 2), "no day has more than one bucket with room in each slot"
+    with pytest.raises(Exception, match=r"sent to other tasks.*write right after"):
+        save(daily(spark, 0, 40).transform(paimon_spark.clustered(path)).coalesce(1), path)
 
 
 MOVING = {"primary_key": "id", "partition": "dt", "bucket": "-1", "dynamic-bucket.target-row-num": "30"}

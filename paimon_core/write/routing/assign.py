@@ -1,11 +1,12 @@
 """Buckets for keys that have none yet, in tables with dynamic buckets (behaviour 6.2).
 
 A key's hash decides its *slot*, and slot i owns the buckets that are i modulo the number of slots, so that slots can be
-dealt out to tasks. A bucket takes keys until it has as many as ``dynamic-bucket.target-row-num`` rows.
+dealt out to tasks. A bucket takes keys until it has as many as ``dynamic-bucket.target-row-num`` rows. Several writers
+that share a partition cannot count its new keys together: it gets more slots where many keys are to be expected.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -21,7 +22,7 @@ from paimon_core.options.option import Options
 __all__ = ["SHARED_SLOTS", "BucketRule", "slots_of"]
 
 SHARED_SLOTS = 8
-"""Slots of a partition where several writers share it and ``dynamic-bucket.initial-buckets`` does not say."""
+"""Most slots of a partition that several writers share, where ``dynamic-bucket.initial-buckets`` does not say."""
 _MOST = (1 << 15) - 1  # buckets: the last number of 16 bits is not used
 
 
@@ -34,15 +35,34 @@ class BucketRule:
     """Keys after which a bucket takes no more."""
     most: int | None
     """Number of buckets, where the table limits it."""
+    given: bool = False
+    """The table's options say how many slots there are."""
 
     @staticmethod
     def of(options: Options, *, shared: bool) -> "BucketRule":
-        """The rule of a table; ``shared``: several writers route keys that none of the others sees."""
+        """Return the rule of a table.
+
+        ``shared``: several writers route keys that none of the others sees; the rule then has the most slots.
+        """
         most = options.value(DYNAMIC_BUCKET_MAX_BUCKETS)
         bound = None if most < 1 else min(most, _MOST)
-        slots = options.value(DYNAMIC_BUCKET_INITIAL_BUCKETS) or (SHARED_SLOTS if shared else 1)
+        given = options.value(DYNAMIC_BUCKET_INITIAL_BUCKETS)
+        slots = given or (SHARED_SLOTS if shared else 1)
         target = max(1, options.value(DYNAMIC_BUCKET_TARGET_ROW_NUM))
-        return BucketRule(min(slots, bound or _MOST), target, bound)
+        return BucketRule(min(slots, bound or _MOST), target, bound, bool(given))
+
+    def expecting(self, keys: int | None) -> "BucketRule":
+        """Return the rule with as many slots as buckets that so many new keys fill, up to its own number of slots.
+
+        ``None``: nothing is known of their number, so all slots stay. What the table's options say stays, too.
+        """
+        if self.given or keys is None:
+            return self
+        return replace(self, slots=max(1, min(self.slots, -(-keys // self.target))))
+
+    def with_slots(self, slots: int) -> "BucketRule":
+        """Return the rule with this number of slots."""
+        return replace(self, slots=min(slots, self.most or _MOST))
 
     def fill(self, hashes: np.ndarray, sizes: Mapping[int, int]) -> np.ndarray:
         """Buckets (int32) for new keys in order of arrival: of a slot the buckets with room, then new ones.

@@ -25,7 +25,7 @@ _MEMORY = 1 << 30  # of indexes, where the option does not say
 
 def dynamic(store: FileStore, share: Share | None) -> Router:
     """Rows by the hash of their key within the partition."""
-    return _Dynamic(store, shared=share != ALL)
+    return _Dynamic(store, share)
 
 
 def index_memory(options: Options) -> int:
@@ -37,13 +37,16 @@ def index_memory(options: Options) -> int:
 class _Dynamic:
     """Indexes of the partitions met; those that nothing was added to are dropped when memory runs out.
 
-    ``shared`` writers decide about a new key by its hash and the snapshot they all look at, and nothing else: whichever
-    of them meets a key finds the same bucket.
+    Writers that share partitions decide about a new key by its hash and the snapshot they all look at, and nothing
+    else: whichever of them meets a key finds the same bucket. Only a writer that gets all new keys of a slot counts
+    them.
     """
 
-    def __init__(self, store: FileStore, *, shared: bool) -> None:
-        self._store, self._shared = store, shared
-        self._rule = BucketRule.of(store.options, shared=shared)
+    def __init__(self, store: FileStore, share: Share | None) -> None:
+        self._store, self._shared = store, share != ALL
+        self._counts = share is not None and (share == ALL or share.slots > 0)
+        rule = BucketRule.of(store.options, shared=self._shared)
+        self._rule = rule.with_slots(share.slots) if share is not None and share.slots else rule
         self._limit = index_memory(store.options)
         self._partitions: dict[bytes, _Partition] = {}  # the one used last is the last
         self._restore: Restore | None = None
@@ -59,7 +62,8 @@ class _Dynamic:
         buckets = np.empty(len(hashes), np.int32)
         for code, members in groups(batch.partitions, len(batch.found)):
             partition = self._partition(batch.found[code], restore)
-            buckets[members] = partition.assign(hashes[members], self._rule, self._shared)
+            rule = self._rule if self._counts else self._rule.expecting(restore.expected_keys(batch.found[code]))
+            buckets[members] = partition.assign(hashes[members], rule, counts=self._counts)
             self._make_room()
         return batch, buckets
 
@@ -144,8 +148,11 @@ class _Partition:
             new = hashes[self.index.find(hashes) < 0]
             self.index.add(new, np.full(len(new), bucket))
 
-    def assign(self, hashes: np.ndarray, rule: BucketRule, shared: bool) -> np.ndarray:
-        """The bucket of each key, new ones included, which are known from then on."""
+    def assign(self, hashes: np.ndarray, rule: BucketRule, *, counts: bool) -> np.ndarray:
+        """Return the bucket of each key; new keys are known from then on.
+
+        ``counts``: no other writer gets new keys of the slots met here, so their buckets are filled to the target.
+        """
         both = np.sort(hashes.astype(np.int64) << 32 | np.arange(len(hashes)))  # much faster than sorting positions
         order, ordered = both & 0xFFFFFFFF, (both >> 32).astype(np.int32)
         first = np.append(True, ordered[1:] != ordered[:-1])
@@ -154,12 +161,12 @@ class _Partition:
         missing = buckets < 0
         if missing.any():
             new = distinct[missing]
-            if shared:
-                found = rule.fixed(new, self._sizes)
-            else:
+            if counts:
                 arrival = np.argsort(order[first][missing])
                 found = np.empty(len(new), np.int32)
                 found[arrival] = rule.fill(new[arrival], self.index.sizes)
+            else:
+                found = rule.fixed(new, self._sizes)
             self.index.add(new, found)
             self._added.add(new, found)
             buckets[missing] = found

@@ -41,6 +41,8 @@ class Share:
 
     number: int = 0
     of: int = 1
+    slots: int = 0
+    """Where keys stay in their partition: the slots of a partition, each of which one writer gets all new keys of."""
 
 
 ALL = Share()

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from paimon_core.datafile.hash_index import write_hashes
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError
 from paimon_core.manifest.entry import ADD
+from paimon_core.row.encode import encode
+from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.key_index import KeyIndex
@@ -65,6 +67,14 @@ def test_keys_that_are_dealt_out_alone_go_where_they_go_together(keys, sizes, bo
     together = rule.fixed(np.array(keys, np.int32), sizes)
     alone = [int(rule.fixed(np.array([key], np.int32), sizes)[0]) for key in keys]
     assert together.tolist() == alone
+
+
+def test_a_partition_has_as_many_slots_as_its_expected_keys_fill_buckets():
+    rule = BucketRule(8, 10, None)
+    assert [rule.expecting(keys).slots for keys in (0, 1, 10, 11, 25, 800)] == [1, 1, 1, 2, 3, 8]
+    assert rule.expecting(None) == rule
+    assert BucketRule(3, 10, None, given=True).expecting(1).slots == 3
+    assert BucketRule(2, 10, 2).with_slots(5).slots == 2
 
 
 def test_more_buckets_than_there_are_numbers_for():
@@ -157,6 +167,82 @@ def test_writers_of_one_job_find_the_same_bucket(data):
         if table.snapshot() is not None:
             check_indexes(table)
         assert {r["id"]: r["v"] for r in table.to_arrow().to_pylist()} == model
+
+
+DAYS = pa.schema([pa.field("p", pa.string(), False), pa.field("id", pa.int64(), False), ("v", pa.string())])
+
+
+def days(path, **options):
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "10", "write-only": "true", **options}
+    return Table.create(str(path), Schema(DAYS, ["p", "id"], ["p"], options))
+
+
+def in_tasks(table, day, ids, *, overwrite=False):
+    """A job of two tasks that share all keys; returns how many keys each bucket of the day has afterwards."""
+    base = 0 if table.snapshot() is None else table.snapshot().id
+    messages = []
+    for task in range(2):
+        with table.writer(sequence=(task, 2), base_id=base, overwrite=overwrite) as writer:
+            writer.write(pa.table([[day] * len(ids), ids, [f"t{task}"] * len(ids)], schema=DAYS))
+            messages += writer.prepare_commit()
+    if overwrite:
+        table.committer().overwrite(messages, {"p": day})
+    else:
+        table.committer().commit(messages, base_id=base)
+    check_indexes(table)
+    split = table.scan(filter=f"p = '{day}'").plan().splits[0]
+    return {
+        bucket: len(h) for (partition, bucket), h in sorted(indexes_of(table).items()) if partition == split.partition
+    }
+
+
+def test_tasks_that_share_small_partitions_fill_one_bucket_of_each(tmp_path):
+    table = days(tmp_path / "t")
+    assert in_tasks(table, "a", range(6)) == {0: 6}
+    assert in_tasks(table, "a", range(4, 9)) == {0: 9}
+    assert in_tasks(table, "b", range(3)) == {0: 3}
+    assert in_tasks(table, "a", range(8, 12)) == {0: 12}, "within a job tasks cannot count together"
+    assert in_tasks(table, "a", range(11, 15)) == {0: 12, 1: 3}
+
+
+def test_tasks_spread_the_keys_of_partitions_that_are_as_large_as_others(tmp_path):
+    table = days(tmp_path / "t")
+    assert in_tasks(table, "a", range(40)) == {0: 40}, "nothing is known of a table without keys"
+    before = in_tasks(table, "b", range(40))
+    assert set(before) == {0, 1, 2, 3}
+    assert set(in_tasks(table, "c", range(40), overwrite=True)) == {0, 1, 2, 3}
+    assert set(in_tasks(table, "a", range(40), overwrite=True)) == {0, 1, 2, 3}
+    after = in_tasks(table, "b", range(40, 60))
+    assert sum(size != before.get(bucket) for bucket, size in after.items()) == 2, "two slots for half as many keys"
+    given = days(tmp_path / "given", **{"dynamic-bucket.initial-buckets": "3"})
+    assert set(in_tasks(given, "a", range(9))) == {0, 1, 2}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60)), min_size=1), min_size=1, max_size=3))
+def test_writers_that_get_whole_slots_fill_buckets_to_their_target(jobs):
+    with tempfile.TemporaryDirectory() as place:
+        table, slots, keys = days(f"{place}/t"), 3, set()
+        for job in jobs:
+            base = 0 if table.snapshot() is None else table.snapshot().id
+            rows = pa.table([[p for p, _ in job], [i for _, i in job], ["v"] * len(job)], schema=DAYS)
+            slot = slots_of(hash_rows(encode(rows.select(["id"]).combine_chunks().to_batches()[0])), slots)
+            task = (slot + (np.array(rows.column("p").to_pylist()) == "b")) % slots  # each partition begins elsewhere
+            messages = []
+            for number in range(slots):
+                with table.writer(sequence=(number, 4), base_id=base, alone=(number, slots, slots)) as writer:
+                    writer.write(rows.filter(pa.array(task == number)))
+                    messages += writer.prepare_commit()
+            table.committer().commit(messages, base_id=base)
+            keys |= set(job)
+            check_indexes(table)
+        sizes = {at: len(hashes) for at, hashes in indexes_of(table).items()}
+        assert sum(sizes.values()) == len(keys)
+        assert max(sizes.values()) <= 10
+        for (partition, bucket), size in sizes.items():
+            before = sizes.get((partition, bucket - slots), 10)
+            assert before == 10 or not size, "a bucket opens when the one before it is full"
+        assert {(r["p"], r["id"]) for r in table.to_arrow().to_pylist()} == keys
 
 
 def test_an_overwrite_forgets_where_keys_were(tmp_path):
