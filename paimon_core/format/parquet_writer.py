@@ -1,6 +1,6 @@
 """Writing Parquet as every engine of the format reads it (format.md 7.4)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,14 @@ from paimon_core.types.datatype import (
     RowType,
     VectorType,
 )
+from paimon_core.types.system_fields import SEQUENCE_NUMBER
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
 _FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # row groups double: one filled slowly is encoded meanwhile
 _ROW_GROUP_ROWS = 1 << 20
+_SORTED_GROUP_ROWS = 1 << 15  # of files sorted by key, so that a range of keys or a few of them skip most of the rows
+_SORTED_GROUP_BYTES = 1 << 20  # of Arrow memory, at least: what a row group costs by itself must not count
+_MOST_DICTIONARY = 0.01  # of the bytes of a row group: dictionaries stand in every row group anew
 _DICTIONARY_BYTES = 1 << 19  # a column with more distinct values than that gains nothing from a dictionary
 _SLICES, _SLICE_ROWS = 8, 512  # what is looked at to tell whether the values of a column repeat
 _MOSTLY_DISTINCT = 0.9
@@ -55,8 +59,10 @@ class ParquetFileWriter:
             "store_schema": False,
             "write_page_checksum": True,
         }
+        self._sorted = any(f.id == SEQUENCE_NUMBER.id for f in fields)
         self._paths = [path for f in fields for path, _ in _leaves(f.name, f.type)]
         self._choose_dictionaries = "parquet.enable.dictionary" not in options
+        self._dictionaries: set[str] = set()
         self._writer: Any = None  # until there are rows to choose encodings by
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
@@ -101,19 +107,33 @@ class ParquetFileWriter:
         if self._held:
             rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
             self._group_bytes = min(_ROW_GROUP_BYTES, 2 * self._group_bytes)
-            self._opened(rows).write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+            writer = self._opened(rows)
+            writer.write_table(rows, row_group_size=self._group_rows(rows))
             self._size.stored(int(self._sink.tell()))
+
+    def _group_rows(self, rows: pa.Table) -> int:
+        """Return how many of the rows that are written at once make a row group."""
+        if not self._sorted or self._block is not None:
+            return _ROW_GROUP_ROWS
+        return sorted_group_rows(rows, self._dictionaries)
 
     def _opened(self, first: pa.Table | None = None) -> Any:
         if self._writer is None:
-            self._writer = self._open(self._sink, first)
+            used = self._with_dictionaries(first)
+            paths = self._paths if used is True else used or ()
+            self._dictionaries = {name for path in paths for name in (path, path.split(".")[0])}
+            self._writer = self._open(self._sink, used)
         return self._writer
 
-    def _open(self, sink: Any, first: pa.Table | None) -> Any:
-        chosen = self._how
+    def _open(self, sink: Any, dictionaries: bool | list[str]) -> Any:
+        return pq.ParquetWriter(sink, self._stored, **{**self._how, "use_dictionary": dictionaries})
+
+    def _with_dictionaries(self, first: pa.Table | None) -> bool | list[str]:
+        """Return the columns that get dictionaries, as the first rows show."""
         if self._choose_dictionaries and first is not None:
-            chosen = {**chosen, "use_dictionary": self._repeating(first)}
-        return pq.ParquetWriter(sink, self._stored, **chosen)
+            return self._repeating(first)
+        allowed: bool | list[str] = self._how["use_dictionary"]
+        return allowed
 
     def _repeating(self, rows: pa.Table) -> bool | list[str]:
         """Which of the columns that may have a dictionary gain from it."""
@@ -130,9 +150,38 @@ class ParquetFileWriter:
     def _encode(self, sample: pa.Table) -> int:
         trial = pa.BufferOutputStream()
         rows = self._as_stored(sample)
-        with self._open(trial, rows) as writer:
+        with self._open(trial, self._with_dictionaries(rows)) as writer:
             writer.write_table(rows)
         return int(trial.tell())
+
+
+def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:
+    """Return how many rows of a file sorted by key make a row group: few, but as many as keep the file small.
+
+    ``dictionaries``: the columns whose values are kept once in each row group. Their number is looked at in a row group
+    from the middle; where their bytes count, row groups are made larger until they do not.
+    """
+    if not rows.num_rows:
+        return _SORTED_GROUP_ROWS
+    row_bytes = max(1.0, rows.nbytes / rows.num_rows)
+    size = max(_SORTED_GROUP_ROWS, int(_SORTED_GROUP_BYTES / row_bytes))
+    names = [name for name in rows.column_names if name in dictionaries]
+    while size < min(rows.num_rows, _ROW_GROUP_ROWS):
+        sample = rows.slice(max(0, (rows.num_rows - size) // 2), size)
+        if _dictionary_bytes(sample, names) <= _MOST_DICTIONARY * sample.nbytes:
+            return size
+        size *= 2
+    return _ROW_GROUP_ROWS
+
+
+def _dictionary_bytes(rows: pa.Table, names: Sequence[str]) -> float:
+    """Return about how many bytes the distinct values of these columns take; nested ones count whole."""
+    total = 0.0
+    for name in names:
+        column = rows.column(name).combine_chunks()
+        share = 1.0 if pa.types.is_nested(column.type) else _distinct(column) / rows.num_rows
+        total += share * column.nbytes
+    return total
 
 
 def _mostly_distinct(rows: pa.Table) -> set[str]:

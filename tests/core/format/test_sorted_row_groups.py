@@ -1,0 +1,97 @@
+"""Row groups of Parquet files sorted by key: small, so that a range of keys skips most rows, at no cost in bytes."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paimon_core import Schema, Table
+from paimon_core.format import parquet_writer
+from paimon_core.format.parquet import ParquetFormat
+from paimon_core.options.option import Options
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind
+from paimon_core.types.datatype import BIGINT, STRING, DataField
+from paimon_core.types.system_fields import SEQUENCE_NUMBER
+
+ROWS = 200_000
+FIELDS = [DataField(0, "k", BIGINT), SEQUENCE_NUMBER, DataField(1, "v", BIGINT), DataField(2, "s", STRING)]
+
+
+def sorted_rows(distinct: int) -> pa.Table:
+    """Rows by key, whose texts have so many values."""
+    rng = np.random.default_rng(1)
+    texts = pa.array([f"text-{i:08d}" for i in range(distinct)])
+    columns = {
+        "k": np.arange(ROWS) * 3,
+        SEQUENCE_NUMBER.name: rng.permutation(ROWS),
+        "v": rng.integers(0, 1 << 60, ROWS),
+        "s": texts.take(pa.array(rng.integers(0, distinct, ROWS))),
+    }
+    return pa.table(columns).cast(pa.schema([(f.name, t) for f, t in zip(FIELDS, _TYPES, strict=True)]))
+
+
+_TYPES = [pa.int64(), pa.int64(), pa.int64(), pa.string()]
+
+
+def encoded(rows: pa.Table, fields=FIELDS, **options: str) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    writer = ParquetFormat().open_writer(sink, fields, Options(options), "zstd")
+    schema = pa.schema([pa.field(f.name, t, f.type.nullable) for f, t in zip(fields, rows.schema.types, strict=True)])
+    writer.write(pa.Table.from_arrays(rows.columns, schema=schema))
+    writer.close()
+    return sink.getvalue()
+
+
+def group_rows(data: pa.Buffer) -> list[int]:
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    return [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+
+
+@pytest.mark.parametrize(("distinct", "least_groups"), [(50, 6), (5_000, 1), (10 * ROWS, 6)])
+def test_files_hardly_grow(monkeypatch, distinct, least_groups):
+    rows = sorted_rows(distinct)
+    small = encoded(rows)
+    assert len(group_rows(small)) >= least_groups
+    monkeypatch.setattr(parquet_writer, "_SORTED_GROUP_ROWS", 1 << 20)
+    whole = encoded(rows)
+    assert len(group_rows(whole)) == 1
+    assert small.size <= 1.02 * whole.size
+
+
+def test_files_without_order_and_blocks_of_a_given_size_are_left_alone():
+    rows = sorted_rows(50)
+    unordered = [f for f in FIELDS if f is not SEQUENCE_NUMBER]
+    assert len(group_rows(encoded(rows.drop_columns([SEQUENCE_NUMBER.name]), unordered))) == 1
+    assert len(group_rows(encoded(rows, **{"file.block-size": "1 gb"}))) == 1
+
+
+def test_wide_rows_make_groups_that_are_large_enough():
+    narrow = pa.table({"k": pa.array(np.arange(1 << 20), pa.int8(), safe=False)})
+    assert parquet_writer.sorted_group_rows(narrow, set()) == 1 << 20
+    wide = pa.table({f"c{i}": np.arange(100_000) for i in range(40)})
+    assert parquet_writer.sorted_group_rows(wide, set()) == 1 << 15
+
+
+def test_a_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
+    schema = pa.schema([pa.field("k", pa.int64(), False), ("v", pa.int64()), ("s", pa.string())])
+    options = {"bucket": "1", "write-only": "true"}
+    table = Table.create(str(tmp_path / "t"), Schema(schema, primary_keys=["k"], options=options))
+    rows = sorted_rows(50).select(schema.names)
+    for run in range(2):  # which overlap, so they are merged
+        moved = rows.set_column(1, "v", pa.array(np.arange(ROWS) + run))
+        table.write(moved.cast(schema))
+    low, high = 300_000, 306_000
+    text = f"k >= {low} AND k < {high}"
+    found = table.to_arrow(filter=text)
+    k = np.arange(low, high, 3)
+    assert found.sort_by("k")["k"].to_pylist() == k.tolist()
+    assert found.sort_by("k")["v"].to_pylist() == (k // 3 + 1).tolist()
+    predicate = bind(parse_predicate(text), table.schema.fields)
+    for file in (tmp_path / "t").glob("bucket-0/*.parquet"):
+        source = pa.OSFile(str(file))
+        batches = ParquetFormat().read(source, table.schema.fields, 1 << 17, predicate=predicate)
+        decoded = pa.Table.from_batches(list(batches))
+        assert decoded.num_rows <= 2 << 15
+        assert set(k.tolist()) <= set(decoded["k"].to_pylist())
+    assert table.get([{"k": low}, {"k": 1}, {"k": high - 3}])["v"].to_pylist() == [low // 3 + 1, high // 3]
