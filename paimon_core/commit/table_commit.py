@@ -10,7 +10,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -124,6 +124,7 @@ class TableCommit:
         self._store = store
         self._given_user = user is not None
         self._recovered: set[str] = set()  # commit kinds whose past was looked up
+        self._tried = 0  # snapshots that were to be published and may be there
         self.late: frozenset[tuple[bytes, int]] = frozenset()
         """Buckets (by partition and number) whose compaction came too late to be part of the last commit."""
         self.user = user if user is not None else _fresh_user(store)
@@ -168,7 +169,8 @@ class TableCommit:
         compacting = any(map(compacts, messages))
         made = None
         if not appended.is_empty or self.shows_empty(identifier is not None and not compacting):
-            made = self._publish(identity, self._following(appended, messages, base_id), appended.kind, base_id)
+            with self._dropped_if_interrupted(messages):
+                made = self._publish(identity, self._following(appended, messages, base_id), appended.kind, base_id)
             if made is not None and routes_by_hash(messages):
                 drop_joined(self._store, messages, made)
         if not compacting:
@@ -272,14 +274,19 @@ class TableCommit:
         self._discard(messages)
 
     def or_abort(self, messages: Sequence[CommitMessage], commit: Callable[[], T]) -> T:
-        """What ``commit`` gives; where it fails, and provably nothing came of it, the files of the messages go."""
+        """Return what ``commit`` gives; where it fails, and provably nothing came of it, the files of the messages go.
+
+        That holds where it is interrupted, too, unless a snapshot was on its way already.
+        """
+        self._tried = 0
         try:
             return commit()
         except CommitUnknownError:
             raise  # the snapshot may refer to the files
-        except Exception:
-            with suppress(OSError):  # what went wrong first is what is told
-                self.abort(messages)
+        except BaseException as error:
+            if isinstance(error, Exception) or not self._tried:
+                with suppress(OSError):  # what went wrong first is what is told
+                    self.abort(messages)
             raise
 
     # ---- compaction
@@ -289,7 +296,8 @@ class TableCommit:
 
         Files of a failed attempt stay, for it may have landed; those of a compaction that came too late go.
         """
-        with suppress(Exception):
+        tried = self._tried
+        with self._dropped_if_interrupted(messages, lambda: self._tried == tried), suppress(Exception):
             too, left_out = self._compact(identity, self._complete(messages, made))
             made = too or made
             self.late = frozenset((late.message.partition, late.message.bucket) for late in left_out)
@@ -318,6 +326,19 @@ class TableCommit:
 
         made = self._publish(identity, decide, CommitKind.COMPACT, None) if compactions else None
         return made, left_out
+
+    @contextmanager
+    def _dropped_if_interrupted(
+        self, messages: Sequence[CommitMessage], unpublished: Callable[[], bool] = lambda: True
+    ) -> Iterator[None]:
+        """Delete what was compacted where Ctrl-C ends what is inside, if it is ``unpublished``."""
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, Exception) and unpublished():
+                with suppress(OSError):
+                    self._discard(messages)
+            raise
 
     def _drop(self, left_out: Sequence[LeftOut]) -> None:
         """Delete what was made in vain, as far as that can be done: the commit itself is over."""
@@ -372,7 +393,8 @@ class TableCommit:
                 emptied=emptied,
             )
 
-        made = self._publish(identity, decide, CommitKind.OVERWRITE, None)
+        with self._dropped_if_interrupted(messages):
+            made = self._publish(identity, decide, CommitKind.OVERWRITE, None)
         if made is not None and routes_by_hash(messages):
             drop_joined(self._store, messages, made)
         return made
@@ -456,8 +478,11 @@ class TableCommit:
         )
 
     def _try(self, draft: Draft) -> Outcome:
+        self._tried += 1
         try:
-            return publish(self._store, draft.snapshot, draft.added)
+            outcome = publish(self._store, draft.snapshot, draft.added)
+            self._tried -= isinstance(outcome, Lost)
+            return outcome
         except Exception as error:  # not knowing is the one thing never to be mistaken for failure
             return Unknown(error)
 

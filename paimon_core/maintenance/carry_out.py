@@ -99,8 +99,16 @@ def carry_out(
         if not tasks:
             return made, []
         messages = runner.run_all(store, tasks, run, progress)
-        snapshot, late = committer.or_abort(messages, partial(committer.compact, join(messages)))
+        snapshot, late = committer.or_abort(messages, partial(_joined, committer, join, messages))
         made = snapshot or made
         if not late:
             break
     return made, late
+
+
+def _joined(
+    committer: TableCommit,
+    join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
+    messages: Sequence[CommitMessage],
+) -> tuple[Snapshot | None, list[CommitMessage]]:
+    return committer.compact(join(messages))

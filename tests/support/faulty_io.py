@@ -6,6 +6,7 @@
     lost-answer   it was done, but the caller is told it failed
     torn          half of it was done, then the process died
     crash         the process died before it
+    interrupt     Ctrl-C before it, in the thread that makes the call
 
 After a death the io is frozen: every further call, clean-up included, dies too, as a dead process does nothing.
 """
@@ -24,7 +25,7 @@ from paimon_core.fileio.fileio import FileIO, FileStatus, OutputStream, join
 
 T = TypeVar("T")
 
-Mode = Literal["before", "lost-answer", "torn", "crash"]
+Mode = Literal["before", "lost-answer", "torn", "crash", "interrupt"]
 MODES: tuple[Mode, ...] = ("before", "lost-answer", "torn", "crash")
 
 
@@ -111,6 +112,8 @@ class FaultyIO(FileIO):
             return act()
         if self.mode == "before":
             raise OSError(errno.EIO, "injected: nothing was done", path)
+        if self.mode == "interrupt":
+            raise KeyboardInterrupt(verb, path)
         if self.mode == "lost-answer":
             act()
             raise OSError(errno.ETIMEDOUT, "injected: done, but the answer was lost", path)
