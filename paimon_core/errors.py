@@ -17,6 +17,8 @@ A message says what was asked, what was found, where, and what to do. Errors of 
 pass through as the ``OSError`` they are.
 """
 
+import re
+
 __all__ = [
     "AlreadyExistsError",
     "CommitConflictError",
@@ -31,8 +33,27 @@ __all__ = [
 ]
 
 
+_USER_INFO = re.compile(r"(?<=://)(?:[^/@:\s'\"]*|[^/@:\s'\"]*:(?!\d+/)[^@\s'\"]*)@")
+"""The user, with or without a password, of a URL; a secret key may hold slashes, and a port is no password."""
+_PARAMETER = re.compile(r"(?i)([?&](?:[\w.-]*(?:secret|token|password|signature)|sig)=)[^&\s'\"]+")
+
+
+def hide_secrets(text: str) -> str:
+    """Return the text without the user names and passwords of URLs in it, fit for messages."""
+    return _PARAMETER.sub(r"\1***", _USER_INFO.sub("***@", text)) if "://" in text else text
+
+
+def user_info(url: str) -> str | None:
+    """Return what a URL says of the user, the password included; None where it names none."""
+    found = _USER_INFO.search(url)
+    return found[0][:-1] if found else None
+
+
 class PaimonError(Exception):
-    """Root of every error this engine raises on its own account."""
+    """Root of every error this engine raises on its own account. Its message holds no password of a URL."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(hide_secrets(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class InvalidInputError(PaimonError, ValueError):

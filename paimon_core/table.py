@@ -19,6 +19,7 @@ from paimon_core.errors import (
     NotFoundError,
     PaimonError,
     UnsupportedError,
+    hide_secrets,
 )
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
@@ -505,7 +506,7 @@ class Table:
         return self._store
 
     def __repr__(self) -> str:
-        return f"Table({self.path + (_VIEW if self._read_optimized else '')!r}, schema {self.schema.id})"
+        return f"Table({hide_secrets(self.path) + (_VIEW if self._read_optimized else '')!r}, schema {self.schema.id})"
 
 
 def _arrived(store: FileStore, read_optimized: bool) -> Table:

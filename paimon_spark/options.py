@@ -14,7 +14,7 @@ from typing import Any
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.numbered import Doubt
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.table import Table
 from paimon_spark.option_names import (
@@ -51,6 +51,10 @@ class Place:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     read_optimized: bool = False
     warehouse: str | None = None
+
+    def __repr__(self) -> str:
+        branch = "" if self.branch is None else f", branch {self.branch!r}"
+        return f"Place({hide_secrets(self.path)!r}{branch})"
 
     def open(self, options: Mapping[str, str] | None = None) -> Table:
         """The table there, under dynamic `options`; roots of files that it declares in the warehouse are believed."""

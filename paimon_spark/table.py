@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.errors import CommitConflictError, InvalidInputError, hide_secrets
 from paimon_core.maintenance.carry_out import Progress
 from paimon_core.maintenance.delete import check_deletes, drops_partitions, shows_all, tried_again
 from paimon_core.maintenance.expire_snapshots import Expired
@@ -97,7 +97,7 @@ class PaimonTable:
         function that is told about how many bytes are done, of how many.
         """
         table = self._of_now("compacted")
-        name = f"compact {table.path}"
+        name = hide_secrets(f"compact {table.path}")
         with told(progress, name) as tell:
             return table.compact(
                 full=full,
@@ -123,7 +123,7 @@ class PaimonTable:
             check_deletes(table.schema)
             table.committer()  # what cannot be committed to is refused before any work
             return tried_again(partial(self._retracted, table, predicate))
-        name = f"delete from {table.path}"
+        name = hide_secrets(f"delete from {table.path}")
         with told(progress, name) as tell:
             return table.delete(predicate, progress=tell, runner=OnSpark(self._spark, name))
 
@@ -175,7 +175,7 @@ class PaimonTable:
         return open_table(request)
 
     def __repr__(self) -> str:
-        return f"PaimonTable({self._place.path!r})"
+        return f"PaimonTable({hide_secrets(self._place.path)!r})"
 
 
 def _history(snapshots: Iterable[Snapshot]) -> pa.RecordBatch:

@@ -32,7 +32,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from paimon_core.commit.compaction import compacts, without_compaction
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.maintenance.after_write import compact_touched
 from paimon_core.maintenance.staging import deal_out_staged, drop_staged, staging
 from paimon_core.maintenance.upkeep import maintain
@@ -168,7 +168,7 @@ class WriteJob:
         except Exception as error:
             _log.warning(
                 "the rows are committed to %s, but not compacted; the next write or compact() does it%s: %s: %s",
-                self.table.path,
+                hide_secrets(self.table.path),
                 ", and only then do they show" if passes_over_level_0(self.table.store) else "",
                 type(error).__name__,
                 error,

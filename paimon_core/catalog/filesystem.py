@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name
@@ -44,7 +44,7 @@ class FileSystemCatalog:
         check_known(self._table_defaults(), "the catalog's table defaults")
 
     def __repr__(self) -> str:
-        return f"FileSystemCatalog({self.warehouse!r})"
+        return f"FileSystemCatalog({hide_secrets(self.warehouse)!r})"
 
     # ---- databases
 

@@ -10,7 +10,7 @@ Other engines know nothing of the directory, and leave it alone: it is none of t
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.directory import NumberedDirectory
@@ -33,7 +33,7 @@ class Intents:
     """The intents of one user in a table or branch."""
 
     io: FileIO
-    root: str
+    root: str = field(repr=False)
     user: str
 
     def numbers(self) -> list[int]:

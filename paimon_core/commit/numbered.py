@@ -20,7 +20,7 @@ from paimon_core.commit.intents import Intent, Intents
 from paimon_core.commit.landed import HistoryGone, LandedBefore, Search
 from paimon_core.commit.overwrite import Spec
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.errors import CommitUnknownError, InvalidInputError, OutOfRangeError, PaimonError
+from paimon_core.errors import CommitUnknownError, InvalidInputError, OutOfRangeError, PaimonError, hide_secrets
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
@@ -136,10 +136,14 @@ class NumberedCommits:
         try:
             made = self._commit.or_abort(messages, told_apart)
         except LandedBefore as before:
-            _log.info("commit %d of %s is in %s already: %s", number, self._user, self._store.root, before)
+            _log.info(
+                "commit %d of %s is in %s already: %s", number, self._user, hide_secrets(self._store.root), before
+            )
             made = before.snapshot
         except _LeftOut:
-            _log.info("commit %d of %s to %s is left out: it was done", number, self._user, self._store.root)
+            _log.info(
+                "commit %d of %s to %s is left out: it was done", number, self._user, hide_secrets(self._store.root)
+            )
             return None
         if made is not None:
             self._intents.finish(number, made.id)

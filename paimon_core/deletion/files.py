@@ -1,7 +1,7 @@
 """Index files that hold deletion vectors: a version byte, then vectors back to back, found by ranges (format 8.3)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from paimon_core.deletion.vector import DeletionVector
@@ -20,7 +20,7 @@ _FRAME: Final = 8  # bytes of size and checksum, which the 32-bit form does not 
 class StoredVector:
     """Where the deletion vector of a data file lies: a value that travels in its stead."""
 
-    path: str
+    path: str = field(repr=False)
     range: DeletionRange
 
     @property

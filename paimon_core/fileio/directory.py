@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from paimon_core.fileio.fileio import FileIO, FileStatus, join
@@ -32,7 +32,7 @@ class NumberedDirectory:
     """
 
     io: FileIO
-    directory: str
+    directory: str = field(repr=False)
     prefix: str
 
     def path(self, number: int) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.fileio.local import LocalStorage
-from paimon_core.fileio.paths import absolute, hide_secrets, join, scheme_of
+from paimon_core.fileio.paths import absolute, join, scheme_of
 from paimon_core.fileio.remote import RemoteStorage, open_filesystem
 from paimon_core.fileio.s3 import SCHEMES, is_proven, is_s3_option, s3_arguments
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream, Storage

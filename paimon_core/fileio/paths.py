@@ -8,7 +8,6 @@ from paimon_core.errors import InvalidInputError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/+$")
-_USER_INFO = re.compile(r"//[^/@]*@")
 _NEVER_IN_NAMES = frozenset(("/", "\0", os.sep))
 
 
@@ -39,11 +38,6 @@ def local_path(path: str) -> str:
 def absolute(path: str) -> str:
     """The same place, independent of the working directory; only a relative local path changes."""
     return os.path.abspath(path) if scheme_of(path) == "file" and not path.lower().startswith("file:/") else path
-
-
-def hide_secrets(path: str) -> str:
-    """The path without user name and password, fit for messages."""
-    return _USER_INFO.sub("//***@", path)
 
 
 def are_file_names(names: Sequence[str]) -> bool:

@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from paimon_core.errors import MissingDependencyError, PaimonError, UnsupportedError
+from paimon_core.errors import MissingDependencyError, PaimonError, UnsupportedError, hide_secrets, user_info
 from paimon_core.fileio.exclusive import put_if_absent
-from paimon_core.fileio.paths import hide_secrets, join
+from paimon_core.fileio.paths import join
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream
 
 WHOLE_FILE = 8 << 20
@@ -189,13 +189,27 @@ def open_filesystem(url: str, options: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Let every failure of a store's client be the ``OSError`` callers expect, naming the path."""
+    """Let every failure of a store's client be the ``OSError`` callers expect, naming the path.
+
+    Of a path with a password the client's own errors are not told: they hold it.
+    """
+    secret = user_info(path)
     try:
         yield
-    except _OWN_MISTAKES:
-        raise
+    except _OWN_MISTAKES as error:
+        if secret is None:
+            raise
+        raise _without(secret, error) from None
     except Exception as error:
-        raise OSError(errno.EIO, f"{type(error).__name__}: {error}", hide_secrets(path)) from error
+        said = f"{type(error).__name__}: {error}"
+        if secret is None:
+            raise OSError(errno.EIO, said, path) from error
+        raise OSError(errno.EIO, said.replace(secret, "***"), hide_secrets(path)) from None
+
+
+def _without(secret: str, error: Exception) -> Exception:
+    parts = (error.errno, error.strerror, error.filename) if isinstance(error, OSError) and error.errno else error.args
+    return type(error)(*(part.replace(secret, "***") if isinstance(part, str) else part for part in parts))
 
 
 def _no_condition(path: str) -> str:

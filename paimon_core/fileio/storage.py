@@ -1,7 +1,7 @@
 """What a kind of store must offer, and what its listings say: the inner side of `FileIO`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ UNKNOWN_MODIFIED = 2**63 - 1
 class FileStatus:
     """One entry of a listing; ``path`` starts as the listed directory was spelled; ``modified_ms`` is epoch ms."""
 
-    path: str
+    path: str = field(repr=False)
     name: str
     size: int
     is_directory: bool

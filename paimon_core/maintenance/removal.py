@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from paimon_core.errors import CorruptedError
+from paimon_core.errors import CorruptedError, hide_secrets
 from paimon_core.fileio.fileio import join
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.fileio.paths import hide_secrets
 from paimon_core.manifest.data_file import FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifests import ManifestFileMeta

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 
+from paimon_core.errors import hide_secrets
 from paimon_core.maintenance.expire_changelogs import expire_changelogs
 from paimon_core.maintenance.expire_snapshots import Expired, expire_snapshots
 from paimon_core.options.lsm import WRITE_ONLY
@@ -43,7 +44,11 @@ def _expire(store: FileStore) -> None:
         if expired.snapshots or outlived(options):
             expire_changelogs(store, changelog_retention(options, now))
     except Exception as error:
-        _log.warning("snapshots of %s were not expired, the next commit tries again: %s", store.root, error)
+        _log.warning(
+            "snapshots of %s were not expired, the next commit tries again: %s",
+            hide_secrets(store.root),
+            hide_secrets(str(error)),
+        )
 
 
 def expire_table(

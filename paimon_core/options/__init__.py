@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.options import bucket, families, file, lsm, merge, scan, snapshot
 from paimon_core.options.option import Option, Options
 
@@ -119,4 +119,4 @@ def warn_of_strays(keys: Iterable[str], where: str) -> None:
 @lru_cache(maxsize=1024)
 def warn_once(text: str) -> None:
     """Warn a user, once in this process for each text."""
-    warnings.warn(text, stacklevel=2)
+    warnings.warn(hide_secrets(text), stacklevel=2)

@@ -1,5 +1,6 @@
 """A plan in words: what would be read, and what was left out by what."""
 
+from paimon_core.errors import hide_secrets
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_groups import row_groups
 from paimon_core.scan.split import DataSplit
@@ -11,9 +12,9 @@ def explain(scan: TableScan, plan: Plan) -> str:
     """The plan as text, one line per split, runs newest first within a section."""
     store = scan.store
     if plan.snapshot is None:
-        return f"{store.root}: no snapshot, nothing to read"
+        return f"{hide_secrets(store.root)}: no snapshot, nothing to read"
     lines = [
-        f"{store.root}: snapshot {plan.snapshot.id}, schema {store.schema.id}",
+        f"{hide_secrets(store.root)}: snapshot {plan.snapshot.id}, schema {store.schema.id}",
         f"filter: {scan.predicate if scan.predicate is not None else 'none'}",
         f"manifests: {plan.manifests_read} of {plan.manifests} read, the others hold no matching partition",
         f"files: {plan.files} of {plan.files_in_partitions} in matching partitions, "

@@ -17,7 +17,7 @@ class Schemas:
     """Schemas under ``<table_root>/schema``; for a branch, ``table_root`` is the branch's directory."""
 
     io: FileIO
-    table_root: str
+    table_root: str = field(repr=False)
     _known: dict[int, TableSchema] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Snapshots whose rows have expired while their changes are kept: a directory of the same small files (format 10.5)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_core.fileio.directory import NumberedDirectory
 from paimon_core.fileio.fileio import FileIO, join
@@ -14,7 +14,7 @@ class Changelogs:
     """Those below ``root``, a table's or a branch's. Of such a snapshot only what it added can still be read."""
 
     io: FileIO
-    root: str
+    root: str = field(repr=False)
 
     def ids(self) -> list[int]:
         """All ids by listing, ascending."""

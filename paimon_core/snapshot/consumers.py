@@ -2,7 +2,7 @@
 
 import builtins
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.fileio import FileIO, join
@@ -21,7 +21,7 @@ class Consumers:
     expiry leaves that one and all younger ones alone."""
 
     io: FileIO
-    root: str
+    root: str = field(repr=False)
 
     def path(self, consumer_id: str) -> str:
         """The file of this consumer. InvalidInputError for what cannot be the name of one."""

@@ -1,7 +1,7 @@
 """The snapshots of a table or branch: a directory of small immutable files."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_core.errors import OutOfRangeError
 from paimon_core.fileio.directory import Hint, NumberedDirectory
@@ -17,7 +17,7 @@ class Snapshots:
     """Snapshots below ``root``, a table's or a branch's. Always asks the store; others commit and expire meanwhile."""
 
     io: FileIO
-    root: str
+    root: str = field(repr=False)
 
     def path(self, snapshot_id: int) -> str:
         """The file of this snapshot."""

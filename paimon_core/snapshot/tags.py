@@ -1,6 +1,6 @@
 """Tags: named snapshots that outlive expiry, as ``tag/tag-<name>`` holds them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,7 +30,7 @@ class Tags:
     """Tags below ``root``, a table's or a branch's."""
 
     io: FileIO
-    root: str
+    root: str = field(repr=False)
 
     def path(self, name: str) -> str:
         """The file of this tag."""

@@ -5,10 +5,10 @@ Metadata name such files by whole paths, and metadata may come from anybody.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from paimon_core.errors import CorruptedError, InvalidInputError
-from paimon_core.fileio.paths import hide_secrets, local_path, scheme_of
+from paimon_core.errors import CorruptedError, InvalidInputError, hide_secrets
+from paimon_core.fileio.paths import local_path, scheme_of
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS, DATA_FILE_EXTERNAL_PATHS_ALLOWED
 
 __all__ = ["NO_TRUST", "Trust", "check_external", "is_below"]
@@ -29,8 +29,8 @@ class Trust:
     """The word of the caller, who is not the table: ``roots`` below which external files may be read and deleted, and
     the ``warehouse``, below which roots that the table declares may be read."""
 
-    roots: tuple[str, ...] = ()
-    warehouse: str | None = None
+    roots: tuple[str, ...] = field(default=(), repr=False)
+    warehouse: str | None = field(default=None, repr=False)
 
 
 NO_TRUST = Trust()

@@ -60,7 +60,7 @@ class FileStore:
     """
 
     io: FileIO
-    root: str
+    root: str = field(repr=False)
     schema: TableSchema
     branch: str = MAIN_BRANCH
     now: Callable[[], int] = now_millis
