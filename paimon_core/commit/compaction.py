@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from paimon_core.commit.changes import compact_changes
-from paimon_core.commit.conflict import Conflict, replacement_conflict
+from paimon_core.commit.conflict import Conflict, order_conflict, replacement_conflict
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
 from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
 from paimon_core.manifest.commit_message import CommitMessage
@@ -72,8 +72,10 @@ def holding(
         at = (message.partition, message.bucket)
         changes = compact_changes([message])
         names = {e.file.file_name for e in live[at]}
-        conflict = replacement_conflict(changes, live[at], key_schema) or vector_conflict(
-            changes, vectors, names, one_a_bucket=one_index_a_bucket(store)
+        conflict = (
+            replacement_conflict(changes, live[at], key_schema)
+            or vector_conflict(changes, vectors, names, one_a_bucket=one_index_a_bucket(store))
+            or (order_conflict(changes, live[at], key_schema) if key_schema is not None else None)
         )
         if conflict is not None:
             left_out.append(LeftOut(message, conflict))

@@ -70,6 +70,38 @@ def replacement_conflict(
     return conflict
 
 
+def order_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema) -> Conflict | None:
+    """Return a conflict where a compaction would make rows older than rows that were committed before them.
+
+    Rows with equal sequence numbers are ordered by level and, in level 0, by commits (decision 13). What a writer
+    compacted of its own rows must therefore not sink below rows that others committed between its look and its commit.
+    ``live``: the entries of one bucket, in the order of commits.
+    """
+    deleted = {e.identity for e in changes.entries if e.kind == DELETE}
+    deepest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
+    ages = [(-e.file.level, place, e) for place, e in enumerate(live) if e.file.level < deepest]
+    going = [age for age in ages if age[2].identity in deleted]
+    staying = [age for age in ages if age[2].identity not in deleted]
+    for *older, other in staying:
+        for *newer, entry in going:
+            if older < newer and _may_tie(entry.file, other.file, key_schema):
+                return Conflict(
+                    f"file {other.file.file_name} was committed meanwhile, before {entry.file.file_name}, and may have "
+                    "rows of the same keys and sequence numbers: the compaction would change which of them count"
+                )
+    return None
+
+
+def _may_tie(one: DataFileMeta, other: DataFileMeta, key_schema: pa.Schema) -> bool:
+    """Return True if both files may hold one key with one sequence number."""
+    if one.max_sequence_number < other.min_sequence_number or other.max_sequence_number < one.min_sequence_number:
+        return False
+    (low, high), (least, most) = (
+        [deserialize(key, key_schema) for key in (file.min_key, file.max_key)] for file in (one, other)
+    )
+    return bool(low <= most and least <= high)
+
+
 def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
     """Files of a partition must hold the same rows or none in common, by row ids."""
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}

@@ -18,6 +18,7 @@ def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[
     """Sections in key order: no key is in two of them, so each can be read alone; a section is a list of runs.
 
     Ranges that touch are kept together. Within a section files are packed into as few runs as possible.
+    REQUIRES: files of level 0 come in the order of their commits, as manifests name them; the runs remember it.
     Cost: O(n log n), every key decoded once.
     """
     if not files:
@@ -69,4 +70,6 @@ def _runs(
             heapq.heappush(ends, (last, len(runs)))
             runs.append([i])
     for run_members in runs:
-        yield SortedRun(max(files[i].level for i in run_members), tuple(files[i] for i in run_members))
+        yield SortedRun(
+            max(files[i].level for i in run_members), tuple(files[i] for i in run_members), tuple(run_members)
+        )

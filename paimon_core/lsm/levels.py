@@ -18,16 +18,19 @@ __all__ = ["Levels"]
 class Levels:
     """``files[n]`` are the files of level n: level 0 newest first, the others in key order without overlap.
 
-    Levels behind the last with files are left out; ``max_level`` is the deepest there may be.
+    Levels behind the last with files are left out; ``max_level`` is the deepest there may be. Level 0 is ordered by
+    sequence numbers, for that is how compactions are picked; ``committed`` has the same files in the order of commits.
     """
 
     files: tuple[tuple[DataFileMeta, ...], ...]
     max_level: int
+    committed: tuple[DataFileMeta, ...] = ()
 
     @staticmethod
     def of(files: Iterable[DataFileMeta], key_schema: pa.Schema, num_levels: int) -> "Levels":
         """Order the files of a bucket; at least ``num_levels`` levels, at least two, more if files need them.
 
+        REQUIRES: files of level 0 come in the order of their commits, as manifests name them.
         Raises CorruptedError when files of a level above 0 overlap.
         """
         given = tuple(files)
@@ -39,6 +42,7 @@ class Levels:
         return Levels(
             (tuple(newest_first), *(_in_key_order(level, key_schema) for level in levels[1:])),
             max(num_levels, 2, deepest + 1) - 1,
+            tuple(levels[0]),
         )
 
     @property
@@ -66,6 +70,11 @@ class Levels:
             return None
         return max((f.creation_time for f in self.files[self.max_level] if f.creation_time is not None), default=None)
 
+    def by_age(self, files: Iterable[DataFileMeta]) -> tuple[DataFileMeta, ...]:
+        """Return these files of the bucket, the oldest first (decision 13): deep levels, then level 0 by commits."""
+        place = {file.file_name: n for n, file in enumerate(self.committed)}
+        return tuple(sorted(files, key=lambda file: (-file.level, place.get(file.file_name, 0))))
+
     def drops_deletes(self, output_level: int) -> bool:
         """Whether a compaction into this level, of the newest runs, may forget deletes: nothing lies below."""
         return 0 < output_level >= len(self.files) - 1
@@ -73,7 +82,8 @@ class Levels:
     def apply(self, removed: Iterable[DataFileMeta], added: Iterable[DataFileMeta], key_schema: pa.Schema) -> "Levels":
         """The levels after a compaction took ``removed`` away and put ``added`` there."""
         gone = {(file.level, file.file_name) for file in removed}
-        left = [file for file in self.all_files if (file.level, file.file_name) not in gone]
+        there = [*(file for level in self.files[1:] for file in level), *self.committed]
+        left = [file for file in there if (file.level, file.file_name) not in gone]
         return Levels.of([*left, *added], key_schema, self.max_level + 1)
 
 

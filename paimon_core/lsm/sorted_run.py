@@ -1,18 +1,24 @@
 """Files that follow each other in key order."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.manifest.data_file import DataFileMeta
 
-__all__ = ["SortedRun"]
+__all__ = ["SortedRun", "files_by_age"]
 
 
 @dataclass(frozen=True, slots=True)
 class SortedRun:
-    """Files sorted by key, whose key ranges do not overlap. ``level`` is the highest of its files' levels."""
+    """Files sorted by key, whose key ranges do not overlap. ``level`` is the highest of its files' levels.
+
+    ``ages[i]`` is the place of ``files[i]`` in the order of commits, the oldest file lowest; empty where no other file
+    can hold a row of equal sequence number.
+    """
 
     level: int
     files: tuple[DataFileMeta, ...]
+    ages: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -28,3 +34,16 @@ class SortedRun:
     def max_sequence_number(self) -> int:
         """The newest row's."""
         return max(file.max_sequence_number for file in self.files)
+
+
+def files_by_age(runs: Iterable[SortedRun]) -> list[DataFileMeta]:
+    """Return the files of all runs, the oldest first (decision 13).
+
+    A file of a higher level is older. Files of one level keep the order of their commits.
+    """
+    aged = [(-file.level, age, file) for run in runs for file, age in zip(run.files, _ages(run), strict=True)]
+    return [file for _, _, file in sorted(aged, key=lambda found: found[:2])]
+
+
+def _ages(run: SortedRun) -> Sequence[int]:
+    return run.ages or (0,) * len(run.files)

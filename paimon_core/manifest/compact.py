@@ -1,6 +1,7 @@
 """Merging small manifests, and those whose entries cancel each other (behaviour 7.4).
 
-Law: replaying the merged manifests gives the live files that replaying the given ones gives.
+Law: replaying the merged manifests gives the live files that replaying the given ones gives, in the same order: it is
+the order of commits, by which equal sequence numbers are told apart.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -66,12 +67,19 @@ class _Merge:
             return None
         deleted = self._deleted(metas)
         touched = _touched(metas, deleted, self.manifests.partition_schema)
-        due = [meta for meta, hit in zip(metas, touched, strict=True) if hit or self.must_change(meta)]
+        due = {meta.file_name for meta, hit in zip(metas, touched, strict=True) if hit or self.must_change(meta)}
         if len(due) <= 1:
             return None
-        kept = [meta for meta, hit in zip(metas, touched, strict=True) if not (hit or self.must_change(meta))]
-        rewritten = self._write(self._surviving(due, deleted, kept))
-        return kept + rewritten
+        result: list[ManifestFileMeta] = []
+        group: list[ManifestFileMeta] = []
+        for meta in metas:
+            if meta.file_name in due and (self.must_change(meta) or self._loses(meta, deleted)):
+                group.append(meta)
+            else:
+                result += [*self._without(group, deleted), meta]
+                group = []
+        result += self._without(group, deleted)
+        return None if result == list(metas) else result
 
     def minor(self, metas: Sequence[ManifestFileMeta]) -> list[ManifestFileMeta]:
         """Small neighbours merged whenever they amount to a whole manifest, or are too many."""
@@ -100,17 +108,17 @@ class _Merge:
             if entry.kind == DELETE
         }
 
-    def _surviving(
-        self, due: Sequence[ManifestFileMeta], deleted: Collection[Identity], kept: list[ManifestFileMeta]
-    ) -> Iterator[ManifestEntry]:
-        """Entries to rewrite; a full manifest that turns out to have lost nothing joins ``kept`` instead."""
-        for meta in due:
-            entries = self._read(meta)
-            live = [entry for entry in entries if entry.kind != DELETE and entry.identity not in deleted]
-            if self.must_change(meta) or len(live) < len(entries):
-                yield from live
-            else:
-                kept.append(meta)
+    def _loses(self, meta: ManifestFileMeta, deleted: Collection[Identity]) -> bool:
+        """Return True if one of the files deleted is in the manifest."""
+        entries = self.manifests.read(meta.file_name, meta.file_size, with_stats=False) if deleted else []
+        return any(entry.identity in deleted for entry in entries)
+
+    def _without(self, group: Sequence[ManifestFileMeta], deleted: Collection[Identity]) -> list[ManifestFileMeta]:
+        """Rewrite neighbouring manifests without the files deleted; a small one that loses nothing stays as it is."""
+        if len(group) == 1 and not group[0].num_deleted_files and not self._loses(group[0], deleted):
+            return list(group)
+        entries = (entry for meta in group for entry in self._read(meta))
+        return self._write(e for e in entries if e.kind != DELETE and e.identity not in deleted) if group else []
 
     def _read(self, meta: ManifestFileMeta) -> list[ManifestEntry]:
         return self.manifests.read(meta.file_name, meta.file_size, lossless=True)

@@ -11,6 +11,8 @@ from paimon_core.types.selection import bits, kept
 
 SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
 VALUE_KIND = system_fields.VALUE_KIND.name
+FILE_AGE = "_FILE_AGE"
+"""A column (int32) of rows to be merged: the place of their file among those of the bucket, the oldest file lowest."""
 
 
 def retracts(kinds: Column) -> npt.NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, retracts
+from paimon_core.merge.kinds import FILE_AGE, SEQUENCE_NUMBER, VALUE_KIND, retracts
 from paimon_core.merge.words import Column, Positions, Word, comparable, nullable_words, only_chunk, words
 
 
@@ -16,9 +16,9 @@ class MergeOrder:
     """Names of the columns to merge by.
 
     Rows are grouped by ``key``. Within a key they are ordered by ``sequence_fields`` (nulls smallest, also where
-    ``descending`` inverts the comparison of values), then ``_SEQUENCE_NUMBER``, then rows that retract before rows
-    that add, then the run they come from, older runs first. With ``by_run`` the run follows ``sequence_fields`` at
-    once, and the rows need no ``_SEQUENCE_NUMBER``.
+    ``descending`` inverts the comparison of values), then ``_SEQUENCE_NUMBER``, then the age of their file where the
+    rows have it (``FILE_AGE``), then rows that retract before rows that add, then the run they come from, older runs
+    first. With ``by_run`` the run follows ``sequence_fields`` at once, and the rows need no ``_SEQUENCE_NUMBER``.
     """
 
     key: tuple[str, ...]
@@ -64,10 +64,13 @@ def sequence_words(rows: pa.Table, order: MergeOrder) -> list[Word]:
 
 
 def age_words(rows: pa.Table) -> list[Word]:
-    """Words of the sequence number and of the kind, as far as the rows have these columns."""
+    """Words of the sequence number, the age of the file and the kind, as far as the rows have these columns."""
     found: list[Word] = []
     if SEQUENCE_NUMBER in rows.column_names:
         found += words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
+    if FILE_AGE in rows.column_names:
+        ages = only_chunk(rows, FILE_AGE).to_numpy()
+        found.append(lambda at: (ages if at is None else ages[at]).astype(np.uint64))
     if VALUE_KIND in rows.column_names:
         adds = ~retracts(rows.column(VALUE_KIND))
         found.append(lambda at: (adds if at is None else adds[at]).astype(np.uint64))

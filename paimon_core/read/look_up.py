@@ -19,7 +19,7 @@ from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections
-from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
@@ -144,7 +144,7 @@ class LookUp:
         for runs in sections(files, bucket.key_schema):
             aged = by_age(runs) if self._engine.newest_wins else None
             if aged is None:
-                yield from read.merged([f for run in runs for f in run.files], reading)
+                yield from read.merged(files_by_age(runs), reading)
             else:
                 yield from self._newest_first(bucket, aged, asked, _Wanted((*read.fields, VALUE_KIND), vectors, True))
 

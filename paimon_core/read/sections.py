@@ -9,10 +9,13 @@ import pyarrow as pa
 
 from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine
+from paimon_core.merge.fold import Fold
+from paimon_core.merge.groups import Window
+from paimon_core.merge.kinds import FILE_AGE
 from paimon_core.merge.kway import MergeOrder, merge_runs
 from paimon_core.merge.upper import LEVEL
 from paimon_core.options.lsm import SORT_SPILL_THRESHOLD
@@ -85,24 +88,41 @@ def merge_section(
 ) -> Iterator[pa.Table]:
     """Rows of the section in key order, one per key, deletes included.
 
-    The oldest run goes first, so that rows nothing else tells apart keep their order of writing; with ``order.by_run``
-    that is all that tells them apart, and REQUIRES runs as :func:`by_age` gives them.
+    Rows of one key with equal sequence numbers are ordered by the files they lie in, the oldest file first (decision
+    13). With ``order.by_run`` only the run tells rows apart, and REQUIRES runs as :func:`by_age` gives them.
     Memory: two batches per run, 64 MiB in all, and what the decoder of each holds. Beyond ``sort-spill-threshold`` runs
     these go over local disk: by groups, each merged to one, where the engine gives the same that way.
     """
-    ordered = runs if order.by_run else oldest_first(runs)
-    opened = [partial(run_batches, run, read) for run in ordered]
+    read, fold = (read, engine.fold) if order.by_run else (_with_ages(read, runs), _without_ages(engine.fold))
+    opened = [partial(run_batches, run, read) for run in runs]
     most = options.value(SORT_SPILL_THRESHOLD) or max(stop_trigger(options) + 1, _SIDE_BY_SIDE)
     if len(runs) <= most:
-        return merge_runs([run(len(runs)) for run in opened], order, engine.fold)
-    if engine.keeps_rows:
-        return merge_in_passes(opened, order, engine.fold, most, options)
-    return merge_from_disk(opened, order, engine.fold, options)
+        return merge_runs([run(len(runs)) for run in opened], order, fold)
+    if not engine.keeps_rows:
+        return merge_from_disk(opened, order, fold, options)
+    merged = merge_in_passes(opened, order, engine.fold, most, options)
+    return merged if order.by_run else (rows.drop_columns([FILE_AGE]) for rows in merged)
 
 
-def oldest_first(runs: Sequence[SortedRun]) -> list[SortedRun]:
-    """Runs in the order that rows which nothing else tells apart were written in."""
-    return sorted(runs, key=lambda run: (-run.level, max(f.max_sequence_number for f in run.files)))
+def _with_ages(read: ReadFile, runs: Sequence[SortedRun]) -> ReadFile:
+    """Add the column ``FILE_AGE`` to the rows of each file: its place among the files of the runs, the oldest first."""
+    place = {file.file_name: n for n, file in enumerate(files_by_age(runs))}
+
+    def aged(file: DataFileMeta, together: int) -> Iterator[pa.RecordBatch]:
+        age = pa.scalar(place[file.file_name], pa.int32())
+        for batch in read(file, together):
+            yield batch.append_column(FILE_AGE, pa.repeat(age, batch.num_rows))
+
+    return aged
+
+
+def _without_ages(fold: Fold) -> Fold:
+    """Return the fold of rows whose order is settled: it gets them without ``FILE_AGE``."""
+
+    def folded(window: Window) -> pa.Table:
+        return fold(Window(window.rows.drop_columns([FILE_AGE]), window.order, window.starts, window.merged))
+
+    return folded
 
 
 def run_batches(run: SortedRun, read: ReadFile, together: int) -> Iterator[pa.RecordBatch]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from paimon_core.deletion.files import StoredVector
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_groups import row_groups
+from paimon_core.lsm.sorted_run import files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
@@ -97,15 +98,15 @@ def keyed_bins(
     """Files of a primary-key bucket as (files, raw?) groups.
 
     Files in which no key lies twice (of one level above 0; of any when ``disjoint``) and that hold no deletes are
-    packed one by one; otherwise whole sections are, and only a
-    group of one file without deletes is raw. A file that does not say how many deletes it holds is taken to hold some.
+    packed one by one; otherwise whole sections are, the oldest file of a group first, and only a group of one file
+    without deletes is raw. A file that does not say how many deletes it holds is taken to hold some.
+    REQUIRES: files of level 0 come in the order of their commits, as manifests name them.
     """
     levels = {f.level for f in files}
     if 0 not in levels and (disjoint or len(levels) == 1) and not any(map(may_delete, files)):
         return [(group, True) for group in pack(files, _file_size, packing)]
-    whole = [[f for run in section for f in run.files] for section in sections(files, key_schema)]
-    groups = pack(whole, lambda section: sum(f.file_size for f in section), packing)
-    flat = [[f for section in group for f in section] for group in groups]
+    groups = pack(sections(files, key_schema), lambda section: sum(run.size for run in section), packing)
+    flat = [files_by_age(run for section in group for run in section) for group in groups]
     return [(group, len(group) == 1 and not may_delete(group[0])) for group in flat]
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.intervals import sections
-from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.upper import LEVEL
 from paimon_core.options.merge import SEQUENCE_FIELD
@@ -43,7 +43,7 @@ def beside(
     compacted = {file.file_name for file in files}
     found = []
     for section in sections([*files, *below], key_schema):
-        members = [file for run in section for file in run.files]
+        members = files_by_age(section)
         if not any(file.file_name in compacted for file in members):
             continue
         levels: dict[int, list[DataFileMeta]] = {}
@@ -56,7 +56,11 @@ def beside(
 def _runs(level: int, files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[SortedRun]:
     """As few runs as the files of one level can be put into."""
     columns = zip_longest(*(section for section in sections(files, key_schema)))
-    return [SortedRun(level, tuple(f for run in runs if run is not None for f in run.files)) for runs in columns]
+    rows = ([run for run in runs if run is not None] for runs in columns)
+    return [
+        SortedRun(level, tuple(f for run in runs for f in run.files), tuple(a for run in runs for a in run.ages))
+        for runs in rows
+    ]
 
 
 class Below:

@@ -19,7 +19,7 @@ from paimon_core.errors import CommitConflictError
 from paimon_core.fileio.parallel import ahead
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.levels import Levels
-from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import CompactUnit, looks_up
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
@@ -84,6 +84,7 @@ class CompactTask:
         """The task to carry out ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
         level, options = unit.output_level, store.options
         deeper = tuple(f for f in levels.all_files if f.level > level) if looks_up(options) and level else ()
+        unit = replace(unit, files=levels.by_age(unit.files))
         drops = levels.drops_deletes(level) or (level > 0 and bool(options.value(DELETION_VECTORS_ENABLED)))
         return CompactTask(*place, unit, level == levels.max_level, drops, deeper, vectors, tells)
 
@@ -246,7 +247,7 @@ class _Compaction:
             self._changelog.write(rows)
 
     def _merged(self, parts: Sequence[list[SortedRun]]) -> Merged:
-        files = [file for section in parts for run in section for file in run.files]
+        files = files_by_age(run for section in parts for run in section)
         if self._looks_up and self._task.unit.output_level and any(not f.level for f in files):
             merged = self._lifted(files, self._read, self._fields)
         elif self._full and self._difference is not None:
