@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from paimon_core.commit.changes import compact_changes
+from paimon_core.commit.changes import Changes, compact_changes
 from paimon_core.commit.conflict import Conflict, order_conflict, replacement_conflict
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
 from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
+from paimon_core.lsm.universal import looks_up
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -75,7 +76,7 @@ def holding(
         conflict = (
             replacement_conflict(changes, live[at], key_schema)
             or vector_conflict(changes, vectors, names, one_a_bucket=one_index_a_bucket(store))
-            or (order_conflict(changes, live[at], key_schema) if key_schema is not None else None)
+            or _turned_round(store, changes, live[at], message)
         )
         if conflict is not None:
             left_out.append(LeftOut(message, conflict))
@@ -92,6 +93,16 @@ def holding(
             one_a_bucket=one_index_a_bucket(store),
         )
     return _untorn(store, base, held, left_out)
+
+
+def _turned_round(
+    store: FileStore, changes: Changes, live: Sequence[ManifestEntry], message: CommitMessage
+) -> Conflict | None:
+    """Return what a compaction of a table with a primary key did not know of, where it would change rows."""
+    if not store.schema.primary_keys:
+        return None
+    own = {f.file_name for f in message.new_files}
+    return order_conflict(changes, live, store.schema.key_arrow, own, looks_up=looks_up(store.options))
 
 
 def _untorn(

@@ -1,7 +1,7 @@
 """May these changes follow that base? Pure functions on entries (behaviour 7.5)."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -70,32 +70,53 @@ def replacement_conflict(
     return conflict
 
 
-def order_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema) -> Conflict | None:
-    """Return a conflict where a compaction would make rows older than rows that were committed before them.
+def order_conflict(
+    changes: Changes,
+    live: Sequence[ManifestEntry],
+    key_schema: pa.Schema,
+    own: Collection[str] = (),
+    *,
+    looks_up: bool = False,
+) -> Conflict | None:
+    """Return a conflict where a compaction would change rows because it did not know of files committed meanwhile.
 
-    Rows with equal sequence numbers are ordered by level and, in level 0, by commits (decision 13). What a writer
-    compacted of its own rows must therefore not sink below rows that others committed between its look and its commit.
-    ``live``: the entries of one bucket, in the order of commits.
+    Rows with equal sequence numbers are ordered by level and, in level 0, by commits (decision 13): what is compacted
+    must not sink below rows that were committed before it. A delete may have been forgotten, and must not have anything
+    left to hide. A result that was made by looking keys up must not have missed any.
+
+    Args:
+        changes: the compaction of one bucket.
+        live: the entries of the bucket, in the order of commits.
+        key_schema: the Arrow schema of the keys.
+        own: names of files that the compaction's maker has written itself and numbered behind all it knew.
+        looks_up: compactions of the table look keys up in deeper levels.
     """
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     deepest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
-    ages = [(-e.file.level, place, e) for place, e in enumerate(live) if e.file.level < deepest]
-    going = [age for age in ages if age[2].identity in deleted]
-    staying = [age for age in ages if age[2].identity not in deleted]
-    for *older, other in staying:
-        for *newer, entry in going:
-            if older < newer and _may_tie(entry.file, other.file, key_schema):
+    if not deepest:
+        return None
+    ages = [((-e.file.level, place), e.file, e.identity in deleted) for place, e in enumerate(live)]
+    going = [(age, file) for age, file, goes in ages if goes]
+    first_own = min((file.min_sequence_number for _, file in going if file.file_name in own), default=None)
+    for place, other in ((age, file) for age, file, goes in ages if not goes):
+        unknown = first_own is not None and other.max_sequence_number >= first_own
+        for age, file in going:
+            below = other.level <= deepest and other.min_sequence_number <= file.max_sequence_number
+            tied = below and other.level < deepest and place < age
+            tied = tied and file.min_sequence_number <= other.max_sequence_number
+            missed = unknown and other.level > 0 and file.file_name in own
+            if (tied or (file.delete_row_count != 0 and (below or missed)) or (looks_up and missed)) and _overlap(
+                file, other, key_schema
+            ):
                 return Conflict(
-                    f"file {other.file.file_name} was committed meanwhile, before {entry.file.file_name}, and may have "
-                    "rows of the same keys and sequence numbers: the compaction would change which of them count"
+                    f"file {other.file_name} was committed meanwhile and may hold keys of {file.file_name}: the "
+                    "compaction, which did not know of it, would change which rows count"
                 )
     return None
 
 
-def _may_tie(one: DataFileMeta, other: DataFileMeta, key_schema: pa.Schema) -> bool:
-    """Return True if both files may hold one key with one sequence number."""
-    if one.max_sequence_number < other.min_sequence_number or other.max_sequence_number < one.min_sequence_number:
-        return False
+def _overlap(one: DataFileMeta, other: DataFileMeta, key_schema: pa.Schema) -> bool:
+    """Return True if the ranges of keys overlap."""
     (low, high), (least, most) = (
         [deserialize(key, key_schema) for key in (file.min_key, file.max_key)] for file in (one, other)
     )

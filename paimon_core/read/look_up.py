@@ -6,6 +6,7 @@ What is found is what a read of the snapshot shows: the rows met go the way of a
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
+from paimon_core.lsm.universal import looks_up
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import merge_engine
 from paimon_core.merge.kinds import drop_retracts
@@ -142,11 +144,19 @@ class LookUp:
             return lambda file, together: self._met(bucket, file, asked, _Wanted(fields, vectors))
 
         for runs in sections(files, bucket.key_schema):
-            aged = by_age(runs) if self._engine.newest_wins else None
+            aged = by_age(runs) if self._engine.newest_wins and not self._upper_only(runs) else None
             if aged is None:
                 yield from read.merged(files_by_age(runs), reading)
             else:
                 yield from self._newest_first(bucket, aged, asked, _Wanted((*read.fields, VALUE_KIND), vectors, True))
+
+    def _upper_only(self, runs: Sequence[SortedRun]) -> bool:
+        """Return True if newer rows may not count: above level 0 only the row of the smallest level does.
+
+        Compactions that met leave such files.
+        """
+        above = sorted((f.max_sequence_number, -f.level) for run in runs for f in run.files if f.level)
+        return looks_up(self._store.options) and any(a[1] > b[1] for a, b in pairwise(above))
 
     def _newest_first(
         self, bucket: _Bucket, aged: Sequence[SortedRun], asked: "_Asked", wanted: "_Wanted"

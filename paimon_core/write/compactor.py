@@ -232,6 +232,8 @@ class _Compaction:
             return False
         if not file.file_name.endswith(f".{self._writer.format}") or (self._marks and file.delete_row_count != 0):
             return True
+        if any(f.max_sequence_number >= file.min_sequence_number for f in self._task.deeper):
+            return True  # of writers that met: a row below may be newer
         return not (self._task.to_top or self._engine.newest_wins)
 
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
