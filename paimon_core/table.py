@@ -244,7 +244,7 @@ class Table:
 
         Of many keys, a sequence of such or a table of the key's columns, the rows that there are as a table, in the
         order of the keys. Opens only files that can hold a key, and decodes values only where it is met. Keys of files
-        once decoded are kept by this object, up to ``lookup.cache-max-memory-size``.
+        once decoded, and all of small files, are kept by this object, up to ``lookup.cache-max-memory-size``.
         """
         store, snapshot = self._travel({})
         wanted = key_table(store.schema, key)

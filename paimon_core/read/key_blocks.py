@@ -1,7 +1,7 @@
 """Keys of data files, decoded and kept within a bound; and where in them the keys asked for lie."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from threading import Lock
 
 import numpy as np
@@ -13,12 +13,13 @@ Positions = npt.NDArray[np.int64]
 
 
 class KeyBlocks:
-    """The key columns of data files, in the order of their rows, by file; beyond ``bound`` bytes those go that were
-    asked for longest ago. May be used from several threads."""
+    """The key columns of data files, in the order of their rows, by file; of small files all columns that were read, by
+    file and columns. Beyond ``bound`` bytes those go that were asked for longest ago. May be used from several threads.
+    """
 
     def __init__(self, bound: int) -> None:
         self._bound, self._held = bound, 0
-        self._blocks: OrderedDict[str, pa.Table] = OrderedDict()
+        self._blocks: OrderedDict[Hashable, pa.Table] = OrderedDict()
         self._lock = Lock()
 
     @property
@@ -26,14 +27,14 @@ class KeyBlocks:
         """Bytes of what is kept."""
         return self._held
 
-    def get(self, file: str) -> pa.Table | None:
+    def get(self, file: Hashable) -> pa.Table | None:
         """The keys of a file, if they are kept."""
         with self._lock:
             if file in self._blocks:
                 self._blocks.move_to_end(file)
             return self._blocks.get(file)
 
-    def put(self, file: str, keys: pa.Table) -> None:
+    def put(self, file: Hashable, keys: pa.Table) -> None:
         """Keep the keys of a file, unless they alone take more than the bound."""
         with self._lock:
             if keys.nbytes > self._bound or file in self._blocks:

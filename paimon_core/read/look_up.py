@@ -90,7 +90,9 @@ class LookUp:
         whole = (*fields, *(schema.field(k) for k in schema.primary_keys if all(f.name != k for f in fields)))
         read = TableRead(self._store, whole)
         places = [(bucket, asked) for bucket, asked in self._places(distinct) if asked.num_rows]
-        found = parallel_map(lambda place: list(self._of_bucket(*place, read)), places)
+        prepared = parallel_map(lambda place: self._sections(*place), places)
+        work = [section for sections in prepared for section in sections]
+        found = parallel_map(lambda section: list(self._of_section(section, read)), work)
         tables = [
             pa.Table.from_arrays(t.select(read.schema.names).columns, schema=read.schema) for f in found for t in f
         ]
@@ -130,25 +132,29 @@ class LookUp:
         found = ((p, known.get(tuple(row.values()))) for p, row in zip(partitions, values, strict=True))
         return {p: keys.filter(pa.array(numbers == n)) for p, n in found if n is not None}
 
-    def _of_bucket(self, bucket: _Bucket, keys: pa.Table, read: TableRead) -> Iterator[pa.Table]:
-        """The rows of keys in one bucket, merged."""
+    def _sections(self, bucket: _Bucket, keys: pa.Table) -> list["_Section"]:
+        """Return the files of a bucket that can hold one of the keys, those that overlap together."""
         asked = _Asked.of(bucket, keys)
         files = [f for f in bucket.files if asked.left(f).num_rows]
         if not files:
-            return
+            return []
         vectors = load_vectors(
             self._store.io, [self._vectors[f.file_name] for f in files if f.file_name in self._vectors]
         )
+        return [_Section(bucket, runs, asked, vectors) for runs in sections(files, bucket.key_schema)]
+
+    def _of_section(self, section: "_Section", read: TableRead) -> Iterator[pa.Table]:
+        """Yield the rows of keys in files that overlap, merged. Sections share no key, so they may go side by side."""
+        bucket, runs, asked, vectors = section.bucket, section.runs, section.asked, section.vectors
 
         def reading(fields: Sequence[DataField], _: Predicate | None) -> ReadFile:
             return lambda file, together: self._met(bucket, file, asked, _Wanted(fields, vectors))
 
-        for runs in sections(files, bucket.key_schema):
-            aged = by_age(runs) if self._engine.newest_wins and not self._upper_only(runs) else None
-            if aged is None:
-                yield from read.merged(files_by_age(runs), reading)
-            else:
-                yield from self._newest_first(bucket, aged, asked, _Wanted((*read.fields, VALUE_KIND), vectors, True))
+        aged = by_age(runs) if self._engine.newest_wins and not self._upper_only(runs) else None
+        if aged is None:
+            yield from read.merged(files_by_age(runs), reading)
+        else:
+            yield from self._newest_first(bucket, aged, asked, _Wanted((*read.fields, VALUE_KIND), vectors, True))
 
     def _upper_only(self, runs: Sequence[SortedRun]) -> bool:
         """Return True if newer rows may not count: above level 0 only the row of the smallest level does.
@@ -172,7 +178,8 @@ class LookUp:
         wanted = asked.left(file)
         if not wanted.num_rows:
             return
-        keys, rows = self._blocks.get(file.file_name), None
+        rows = self._blocks.get((file.file_name, tuple(how.fields)))
+        keys = self._blocks.get(file.file_name) if rows is None else rows.select(self._key)
         if keys is None:
             if not self._may_hold(bucket, file, wanted):
                 return
@@ -196,15 +203,14 @@ class LookUp:
     def _decoded(
         self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
     ) -> tuple[pa.Table, pa.Table | None]:
-        """The keys of a file, which are kept from now on; its rows as well where it is so small that opening it a
-        second time would cost more than they do."""
+        """Return the keys of a file and keep them; its rows in their place where the file is so small that opening it
+        a second time would cost more than they do."""
         key = tuple(self._store.schema.field(k) for k in self._key)
         whole = file.file_size <= _SMALL_FILE
         batches = read_file(self._store, bucket.partition, bucket.number, file, fields if whole else key)
         rows = pa.Table.from_batches(batches, arrow_schema(fields if whole else key)).combine_chunks()
-        keys = rows.select(self._key)
-        self._blocks.put(file.file_name, keys)
-        return keys, rows if whole else None
+        self._blocks.put((file.file_name, tuple(fields)) if whole else file.file_name, rows)
+        return rows.select(self._key), rows if whole else None
 
     def _may_hold(self, bucket: _Bucket, file: DataFileMeta, keys: pa.Table) -> bool:
         """Whether the indexes of the file leave it possible that it has one of the keys."""
@@ -264,6 +270,16 @@ class _Asked:
         span = self._spans[file.file_name]
         places: Positions = span.start + np.flatnonzero(self._open[span])
         return places
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """Files of one bucket that overlap, as runs; the keys asked of the bucket, and the deleted rows of its files."""
+
+    bucket: _Bucket
+    runs: Sequence[SortedRun]
+    asked: _Asked
+    vectors: Mapping[str, DeletionVector]
 
 
 def _internal(column: pa.ChunkedArray) -> list[object]:

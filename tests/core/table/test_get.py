@@ -1,6 +1,7 @@
 """Rows by key: the same as a filter finds, whatever makes the rows, and few files opened."""
 
 import random
+import threading
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -126,6 +127,40 @@ def test_keys_once_decoded_are_kept_and_new_snapshots_seen(tmp_path):
     table.write(pa.table({"k": [known["k"]], "t": ["x"], "p": [0], "v": [-1], "w": [None]}, FIELDS))
     assert table.get({"k": known["k"]})["v"] == -1
     assert table.get({"k": known["k"]}, columns=["w", "v"]) == {"w": None, "v": -1}
+
+
+def stretches(tmp_path, **options):
+    """A table of one bucket with two files that share no key."""
+    table = made(tmp_path, {"bucket": "1", "write-only": "true", **options}, ["k"])
+    for first in (0, 100):
+        keys = list(range(first, first + 50))
+        table.write(pa.table({"k": keys, "t": ["t"] * 50, "p": [0] * 50, "v": keys, "w": ["w"] * 50}, FIELDS))
+    return table
+
+
+def test_files_of_one_bucket_that_share_no_key_are_read_side_by_side(tmp_path, monkeypatch):
+    table, both, plain = stretches(tmp_path), threading.Barrier(2), look_up.read_file
+
+    def meeting(*args):
+        both.wait(timeout=30)  # broken where one file is read after the other
+        return plain(*args)
+
+    monkeypatch.setattr(look_up, "read_file", meeting)
+    assert table.get([{"k": 101}, {"k": 1}])["v"].to_pylist() == [101, 1]
+
+
+@pytest.mark.parametrize(("bound", "again"), [("1 mb", 0), ("100 b", 2)])
+def test_small_files_are_kept_whole_within_the_bound(tmp_path, monkeypatch, bound, again):
+    table = stretches(tmp_path, **{"lookup.cache-max-memory-size": bound})
+    read, plain = [], look_up.read_file
+    monkeypatch.setattr(look_up, "read_file", lambda *args: read.append(args) or plain(*args))
+    wanted = [{"k": k} for k in (101, 1, 60)]
+    first = table.get(wanted)
+    assert len(read) == 2
+    assert table.get(wanted) == first
+    assert table.get([{"k": 2}])["v"].to_pylist() == [2]
+    assert len(read) == 2 + again + again // 2
+    assert table.get(wanted, columns=["w"]).to_pylist() == [{"w": "w"}] * 2
 
 
 def test_blocks_beyond_the_bound_go():
