@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from paimon_core.datafile.deletions import by_bucket, vector_entries
@@ -55,6 +54,7 @@ class Restore:
         replaced: Snapshot | None = None,
     ) -> None:
         self._store, self._find, self._with_stats = store, find, with_stats
+        self._found: tuple[()] | tuple[Snapshot | None] = ()
         self._replaced = replaced
         self._keys: dict[bytes, int] | None = None  # in each partition
         self._typical = 0  # keys in a partition, on average
@@ -69,10 +69,12 @@ class Restore:
         self._indexes: dict[bytes, dict[int, IndexManifestEntry]] | None = None
         self._kept: dict[str, bytes] = {}  # manifests as stored
 
-    @cached_property
+    @property
     def snapshot(self) -> Snapshot | None:
         """The moment these are the states of."""
-        return self._find()
+        if not self._found:  # a cached property would hold a lock that all writers of the process share
+            self._found = (self._find(),)
+        return self._found[0]
 
     def load(self, buckets: Collection[tuple[bytes, int]]) -> None:
         """Read the state of these buckets, all in one go; only manifests that can hold one of them are read.
