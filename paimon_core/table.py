@@ -104,7 +104,8 @@ class Table:
     ) -> "Table":
         """The table whose directory is ``path``; ``options`` are dynamic ones for this object only.
 
-        ``path$ro`` is its :meth:`read_optimized` view, ``path$branch_b$ro`` that of a branch.
+        ``path$branch_b`` is its branch ``b``, ``path$ro`` its :meth:`read_optimized` view, ``path$branch_b$ro`` that of
+        a branch.
         Raises NotFoundError when no table is there, InvalidInputError for an unknown option or one that cannot change.
         """
         root, named, view = _place(path)
@@ -122,8 +123,11 @@ class Table:
         ignore_if_exists: bool = False,
     ) -> "Table":
         """Make a table at ``path``. Raises AlreadyExistsError if one is there, unless that is to be ignored."""
-        if _place(path)[2]:
+        _, branch, view = _place(path)
+        if view:
             raise InvalidInputError(f"{path!r} names a view of a table, and cannot be created: leave {_VIEW!r} out")
+        if branch is not None:
+            raise InvalidInputError(f"{path!r} names branch {branch!r} of a table: make the table, then the branch")
         try:
             create_table(FileIO.of(path, storage_options or {}), path, schema)
         except AlreadyExistsError:
@@ -536,13 +540,14 @@ def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataFie
 
 
 def _place(path: str) -> tuple[str, str | None, bool]:
-    """The directory of a table, the branch and whether the view ``$ro`` is meant, of ``path$branch_b$ro``."""
-    path = path.rstrip("/") if path.rstrip("/").lower().endswith(_VIEW) else path
-    if not path.lower().endswith(_VIEW):
-        return path, None, False
-    directory, slash, name = path[: -len(_VIEW)].rpartition("/")
+    """Return the directory of a table, the branch and whether the view ``$ro`` is meant, of ``path$branch_b$ro``."""
+    whole = path.rstrip("/")
+    view = whole.lower().endswith(_VIEW)
+    directory, slash, name = (whole[: -len(_VIEW)] if view else whole).rpartition("/")
     table, _, branch = name.partition(_BRANCH)
-    return directory + slash + table, branch or None, True
+    if not view and not branch:
+        return path, None, False
+    return directory + slash + table, branch or None, view
 
 
 def _bound(filter: Filter, store: FileStore) -> Predicate | None:

@@ -25,15 +25,17 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     A write is right without it; with it a bucket gets one file per job instead of one per task, and with the default
     of `tasks` its task compacts it too. That default is the table's number of buckets, for tables partitioned besides
     the greater of that and 8. Where buckets are dynamic each task gets all rows of its keys, and fills one bucket after
-    the other; the writer is told so by a column that it leaves out. `options` are those of the write. NotFoundError
-    when there is no table yet; InvalidInputError when it has neither buckets nor partitions, or the DataFrame lacks a
-    column that decides.
+    the other; the writer is told so by a column that it leaves out. Rows of a table with neither buckets nor partitions
+    belong nowhere in particular: the DataFrame comes back as it is. `options` are those of the write. NotFoundError
+    when there is no table yet; InvalidInputError when the DataFrame lacks a column that decides.
     """
     request = write_request({**options, "path": path}, ())
     table = request.place.open()
-    placing = Placing.of(table.schema, tasks, path, slots_for(table))
+    placing = Placing.of(table.schema, tasks, slots_for(table))
 
     def shuffle(frame: DataFrame) -> DataFrame:
+        if placing is None:
+            return frame
         name = TASK_COLUMN + placing.told
         if not placing.fields:
             alone = frame.repartition(1)

@@ -17,6 +17,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table, project
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
+    batch_request,
     changes_request,
     only_changes_take,
     read_request,
@@ -61,7 +62,7 @@ class PaimonDataSource(DataSource):
         changes = changes_request(given)
         if changes is not None:
             return PaimonChangesReader(open_table(changes).store, changes, schema)
-        request = read_request(given)
+        request = batch_request(given)
         return reader_of(open_table(request), request, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

@@ -31,6 +31,7 @@ STREAM_OPTIONS = {
 WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
     "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
+    "overwrite-partition": "the partition mode('overwrite') replaces, 'dt=2026-01-31,hh=8'; only its rows may come",
     "commit.user": "the name this job's commit carries",
     "write.unchanged-since": "the snapshot the rows were read from; refused where others changed their buckets since",
     "txnappid": "who numbers its writes, so that one done again is found done; with 'txnVersion'",
@@ -72,12 +73,13 @@ _ALIASES = {
 }
 _OURS = {*READ_OPTIONS, *STREAM_OPTIONS, *WRITE_OPTIONS, *PLACE_OPTIONS}
 STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
+STREAM_STARTS = {"startingtimestamp": "startingTimestamp", "stream-from-timestamp": "stream-from-timestamp"}
+"""Names that mean the same as an option of time travel, but only where a stream of changes starts."""
 _NOT_YET = {
     re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
-    re.compile(r"scan\.watermark"): "time travel by watermark",
     re.compile(r"write\.merge-schema.*|merge-?schema|overwriteschema"): "changing the schema while writing",
     re.compile(r"replacewhere|overwrite-mode"): "overwriting by condition",
-    re.compile(r"usermetadata|snapshot-property\..*"): "snapshot properties",
+    re.compile(r"usermetadata"): "one text about a snapshot, other than by 'snapshot-property.<name>',",
     re.compile(r"system-table"): "system tables",
 }
 
@@ -137,6 +139,16 @@ def names(key: str, text: str | None) -> tuple[str, ...] | None:
     if len(set(listed)) < len(listed):
         raise InvalidInputError(f"option {key!r} names a column twice: {text!r}")
     return listed
+
+
+def partition_spec(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the columns and values, as texts, of ``column=value,column=value``."""
+    pairs = [tuple(part.strip() for part in pair.partition("=")) for pair in text.split(",")]
+    if not all(column and equals for column, equals, _ in pairs):
+        raise InvalidInputError(f"option 'overwrite-partition' is {text!r}: column=value, or several after commas")
+    if len({column.lower() for column, _, _ in pairs}) < len(pairs):
+        raise InvalidInputError(f"option 'overwrite-partition' names a column twice: {text!r}")
+    return tuple((column, value) for column, _, value in pairs)
 
 
 def taken_number(named: dict[str, str], key: str) -> int | None:

@@ -21,11 +21,13 @@ from paimon_spark.option_names import (
     PLACE_OPTIONS,
     READ_OPTIONS,
     STREAM_OPTIONS,
+    STREAM_STARTS,
     STREAMS_ONLY,
     WRITE_OPTIONS,
     canonical,
     check_known,
     names,
+    partition_spec,
     positive,
     taken_flag,
     taken_number,
@@ -35,7 +37,15 @@ from paimon_spark.option_names import (
 
 _OF_CHANGES = {"incremental-between", "read.changelog", "read.ignore-deletes"}
 _BATCH_MODES = ("default", "full", "latest", "latest-full", "from-snapshot", "from-snapshot-full", "from-timestamp")
-_TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.timestamp-millis", "scan.version")
+_TIME_TRAVEL = (
+    "scan.snapshot-id",
+    "scan.tag-name",
+    "scan.timestamp",
+    "scan.timestamp-millis",
+    "scan.version",
+    "scan.watermark",
+)
+_PROPERTY = "snapshot-property."
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
 DEFAULT_MIN_TASKS = 8  # the processes that plan do not see how many tasks the cluster can run at a time
@@ -104,7 +114,8 @@ class WriteRequest:
     """A write, as asked for in options. `dynamic` is about mode overwrite; None keys mean "not said".
 
     With a `version` the commit is number so much of `commit_user`, and done once. `read_at`: the snapshot that the rows
-    were read from.
+    were read from. `partition`: columns and values, as texts, of what mode overwrite replaces. `properties` go into the
+    snapshot.
     """
 
     place: Place
@@ -117,6 +128,8 @@ class WriteRequest:
     version: int | None = None
     on_doubt: Doubt = "fail"
     read_at: int | None = None
+    partition: tuple[tuple[str, str], ...] | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_request(given: Mapping[str, str]) -> ReadRequest:
@@ -145,6 +158,21 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
     )
 
 
+def batch_request(given: Mapping[str, str]) -> ReadRequest:
+    """Sort the options of a reader that is known to be one of a batch, as `read_request` does.
+
+    InvalidInputError for a word that only says where a stream of changes starts: Spark asks for the columns of both
+    alike, and a batch would take it for the moment to read.
+    """
+    start = next((STREAM_STARTS[key.lower()] for key in given if key.lower() in STREAM_STARTS), None)
+    if start is not None:
+        raise InvalidInputError(
+            f"option {start!r} says where changes start, and this batch reads rows: give it to spark.readStream; for "
+            "the rows of a moment say 'timestampAsOf', for changes in a batch 'incremental-between'"
+        )
+    return read_request(given)
+
+
 def stream_request(given: Mapping[str, str]) -> StreamRequest:
     """Sort the options of a stream that is read; InvalidInputError or UnsupportedError names the one at fault."""
     named = canonical(given)
@@ -152,6 +180,8 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     place = _take_place(named, storage)
     if place.read_optimized:
         raise UnsupportedError(f"{place.path}$ro cannot be read as a stream: read one of {place.path} itself")
+    if "scan.watermark" in named:
+        raise UnsupportedError("option 'scan.watermark' is for batch reads: give a stream a snapshot to start from")
     if "limit" in named:
         raise InvalidInputError("option 'limit' is for batch reads of rows: changes are read whole")
     columns, text, batch_rows = _take_what(named)
@@ -227,6 +257,13 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
             "options 'write.unchanged-since' and 'txnVersion' exclude each other: what was read once cannot be done "
             "again; leave one out"
         )
+    place_in, properties = named.pop("overwrite-partition", None), _take_properties(named)
+    if place_in is not None and dynamic:
+        raise InvalidInputError(
+            "options 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' both say what is replaced: give one"
+        )
+    if properties and version is not None:
+        raise UnsupportedError("options 'snapshot-property.<name>' do not go with 'txnVersion' yet: leave one out")
     reading = [key for key in named if key in _TIME_TRAVEL or key in STREAMS_ONLY]
     if reading:
         raise InvalidInputError(f"option {reading[0]!r} is about reading: a write follows the newest snapshot")
@@ -242,6 +279,8 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
         version=version,
         on_doubt=doubt,
         read_at=read_at,
+        partition=None if place_in is None else partition_spec(place_in),
+        properties=properties,
     )
 
 
@@ -258,6 +297,9 @@ def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) 
         )
     if request.read_at is not None:
         raise InvalidInputError("option 'write.unchanged-since' is for batch writes: leave it out")
+    if request.partition is not None or request.properties:
+        key = "snapshot-property.<name>" if request.partition is None else "overwrite-partition"
+        raise InvalidInputError(f"option {key!r} is for batch writes: leave it out")
     if request.dynamic:
         raise InvalidInputError(
             "option 'partitionOverwriteMode' = 'dynamic' is for batch writes: output mode complete replaces the table"
@@ -338,6 +380,8 @@ def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
             return {"timestamp": positive(key, value, zero=True)}
         case "scan.timestamp":
             return {"timestamp": value}
+        case "scan.watermark":
+            return {"watermark": positive(key, value, zero=True)}
     return {"version": value}
 
 
@@ -353,6 +397,14 @@ def _take_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
     if application == "":
         raise InvalidInputError("option 'txnAppId' is empty: give a name that no other writer of the table has")
     return application or user, None if version is None else positive("txnVersion", version, zero=True)
+
+
+def _take_properties(named: dict[str, str]) -> dict[str, str]:
+    """Take what the snapshot is to say about itself. Spark lowers the names."""
+    taken = {key: named.pop(key) for key in list(named) if key.startswith(_PROPERTY)}
+    if _PROPERTY in taken:
+        raise InvalidInputError(f"option {_PROPERTY!r} lacks a name: {_PROPERTY}<name>")
+    return {key.removeprefix(_PROPERTY): value for key, value in taken.items()}
 
 
 def _take_doubt(named: dict[str, str]) -> Doubt:

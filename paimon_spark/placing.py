@@ -44,16 +44,16 @@ class Placing:
         return f"_of_{self.tasks}" if self.shares else f"_of_{self.tasks}_by_{self.slots}" if self.slots else ""
 
     @staticmethod
-    def of(schema: TableSchema, tasks: int | None, path: str, slots: int = 0) -> "Placing":
-        """The placing for a table; InvalidInputError when its rows belong nowhere in particular.
+    def of(schema: TableSchema, tasks: int | None, slots: int = 0) -> "Placing | None":
+        """Return the placing for a table; ``None`` where rows belong nowhere in particular.
 
         ``slots``: those of a partition whose buckets are dynamic.
         """
         count = slots or places_of(schema)
-        if count < 1 and not schema.partition_keys:
-            raise InvalidInputError(f"the table at {path} has neither buckets nor partitions: write to it as it is")
         if tasks is not None and tasks < 1:
             raise InvalidInputError(f"tasks must be 1 or more, got {tasks}")
+        if count < 1 and not schema.partition_keys:
+            return None
         return Placing(schema, tasks or max(count, 8 if schema.partition_keys else 1), slots)
 
     def owned_by(self, task: int, rows: pa.RecordBatch) -> bool:

@@ -84,7 +84,7 @@ class WriteJob:
         self._aside = mode is BucketMode.KEY_DYNAMIC and self._share is None
         self._keeps_count = mode is BucketMode.HASH_DYNAMIC and self._share is not None
         self.table = table
-        self._placing = Placing.of(table.schema, None, table.path) if places_of(table.schema) else None
+        self._placing = Placing.of(table.schema, None) if places_of(table.schema) else None
         decided = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
         self._base_id = request.read_at if request.read_at is not None else _newest(table) if decided else None
         self._event_time = EventTime.of(schema)

@@ -7,7 +7,7 @@ A write that is given ``txnAppId`` and ``txnVersion`` is committed once: done ag
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,13 @@ from paimon_core.commit.numbered import NumberedCommits
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.options.bucket import BUCKET, BUCKET_KEY
+from paimon_core.options.bucket import BUCKET, BUCKET_KEY, PARTITION_DEFAULT_NAME
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from paimon_core.types.cast import cast_array
+from paimon_core.types.datatype import STRING, TEXT_ROOTS, AtomicType, DataType
 from paimon_spark.options import WriteRequest
 from paimon_spark.types import named, paimon_fields
 from paimon_spark.write_job import WriteJob, Written, query_id, row_kind_name
@@ -82,6 +84,34 @@ def _changed(key: str, asked: str, has: str, path: str) -> InvalidInputError:
     )
 
 
+def _values(table: Table, spec: Sequence[tuple[str, str]]) -> dict[str, object]:
+    """Return the partition that texts name, with values of its columns' types; the default name means NULL."""
+    nothing, keys = (
+        table.schema.options.value(PARTITION_DEFAULT_NAME),
+        {k.lower(): k for k in table.schema.partition_keys},
+    )
+    values: dict[str, object] = {}
+    for column, text in spec:
+        key = keys.get(column.lower())
+        if key is None:
+            raise InvalidInputError(
+                f"option 'overwrite-partition' names {column!r}, the partition columns of {table.path} are "
+                f"{list(keys.values())}"
+            )
+        values[key] = None if text == nothing else _value(key, text, table.schema.field(key).type)
+    return values
+
+
+def _value(column: str, text: str, kind: DataType) -> object:
+    """Return the value a text stands for. One that does not fit the type is refused: it must not mean NULL."""
+    if isinstance(kind, AtomicType) and kind.root in TEXT_ROOTS:
+        return text
+    value = cast_array(pa.array([text]), STRING, kind)[0].as_py()
+    if value is None:
+        raise InvalidInputError(f"option 'overwrite-partition': {text!r} is no value of column {column!r}, a {kind}")
+    return value
+
+
 class PaimonWriter(DataSourceArrowWriter):
     """One batch job. Pickles: tasks and the commit run with copies of it.
 
@@ -91,6 +121,10 @@ class PaimonWriter(DataSourceArrowWriter):
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
         if overwrite and request.read_at is not None:
             raise InvalidInputError("option 'write.unchanged-since' is for mode append: an overwrite replaces all rows")
+        if request.partition is not None and not overwrite:
+            raise InvalidInputError("option 'overwrite-partition' is for mode overwrite: an append replaces nothing")
+        spec = None if request.partition is None else _values(table, request.partition)
+        self._where: Mapping[str, object] | str | None = DYNAMIC if request.dynamic else spec
         self._job = WriteJob(table, request, schema, overwrite)
         self._request = request
         version, numbered = request.version, self._numbered()
@@ -127,7 +161,7 @@ class PaimonWriter(DataSourceArrowWriter):
     def _publish(
         self, maker: str | None, changes: list[CommitMessage], base_id: int | None, watermark: int | None
     ) -> None:
-        where = DYNAMIC if self._request.dynamic else None
+        where, properties = self._where, self._request.properties or None
         numbered, version = self._numbered(maker), self._request.version
         if numbered is not None and version is not None:
             if self._job.overwrite:
@@ -137,8 +171,9 @@ class PaimonWriter(DataSourceArrowWriter):
             return
         committer = self._job.table.committer(self._request.commit_user)
         if self._job.overwrite:
-            commit = partial(committer.overwrite, changes, where, watermark=watermark)
+            commit = partial(committer.overwrite, changes, where, watermark=watermark, properties=properties)
         else:
             read_at = self._request.read_at
-            commit = partial(committer.commit, changes, base_id=base_id, unchanged_since=read_at, watermark=watermark)
+            after = partial(committer.commit, changes, base_id=base_id, unchanged_since=read_at)
+            commit = partial(after, watermark=watermark, properties=properties)
         committer.or_abort(changes, commit)

@@ -534,10 +534,52 @@ def test_clustered_without_partitions(spark, path):
     assert load(spark, path).count() == 100
 
 
-def test_clustered_refuses_a_table_without_buckets(spark, path):
+def test_a_partition_is_overwritten_by_name_and_snapshots_have_properties(spark, path):
+    rows = spark.createDataFrame([(1, 1, "a"), (2, 1, "b"), (3, 2, "c")], "id long, p int, v string")
+    save(rows, path, partition="p")
+    new = spark.createDataFrame([(9, 1, "new")], "id long, p int, v string")
+    named = {"overwrite-partition": "P=1", "snapshot-property.run": "seven"}
+    new.write.format("paimon").mode("overwrite").options(**named).save(path)
+    assert sorted(map(tuple, load(spark, path).collect())) == [(3, 2, "c"), (9, 1, "new")]
+    assert Table.open(path).snapshot().properties == {"run": "seven"}
+    new.limit(0).write.format("paimon").mode("overwrite").options(**named).save(path)
+    assert sorted(map(tuple, load(spark, path).collect())) == [(3, 2, "c")]
+    save(new, path, **{"snapshot-property.by": "append"})
+    assert Table.open(path).snapshot().properties == {"by": "append"}
+    for wrong, said in [
+        ({"overwrite-partition": "p=2"}, "leave them out, or overwrite that partition"),
+        ({"overwrite-partition": "p=x"}, "'x'"),
+        ({"overwrite-partition": "p=99999999999"}, "99999999999"),
+        ({"overwrite-partition": "id=1"}, "partition columns of .*'p'"),
+    ]:
+        with pytest.raises(Exception, match=said):
+            new.write.format("paimon").mode("overwrite").options(**wrong).save(path)
+    with pytest.raises(Exception, match="for mode overwrite"):
+        save(new, path, **named)
+    assert sorted(map(tuple, load(spark, path).collect())) == [(3, 2, "c"), (9, 1, "new")]
+
+
+def test_a_watermark_chooses_a_snapshot(spark, path):
+    save(spark.range(1), path)
+    table = Table.open(path)
+    for at in (1000, 2000):
+        with table.writer() as writer:
+            writer.write(pa.table({"id": [at]}))
+            table.committer().commit(writer.prepare_commit(), watermark=at)
+    found = spark.read.format("paimon").option("scan.watermark", "1000").load(path)
+    assert sorted(r.id for r in found.collect()) == [0, 1000]
+    with pytest.raises(Exception, match="startingTimestamp"):
+        spark.read.format("paimon").option("startingTimestamp", "2099-01-01 00:00:00").load(path).collect()
+
+
+def test_clustered_passes_rows_through_where_a_table_has_no_buckets(spark, path):
     save(orders(spark, A), path)
-    with pytest.raises(Exception, match="neither buckets nor partitions"):
-        paimon_spark.clustered(path)
+    frame = orders(spark, A)
+    assert frame.transform(paimon_spark.clustered(path)) is frame
+    save(frame.transform(paimon_spark.clustered(path, 3)), path)
+    assert load(spark, path).count() == 2 * frame.count()
+    with pytest.raises(Exception, match="tasks must be 1 or more, got 0"):
+        paimon_spark.clustered(path, 0)
 
 
 @everywhere

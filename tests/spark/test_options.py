@@ -18,7 +18,16 @@ from paimon_core.predicate.expr import And, Leaf
 from paimon_core.predicate.expr import Not as PredicateNot
 from paimon_core.store.external import NO_TRUST, Trust
 from paimon_spark.filters import predicate_of
-from paimon_spark.options import Place, changes_request, only_changes_take, read_request, write_request
+from paimon_spark.options import (
+    Place,
+    batch_request,
+    changes_request,
+    only_changes_take,
+    read_request,
+    stream_request,
+    stream_write_request,
+    write_request,
+)
 from paimon_spark.writer import table_to_write
 from tests.support.tables import append_table
 
@@ -53,6 +62,44 @@ def write(*columns, **options):
 )
 def test_place(options, place):
     assert read_request(options).place == place
+
+
+def test_where_a_stream_starts_is_no_moment_of_a_batch():
+    for key, start in {"startingTimestamp": "2026-01-31", "stream-from-timestamp": "1000"}.items():
+        options = {"path": "/w/db.db/t", key: start}
+        assert read_request(options).when  # Spark asks for the columns of a stream in the same way
+        with pytest.raises(InvalidInputError, match=f"{key}.*readStream.*timestampAsOf"):
+            batch_request(options)
+    assert batch_request({"path": "/w/db.db/t", "timestampAsOf": "2026-01-31"}).when == {"timestamp": "2026-01-31"}
+
+
+def test_watermarks_choose_a_moment_of_a_batch():
+    assert read(**{"scan.watermark": "1000"}).when == {"watermark": 1000}
+    with pytest.raises(InvalidInputError, match="each choose a moment"):
+        read(**{"scan.watermark": "1000", "scan.tag-name": "t"})
+    with pytest.raises(InvalidInputError, match=r"scan\.watermark.*about reading"):
+        write(**{"scan.watermark": "1000"})
+    with pytest.raises(UnsupportedError, match=r"scan\.watermark.*batch reads"):
+        stream_request({"path": "/w/db.db/t", "scan.watermark": "1"})
+
+
+def test_partitions_and_properties_of_a_write():
+    assert write(**{"overwrite-partition": "dt=2026-01-31, hh = 8"}).partition == (("dt", "2026-01-31"), ("hh", "8"))
+    for text in ("", "dt", "=1", "dt=1,,hh=2", "dt=1,DT=2"):
+        with pytest.raises(InvalidInputError, match="overwrite-partition"):
+            write(**{"overwrite-partition": text})
+    with pytest.raises(InvalidInputError, match="both say what is replaced"):
+        write(**{"overwrite-partition": "dt=1", "partitionOverwriteMode": "dynamic"})
+    assert write(**{"snapshot-property.run": "7", "snapshot-property.By": "x"}).properties == {"run": "7", "by": "x"}
+    with pytest.raises(InvalidInputError, match="lacks a name"):
+        write(**{"snapshot-property.": "7"})
+    with pytest.raises(UnsupportedError, match="txnVersion"):
+        write(**{"snapshot-property.run": "7", "txnAppId": "a", "txnVersion": "1"})
+    with pytest.raises(UnsupportedError, match="snapshot-property"):
+        write(userMetadata="7")
+    for key, value in {"snapshot-property.run": "7", "overwrite-partition": "dt=1"}.items():
+        with pytest.raises(InvalidInputError, match="batch writes"):
+            stream_write_request({"path": "/w/db.db/t", key: value}, ())
 
 
 def test_secrets_do_not_show():

@@ -105,3 +105,10 @@ def test_by_name_and_of_a_branch(tmp_path):
         assert rows_of(opened.to_arrow()) == FIRST
     with pytest.raises(InvalidInputError, match="'b'"):
         Table.open(f"{table.path}$branch_b$ro", branch="c")
+    for path in (f"{table.path}$branch_b", f"{table.path}$branch_b/"):
+        assert Table.open(path).store.branch == "b"
+        assert rows_of(Table.open(path).to_arrow()) == rows_of(catalog.table("db.t$branch_b").to_arrow())
+        with pytest.raises(InvalidInputError, match="names branch 'b' of a table"):
+            Table.create(path, Schema(ORDERS))
+    with pytest.raises(InvalidInputError, match="'b'"):
+        Table.open(f"{table.path}$branch_b", branch="c")
