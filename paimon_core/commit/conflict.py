@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from paimon_core.commit.changes import Changes
 from paimon_core.errors import CorruptedError
+from paimon_core.lsm.intervals import key_ranks
 from paimon_core.lsm.row_groups import overlap, row_groups
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.bucket import POSTPONED
-from paimon_core.row.binary_row import deserialize
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 
 
@@ -117,10 +117,8 @@ def order_conflict(
 
 def _overlap(one: DataFileMeta, other: DataFileMeta, key_schema: pa.Schema) -> bool:
     """Return True if the ranges of keys overlap."""
-    (low, high), (least, most) = (
-        [deserialize(key, key_schema) for key in (file.min_key, file.max_key)] for file in (one, other)
-    )
-    return bool(low <= most and least <= high)
+    low, high = key_ranks([one, other], key_schema)
+    return bool(low.max() <= high.min())
 
 
 def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
@@ -177,10 +175,8 @@ def level_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: 
     for entry in after:
         levels.setdefault((entry.partition, entry.bucket, entry.file.level), []).append(entry)
     for entries in levels.values():
-        ranges = sorted(
-            (deserialize(e.file.min_key, key_schema), deserialize(e.file.max_key, key_schema), e.file.file_name)
-            for e in entries
-        )
+        low, high = key_ranks([e.file for e in entries], key_schema)
+        ranges = sorted(zip(low.tolist(), high.tolist(), (e.file.file_name for e in entries), strict=True))
         for (_, end, one), (start, _, other) in itertools.pairwise(ranges):
             if start <= end:
                 return Conflict(f"files {one} and {other} of one level would overlap: another compaction came first")

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.row.binary_row import decode_rows
+from paimon_core.types.float_order import in_key_order
 
 __all__ = ["key_ranks", "ranks", "sections"]
 
@@ -45,7 +46,7 @@ def ranks(rows: pa.RecordBatch) -> np.ndarray:
 
 
 def _column_ranks(column: pa.Array) -> np.ndarray:
-    result: np.ndarray = pc.rank(column, sort_keys="ascending", tiebreaker="min").to_numpy()
+    result: np.ndarray = pc.rank(in_key_order(column), sort_keys="ascending", tiebreaker="min").to_numpy()
     return result.astype(np.int64)
 
 

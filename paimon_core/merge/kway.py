@@ -47,7 +47,7 @@ def merge_runs(
     size; they are drawn by another thread. Holds two batches a run, more only of batches under 16 384 rows.
     ``repeated``: a run may hold a key several times, in the order its rows are merged in, all of them in one batch.
     CorruptedError where a batch does not start above the key that its run ended with before; InvalidInputError for a
-    null or NaN in a key.
+    null in a key.
     """
     for pieces in ahead(_cuts(runs, order)):
         lone = len(pieces) == 1 and not repeated
@@ -62,7 +62,7 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
     """Rows of a write buffer, in order of arrival, as a window sorted by key, sequence fields and sequence number.
 
     Sequence fields sort ascending here whatever the order says: that is what Paimon's write buffer does
-    (descending takes effect where runs are merged). InvalidInputError for a null or NaN in a key, or for a column
+    (descending takes effect where runs are merged). InvalidInputError for a null in a key, or for a column
     of over 2 GiB of text.
     """
     rows = _one_chunk(table)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.kinds import FILE_AGE, SEQUENCE_NUMBER, VALUE_KIND, retracts
 from paimon_core.merge.words import Column, Positions, Word, comparable, nullable_words, only_chunk, words
+from paimon_core.types.float_order import in_key_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +29,13 @@ class MergeOrder:
 
 
 def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Column]:
-    """The key columns in comparable form, checked: InvalidInputError for a null or NaN in a key."""
+    """The key columns in comparable form, checked: InvalidInputError for a null in a key."""
     columns = []
     for name in order.key:
         column: Column = rows.column(name) if isinstance(rows, pa.RecordBatch) else only_chunk(rows, name)
         if column.null_count:
             raise InvalidInputError(f"Key column {name!r} holds {column.null_count} nulls; keys cannot be null.")
-        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-            raise InvalidInputError(f"Key column {name!r} holds NaN, which has no place in the order of keys.")
-        columns.append(comparable(column, name))
+        columns.append(comparable(in_key_order(column), name))
     return columns
 
 
@@ -45,7 +44,7 @@ def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = No
     return [
         word
         for i, name in enumerate(order.key)
-        for word in words(only_chunk(rows, name), name, None if i else extremes)
+        for word in words(in_key_order(only_chunk(rows, name)), name, None if i else extremes)
     ]
 
 

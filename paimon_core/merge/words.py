@@ -6,7 +6,7 @@ then their length (which tells ``a`` from ``a\\0``). A word is computed for the 
 of a long string costs nothing where its head has decided.
 
 Order of values: numbers by value with -0.0 equal to 0.0 and NaN largest, instants and dates by time, false before
-true, strings and binary by unsigned bytes.
+true, strings and binary by unsigned bytes. Floating keys come as integers, which tell the zeros apart.
 """
 
 from collections.abc import Callable

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.types.float_order import in_key_order
+
 Positions = npt.NDArray[np.int64]
 
 
@@ -49,7 +51,7 @@ def codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positions]:
     """For every row the number of its values in these columns among the distinct ones, and a row that has each."""
     found: Positions = np.zeros(rows.num_rows, np.int64)
     for name in names:
-        column = rows.column(name).combine_chunks().dictionary_encode()
+        column = in_key_order(rows.column(name).combine_chunks()).dictionary_encode()
         found = _dense(
             found * (len(column.dictionary) + 1) + column.indices.fill_null(len(column.dictionary)).to_numpy()
         )
@@ -68,6 +70,7 @@ def find(keys: pa.Table, wanted: pa.Table) -> tuple[Positions, Positions]:
 
 
 def _searchable(kind: pa.DataType) -> bool:
+    """Return True for types whose order in files is sure: Java may leave floating keys unsorted around NaN."""
     return bool(pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
@@ -77,6 +80,7 @@ def meet(keys: pa.Table, wanted: pa.Table) -> tuple[Positions, Positions]:
     Both have the same columns; a row of ``wanted`` occurs in it once. Exact for any types; the cost is one pass over
     the first column, and over the others of what is left.
     """
+    keys, wanted = _exact(keys), _exact(wanted)
     if len(wanted.column_names) == 1:
         number = _numbers(keys.column(0), wanted.column(0).combine_chunks())
         found: Positions = np.flatnonzero(number >= 0)
@@ -97,6 +101,11 @@ def meet(keys: pa.Table, wanted: pa.Table) -> tuple[Positions, Positions]:
     which = np.empty(wanted.num_rows, np.int64)
     which[there] = np.arange(wanted.num_rows)
     return at, which[here]
+
+
+def _exact(keys: pa.Table) -> pa.Table:
+    """Return the keys with integers for floating columns, as they are told apart."""
+    return pa.table({name: in_key_order(keys.column(name)) for name in keys.column_names})
 
 
 def _numbers(column: pa.ChunkedArray, values: pa.Array) -> Positions:

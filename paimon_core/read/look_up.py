@@ -127,9 +127,9 @@ class LookUp:
         if not shared:
             return dict.fromkeys(partitions, keys)
         numbers, first = codes(keys, shared)
-        known = {tuple(row.values()): n for n, row in enumerate(keys.select(shared).take(pa.array(first)).to_pylist())}
+        known = {_place(row): n for n, row in enumerate(keys.select(shared).take(pa.array(first)).to_pylist())}
         values = decode_rows(partitions, schema.partition_arrow).select(shared).to_pylist() if partitions else []
-        found = ((p, known.get(tuple(row.values()))) for p, row in zip(partitions, values, strict=True))
+        found = ((p, known.get(_place(row))) for p, row in zip(partitions, values, strict=True))
         return {p: keys.filter(pa.array(numbers == n)) for p, n in found if n is not None}
 
     def _sections(self, bucket: _Bucket, keys: pa.Table) -> list["_Section"]:
@@ -217,7 +217,10 @@ class LookUp:
         if keys.num_rows > _MOST_LISTED or (file.embedded_index is None and not file.extra_files):
             return True
         store = self._store
-        tests = [Leaf("in", name, tuple(_internal(keys.column(name)))) for name in self._key]
+        values = {name: tuple(_internal(keys.column(name))) for name in self._key}
+        if any(value != value for listed in values.values() for value in listed):
+            return True  # NaN equals nothing in a filter
+        tests = [Leaf("in", name, listed) for name, listed in values.items()]
         moved = to_file(And(tuple(tests)), store.schema.fields, store.schemas.get(file.schema_id).fields)
         path = store.file_path(bucket.partition, bucket.number, file)
         return moved is None or indexed_rows(store, path, file, moved) is not False
@@ -280,6 +283,11 @@ class _Section:
     runs: Sequence[SortedRun]
     asked: _Asked
     vectors: Mapping[str, DeletionVector]
+
+
+def _place(row: Mapping[str, object]) -> tuple[object, ...]:
+    """Return the values of a partition, floating ones as texts: these tell zeros apart, and NaN is one."""
+    return tuple(repr(value) if isinstance(value, float) else value for value in row.values())
 
 
 def _internal(column: pa.ChunkedArray) -> list[object]:

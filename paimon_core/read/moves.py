@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.types.float_order import in_key_order
 from paimon_core.types.row_kind import is_retract
 
 __all__ = ["runs_that_end"]
@@ -35,7 +36,7 @@ def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
     """Where each key begins."""
     differs = np.zeros(rows.num_rows - 1, bool)
     for key in keys:
-        column = rows.column(key)
+        column = in_key_order(rows.column(key))
         differs |= pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 

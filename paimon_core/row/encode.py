@@ -25,6 +25,7 @@ from paimon_core.row.columns import (
     plain,
     runs,
 )
+from paimon_core.types.float_order import one_nan
 
 _FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], WORD)  # masks: the first n bytes of a word
 
@@ -106,6 +107,8 @@ def _column(array: pa.Array) -> _Column:
         high, low = decimal_words(array)
         return (low, 0, None) if t.precision <= COMPACT_DECIMAL else _decimal_column(high, low)
     values = numbers(array)
+    if pt.is_floating(t):
+        values = one_nan(values)
     if not pt.is_timestamp(t):
         return values.view(f"<u{values.itemsize}").astype(WORD), 0, None
     if is_compact_timestamp(t):

@@ -189,10 +189,12 @@ def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
     ]
 
 
-def _key_range(store: FileStore, files: Sequence[DataFileMeta]) -> Predicate:
-    """What holds for the first key column of all these files."""
+def _key_range(store: FileStore, files: Sequence[DataFileMeta]) -> Predicate | None:
+    """Return what holds for the first key column of all these files; `None` where NaN is one, which no filter finds."""
     schema = store.schema.key_arrow
-    least = min(deserialize(f.min_key, schema)[0] for f in files)
-    largest = max(deserialize(f.max_key, schema)[0] for f in files)
+    bounds = [deserialize(key, schema)[0] for f in files for key in (f.min_key, f.max_key)]
+    if any(bound != bound for bound in bounds):
+        return None
+    least, largest = min(bounds), max(bounds)
     name = store.schema.trimmed_primary_keys[0]
     return And((Leaf(">=", name, (least,)), Leaf("<=", name, (largest,))))

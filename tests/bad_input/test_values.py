@@ -102,11 +102,3 @@ def test_deletes_in_a_table_without_a_key(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("a", pa.int32())])))
     with pytest.raises(InvalidInputError, match=r"row 1 is of kind -D.*primary key"):
         table.write(pa.table({"a": pa.array([1, 2], pa.int32())}), ["+I", "-D"])
-
-
-def test_a_key_that_is_not_a_number(tmp_path):
-    schema = pa.schema([pa.field("k", pa.float64(), nullable=False)])
-    table = Table.create(str(tmp_path / "t"), Schema(schema, ["k"], options={"bucket": "1"}))
-    with pytest.raises(InvalidInputError, match="NaN"):
-        table.write(pa.table({"k": [1.0, float("nan")]}))
-    assert not any(name.endswith(".parquet") for name in files_below(tmp_path))

@@ -1,0 +1,29 @@
+"""The order of floating keys: -0.0 before 0.0, and one NaN after all numbers (decision 14)."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["in_key_order", "one_nan"]
+
+
+def in_key_order(column: Any) -> Any:
+    """Return integers (int64) that compare as the keys of a FLOAT or DOUBLE array do; nulls stay.
+
+    A column of another type is returned as it is. A chunked array gives one chunk.
+    """
+    if not pa.types.is_floating(column.type):
+        return column
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    bits = one_nan(array.to_numpy(zero_copy_only=False).astype(np.float64)).view(np.int64)
+    ordered = bits ^ (bits >> 63 & np.iinfo(np.int64).max)
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array(ordered, mask=nulls)
+
+
+def one_nan(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the floating values with one form of NaN, the one that hashes and stored keys have."""
+    found = np.isnan(values)
+    return np.where(found, values.dtype.type(np.nan), values) if found.any() else values
