@@ -116,8 +116,8 @@ def incremental_bounds(store: FileStore) -> tuple[int, int] | None:
     numbers = [part.strip() for part in (text or "").split(",")]
     if len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers) or int(numbers[0]) > int(numbers[1]):
         raise InvalidInputError(
-            f"a stream goes from one snapshot to another that is no older, as in {INCREMENTAL_BETWEEN.key!r} = '3,7'; "
-            f"{INCREMENTAL_BETWEEN.key!r} is {text!r}, and tags and times are for batch reads"
+            f"{INCREMENTAL_BETWEEN.key!r} is {text!r}: changes are read from one snapshot to another that is no older, "
+            f"as in '3,7'. Tags and times cannot stand there yet: give the numbers of their snapshots"
         )
     return int(numbers[0]), int(numbers[1])
 
