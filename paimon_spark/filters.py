@@ -4,12 +4,13 @@ Spark checks every row again with the filters it is handed back, so what cannot 
 then only not used for skipping files.
 """
 
-from collections.abc import Iterable
+import datetime as dt
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from pyspark.sql import datasource as spark
 
-from paimon_core.predicate.expr import And, Leaf, Not, Predicate
+from paimon_core.predicate.expr import And, Leaf, Not, Or, Predicate
 
 _COMPARISONS: dict[type[spark.Filter], str] = {
     spark.EqualTo: "=",
@@ -24,22 +25,29 @@ _COMPARISONS: dict[type[spark.Filter], str] = {
 }
 
 
-def predicate_of(filters: Iterable[spark.Filter]) -> Predicate | None:
-    """The conjunction of the filters that can be said as predicates; None when there is none of them."""
-    said = tuple(predicate for f in filters if (predicate := _one(f)) is not None)
+_TICK = dt.timedelta(microseconds=1)
+
+
+def predicate_of(filters: Iterable[spark.Filter], finer: Collection[str] = ()) -> Predicate | None:
+    """Return the conjunction of the filters that can be said as predicates; None when there is none of them.
+
+    ``finer``: the columns of timestamps that hold more digits than Spark sees. Spark's ``ts = t`` is true of all of the
+    microsecond that begins at ``t``.
+    """
+    said = tuple(predicate for f in filters if (predicate := _one(f, finer)) is not None)
     if not said:
         return None
     return said[0] if len(said) == 1 else And(said)
 
 
-def _one(filter_: spark.Filter) -> Predicate | None:
+def _one(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:
     if isinstance(filter_, spark.Not):
-        child = _positive(filter_.child)
+        child = _positive(filter_.child, finer)
         return None if child is None else Not(child)
-    return _positive(filter_)
+    return _positive(filter_, finer)
 
 
-def _positive(filter_: spark.Filter) -> Predicate | None:
+def _positive(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:
     path: tuple[str, ...] = getattr(filter_, "attribute", ())
     if len(path) != 1:  # a field inside a struct, or a kind of filter newer than this module
         return None
@@ -48,10 +56,36 @@ def _positive(filter_: spark.Filter) -> Predicate | None:
     if isinstance(filter_, spark.IsNotNull):
         return Leaf("is not null", path[0], ())
     if isinstance(filter_, spark.In):
-        return Leaf("in", path[0], tuple(filter_.value)) if _has_values(filter_.value) else None
+        if not _has_values(filter_.value):
+            return None
+        if path[0] in finer:
+            ticks = [_on_ticks("=", path[0], value) for value in filter_.value]
+            return None if None in ticks else Or(tuple(tick for tick in ticks if tick is not None))
+        return Leaf("in", path[0], tuple(filter_.value))
     operator = _COMPARISONS.get(type(filter_))
     value: Any = getattr(filter_, "value", None)
-    return None if operator is None or value is None else Leaf(operator, path[0], (value,))
+    if operator is None or value is None:
+        return None
+    return _on_ticks(operator, path[0], value) if path[0] in finer else Leaf(operator, path[0], (value,))
+
+
+def _on_ticks(operator: str, column: str, value: dt.datetime) -> Predicate | None:
+    """Return a comparison with a column of nanoseconds as it holds for their microseconds; None at the end of time."""
+    try:
+        after = value + _TICK
+    except OverflowError:
+        return None
+    match operator:
+        case ">":
+            return Leaf(">=", column, (after,))
+        case "<=":
+            return Leaf("<", column, (after,))
+        case "=":
+            return And((Leaf(">=", column, (value,)), Leaf("<", column, (after,))))
+        case "<=>":  # NOT is false of NULL
+            within = (Leaf(">=", column, (value,)), Leaf("<", column, (after,)))
+            return And((Leaf("is not null", column, ()), *within))
+    return Leaf(operator, column, (value,))
 
 
 def _has_values(values: Iterable[Any]) -> bool:

@@ -25,7 +25,7 @@ from paimon_core.table import Table
 from paimon_spark.filters import predicate_of
 from paimon_spark.option_names import names_columns, with_case
 from paimon_spark.options import ReadRequest, StreamRequest
-from paimon_spark.types import expected_arrow_schema, for_spark, projected
+from paimon_spark.types import expected_arrow_schema, finer_than_spark, for_spark, projected
 
 BATCH_BYTES = 16 << 20  # a batch for Spark is not larger, however few rows that leaves
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
@@ -91,9 +91,10 @@ class FilteringReader(PaimonReader):
 
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
         """Narrow the scan; every filter is handed back, so Spark checks the rows that come all the same."""
-        pushed = predicate_of(filters)
+        fields = self._scan.store.schema.fields
+        pushed = predicate_of(filters, finer_than_spark(fields))
         if pushed is not None:
-            bound = bind(pushed, self._scan.store.schema.fields)
+            bound = bind(pushed, fields)
             given = self._scan.predicate
             self._scan = replace(self._scan, predicate=bound if given is None else And((given, bound)))
         yield from filters

@@ -271,3 +271,14 @@ def _relisted(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.Arra
     """The lists (or maps) of an array around other values; offsets and validity are shared, not copied."""
     shared = lists.buffers()[:2]
     return pa.Array.from_buffers(wanted, len(lists), shared, lists.null_count, lists.offset, children=[values])
+
+
+def finer_than_spark(fields: Iterable[DataField]) -> frozenset[str]:
+    """Return the names of the columns whose timestamps have digits that Spark cuts off."""
+    return frozenset(
+        field.name
+        for field in fields
+        if isinstance(field.type, AtomicType)
+        and field.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")
+        and (field.type.precision or 0) > MICROSECOND_DIGITS
+    )
