@@ -57,8 +57,9 @@ from paimon_core.store.create import create_table
 from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
+from paimon_core.write.data import Data, Rows, arrow_data
 from paimon_core.write.routing import BucketMode, bucket_mode
-from paimon_core.write.table_write import Data, TableWrite
+from paimon_core.write.table_write import TableWrite
 
 Filter = str | Predicate | None
 Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
@@ -263,12 +264,14 @@ class Table:
 
     # ---- writing
 
-    def write(self, data: Data, row_kinds: Sequence[str] | pa.Array | None = None) -> Snapshot | None:
+    def write(self, data: Rows, row_kinds: Sequence[str] | pa.Array | None = None) -> Snapshot | None:
         """Add rows (upsert them, with a primary key) in one commit; None when ``data`` holds no row.
 
-        Columns are matched by name; a missing one is filled with its default or NULL. Either all rows become visible
-        or none; after an error no file is left, but for CommitUnknownError.
+        ``data`` is a pyarrow Table, RecordBatch or RecordBatchReader, or a DataFrame of pandas or of another library
+        that speaks Arrow. Columns are matched by name; a missing one is filled with its default or NULL. Either all
+        rows become visible or none; after an error no file is left, but for CommitUnknownError.
         """
+        data = arrow_data(data)
         learning = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)
         again = bucket_mode(self.schema) in learning and not isinstance(data, pa.RecordBatchReader)
         for left in reversed(range(_ROUTINGS if again else 1)):
@@ -285,7 +288,7 @@ class Table:
                     raise
         raise AssertionError("the last round returns or raises")
 
-    def overwrite(self, data: Data, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
+    def overwrite(self, data: Rows, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
 
         ``partition`` is None for the whole table, {column: value} for what lies there (rows outside are refused), or
@@ -297,7 +300,7 @@ class Table:
             raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")
         writer = self.writer(overwrite=True)
         with writer:
-            for batch in _batches(data):
+            for batch in _batches(arrow_data(data)):
                 writer.write(_completed(batch, partition))
             messages = writer.prepare_commit()
         committer = self.committer()

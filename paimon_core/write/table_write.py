@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +29,7 @@ from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.append_writer import PIECE_BYTES, AppendWriter, OpenFiles
 from paimon_core.write.bucket_writer import BucketWriter
+from paimon_core.write.data import Data, Rows, arrow_data
 from paimon_core.write.inline import InlineCompaction
 from paimon_core.write.merge_tree_writer import MergeTreeWriter
 from paimon_core.write.postpone_writer import PostponeWriter, postponing
@@ -40,7 +40,6 @@ from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
 from paimon_core.write.sequence import SequenceRule
 from paimon_core.write.spill import SpillSpace
 
-Data: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
 BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
 _LEARNING = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)  # modes in which commits of others bear on where rows go
@@ -116,14 +115,14 @@ class TableWrite:
         self._seen = 0
         self._positions: tuple[list[str], Positions] | None = None
 
-    def write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
+    def write(self, data: Rows, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
         """Add rows. ``row_kinds`` are texts "+I" "-U" "+U" "-D", one per row; None means inserts.
 
         Raises InvalidInputError naming column and row for data the table cannot hold; rows given before stay written.
         OutOfRangeError where the snapshot this writer goes on from expires before all of it that matters was read.
         """
         with expiry_told(self._store, self.base_id):
-            self._write(data, row_kinds)
+            self._write(arrow_data(data), row_kinds)
 
     def _write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> None:
         if isinstance(data, pa.RecordBatchReader):
