@@ -110,9 +110,8 @@ def read_file(
             if not left.any():
                 continue
             batch, positions = kept(batch, bits(left)), positions[left] if numbered else positions
-        evolved = _numbered(plan.apply(batch), path)
-        if tracked:
-            evolved = with_tracking(evolved, meta, positions)
+        evolved = plan.apply(batch)
+        evolved = with_tracking(evolved, meta, positions) if tracked else _numbered(evolved, path)
         yield evolved if len(stored) == len(fields) else _completed(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
