@@ -61,9 +61,9 @@ class PaimonDataSource(DataSource):
         given = _mapping(self.options)
         changes = changes_request(given)
         if changes is not None:
-            return PaimonChangesReader(open_table(changes).store, changes, schema)
+            return PaimonChangesReader(open_table(changes).store.in_microseconds(), changes, schema)
         request = batch_request(given)
-        return reader_of(open_table(request), request, schema)
+        return reader_of(Table(open_table(request).store.in_microseconds()), request, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer into the table, which is made from ``schema`` and the options when there is none yet."""
@@ -73,7 +73,7 @@ class PaimonDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of the changes of the table, with exactly the columns of ``schema``."""
         request = stream_request(_mapping(self.options))
-        return PaimonStreamReader(open_table(request).store, request, schema)
+        return PaimonStreamReader(open_table(request).store.in_microseconds(), request, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer of micro-batches into the table, which is made from ``schema`` and the options if there is none."""

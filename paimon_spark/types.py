@@ -40,6 +40,7 @@ from paimon_core.types.datatype import (
     MultisetType,
     RowType,
     VectorType,
+    without_finer_digits,
 )
 
 STRING_LENGTH = 2147483647
@@ -275,10 +276,4 @@ def _relisted(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.Arra
 
 def finer_than_spark(fields: Iterable[DataField]) -> frozenset[str]:
     """Return the names of the columns whose timestamps have digits that Spark cuts off."""
-    return frozenset(
-        field.name
-        for field in fields
-        if isinstance(field.type, AtomicType)
-        and field.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")
-        and (field.type.precision or 0) > MICROSECOND_DIGITS
-    )
+    return frozenset(field.name for field in fields if without_finer_digits(field.type) != field.type)

@@ -6,7 +6,7 @@ has changed is cast. Defaults of columns belong to writing and are not applied h
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -25,6 +25,7 @@ from paimon_core.types.datatype import (
     MultisetType,
     RowType,
     with_nullable,
+    without_finer_digits,
 )
 
 ArrowArray: TypeAlias = Any
@@ -82,6 +83,7 @@ def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ..
             # a column that is not there is null even where the schema of today promises values
             columns.append((-1, None))
             continue
+        source = _no_finer(source, field)
         columns.append((len(asked), _conversion(source.type, field.type, field.name)))
         asked.append(source)
     identity = len(asked) == len(read_fields) and all(
@@ -89,6 +91,18 @@ def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ..
         for file, read, (_, convert) in zip(asked, read_fields, columns, strict=True)
     )
     return Evolution(tuple(asked), tuple(columns), arrow_schema(read_fields), identity)
+
+
+def _no_finer(source: DataField, target: DataField) -> DataField:
+    """Return the file's column, timestamps of nanoseconds as microseconds where no more is asked for.
+
+    Decoders round down as a cast would, and microseconds hold all of time.
+    """
+    coarse = without_finer_digits(source.type)
+    if not isinstance(coarse, AtomicType) or not isinstance(target.type, AtomicType) or coarse == source.type:
+        return source
+    is_enough = target.type.root == coarse.root and without_finer_digits(target.type) == target.type
+    return replace(source, type=coarse) if is_enough else source
 
 
 def _conversion(source: DataType, target: DataType, name: str) -> Conversion | None:

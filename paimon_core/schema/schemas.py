@@ -6,6 +6,7 @@ from typing import Any
 from paimon_core.errors import CorruptedError, NotFoundError
 from paimon_core.fileio.directory import numbers_in
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.schema.microseconds import in_microseconds
 from paimon_core.schema.table_schema import TableSchema
 
 PREFIX = "schema-"
@@ -14,15 +15,19 @@ MAX_REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """Schemas under ``<table_root>/schema``; for a branch, ``table_root`` is the branch's directory."""
+    """Schemas under ``<table_root>/schema``; for a branch, ``table_root`` is the branch's directory.
+
+    Timestamps of the columns ``in_micros``, told by their ids, are seen in microseconds: see `schema.microseconds`.
+    """
 
     io: FileIO
     table_root: str = field(repr=False)
+    in_micros: frozenset[int] = field(default=frozenset(), repr=False)
     _known: dict[int, TableSchema] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travels without what it remembers."""
-        return Schemas, (self.io, self.table_root)
+        return Schemas, (self.io, self.table_root, self.in_micros)
 
     def path(self, schema_id: int) -> str:
         """The file of a version."""
@@ -55,6 +60,8 @@ class Schemas:
         schema = TableSchema.from_json(data, path)
         if schema.id != schema_id:
             raise CorruptedError(f"schema file {path} says that its id is {schema.id}")
+        if self.in_micros:
+            schema = in_microseconds(schema, self.in_micros)
         if len(self._known) >= MAX_REMEMBERED:
             self._known.pop(next(iter(self._known)), None)
         self._known[schema_id] = schema

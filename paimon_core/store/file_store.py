@@ -21,6 +21,7 @@ from paimon_core.options.file import (
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import COMMIT_SYNC
 from paimon_core.row.binary_row import deserialize
+from paimon_core.schema.microseconds import finer_columns, in_microseconds
 from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
@@ -67,11 +68,13 @@ class FileStore:
     new_name: Callable[[], str] = fresh_name
     trust: Trust = NO_TRUST
     """What the caller says of files outside of ``root``."""
+    in_micros: frozenset[int] = frozenset()
+    """Ids of the columns whose timestamps are seen in microseconds, though stored finer; for reading only."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
     """All versions of the schema of this branch; those once read are remembered as long as this store lives."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "schemas", Schemas(self.io, self.branch_root))
+        object.__setattr__(self, "schemas", Schemas(self.io, self.branch_root, self.in_micros))
 
     @staticmethod
     def open(
@@ -146,6 +149,16 @@ class FileStore:
     def within(self, warehouse: str) -> "FileStore":
         """The same table, of a caller who said in which ``warehouse`` it is."""
         return replace(self, trust=replace(self.trust, warehouse=absolute(warehouse)))
+
+    def in_microseconds(self) -> "FileStore":
+        """Return the same table as an engine reads it that cuts timestamps to microseconds; it must not be written to.
+
+        Columns whose finer digits decide something stay as they are: see `finer_columns`.
+        """
+        columns = finer_columns(self.schema)
+        if not columns:
+            return self
+        return replace(self, schema=in_microseconds(self.schema, columns), in_micros=columns)
 
     def with_schema(self, schema: TableSchema) -> "FileStore":
         """The same table seen through another version of its schema."""

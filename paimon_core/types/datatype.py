@@ -219,6 +219,8 @@ class RowType:
 
 DataType: TypeAlias = AtomicType | ArrayType | MapType | MultisetType | RowType | VectorType
 
+_MICROS = 6  # digits
+
 _T = TypeVar("_T", bound=DataType)
 
 BOOLEAN = AtomicType("BOOLEAN")
@@ -242,6 +244,13 @@ def decimal(precision: int, scale: int = 0, nullable: bool = True) -> AtomicType
 def with_nullable(t: _T, nullable: bool) -> _T:
     """The same type accepting null or not; ``t`` itself when nothing changes."""
     return t if t.nullable == nullable else replace(t, nullable=nullable)
+
+
+def without_finer_digits(t: DataType) -> DataType:
+    """Return a timestamp of more than six digits with six, which are microseconds; any other type as it is."""
+    if isinstance(t, AtomicType) and t.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (t.precision or 0) > _MICROS:
+        return replace(t, precision=_MICROS)
+    return t
 
 
 def is_blob_type(t: DataType) -> bool:

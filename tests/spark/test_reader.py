@@ -11,9 +11,11 @@ from pyspark.sql import datasource as spark
 
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.options import read_request
 from paimon_spark.reader import FilteringReader, PaimonReader
 from paimon_spark.types import spark_schema
+from tests.support.far_timestamps import FAR, far_table
 from tests.support.tables import append_table, orders
 
 
@@ -68,3 +70,12 @@ def test_filters_of_spark_see_microseconds_of_finer_timestamps(tmp_path, kind, n
         if kind is spark.EqualNullSafe and negated:
             wanted.add(None)
         assert (set(found), len(found)) == (wanted, len(wanted)), shown
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_timestamps_that_nanoseconds_cannot_hold_are_read_in_the_microseconds_of_spark(tmp_path, format_):
+    table = far_table(tmp_path / "t", file_format=format_)
+    source = PaimonDataSource({"path": table.path})
+    reader = source.reader(source.schema())
+    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    assert [row["ts"] for row in sorted(rows, key=lambda row: row["n"])] == FAR

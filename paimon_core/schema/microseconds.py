@@ -1,0 +1,46 @@
+"""A table's schema as an engine sees it whose timestamps have microseconds.
+
+Such an engine cuts finer digits off, so they need not be decoded: then a timestamp that nanoseconds of 64 bits cannot
+hold, before 1677 or after 2262, is read as well.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from paimon_core.options.merge import MERGE_ENGINE
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.datatype import DataField, without_finer_digits
+
+__all__ = ["finer_columns", "in_microseconds"]
+
+_KEEPS_ROWS = frozenset({"deduplicate", "first-row"})
+_WORD = re.compile(r"[^\s.,;:=]+")
+
+
+def finer_columns(schema: TableSchema) -> frozenset[int]:
+    """Return the ids of the top-level columns of finer timestamps whose finer digits decide nothing in the table.
+
+    They decide what lies where in keys, which row is newer in sequence fields, and maybe whatever an option that names
+    the column is about; a merge engine that computes with values is given all digits.
+    """
+    if schema.primary_keys and schema.options.value(MERGE_ENGINE) not in _KEEPS_ROWS:
+        return frozenset()
+    named = {*schema.primary_keys, *schema.partition_keys}
+    for key, value in schema.options.items():
+        named.update(_WORD.findall(key), _WORD.findall(value))
+    return frozenset(field.id for field in schema.fields if _is_finer(field) and field.name not in named)
+
+
+def in_microseconds(schema: TableSchema, columns: Collection[int]) -> TableSchema:
+    """Return the schema with the timestamps of these columns, told by their ids, in microseconds."""
+    fields = tuple(_cut(field) if field.id in columns and _is_finer(field) else field for field in schema.fields)
+    return schema if fields == schema.fields else replace(schema, fields=fields)
+
+
+def _is_finer(field: DataField) -> bool:
+    return without_finer_digits(field.type) != field.type
+
+
+def _cut(field: DataField) -> DataField:
+    return replace(field, type=without_finer_digits(field.type))
