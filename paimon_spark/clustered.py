@@ -12,6 +12,7 @@ from pyspark.sql.types import IntegerType
 from paimon_core.types.datatype import DataField
 from paimon_spark.options import write_request
 from paimon_spark.placing import Placing, slots_for
+from paimon_spark.report import reporting
 from paimon_spark.types import named
 
 TASK_COLUMN = "__paimon_task"
@@ -41,7 +42,7 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
             alone = frame.repartition(1)
             return alone.withColumn(name, F.lit(0)) if placing.told else alone
         columns = [F.col(f"`{_column(frame, field)}`") for field in placing.fields]
-        task = _arrow_udf(placing.task_of, IntegerType())(*columns)
+        task = _arrow_udf(reporting(placing.task_of), IntegerType())(*columns)
         shuffled = frame.withColumn(name, task).repartitionById(placing.tasks, name)
         return shuffled if placing.told else shuffled.drop(name)
 

@@ -26,12 +26,14 @@ from paimon_spark.options import (
     write_request,
 )
 from paimon_spark.reader import open_table, reader_of
+from paimon_spark.report import message_first
 from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
 from paimon_spark.types import spark_schema
 from paimon_spark.writer import PaimonWriter, table_to_write
 
 
+@message_first
 class PaimonDataSource(DataSource):
     """Tables of Apache Paimon, read and written in batches and streams.
 

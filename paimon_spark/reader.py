@@ -25,6 +25,7 @@ from paimon_core.table import Table
 from paimon_spark.filters import predicate_of
 from paimon_spark.option_names import names_columns, with_case
 from paimon_spark.options import ReadRequest, StreamRequest
+from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, finer_than_spark, for_spark, projected
 
 BATCH_BYTES = 16 << 20  # a batch for Spark is not larger, however few rows that leaves
@@ -60,6 +61,7 @@ class TaskPartition(InputPartition):
         self.splits = splits
 
 
+@message_first
 class PaimonReader(DataSourceReader):
     """Rows of one snapshot, the columns of `schema` in its order. Pickles: tasks read with a copy of it."""
 
@@ -86,6 +88,7 @@ class PaimonReader(DataSourceReader):
             yield for_spark(batch, self._arrow)
 
 
+@message_first
 class FilteringReader(PaimonReader):
     """A reader that uses the filters of the query to leave out files and rows."""
 

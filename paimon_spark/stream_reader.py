@@ -32,6 +32,7 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import StreamRequest
 from paimon_spark.reader import resized, spare_collections
+from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
 
 try:
@@ -61,6 +62,7 @@ class ChangePartition(InputPartition):
         self.splits, self.schema_id = splits, schema_id
 
 
+@message_first
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The changes of a table, the columns of `schema` in its order; ``rowkind`` among them if the request says so."""
 
@@ -202,6 +204,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._recorded = following, now
 
 
+@message_first
 class PaimonChangesReader(DataSourceReader):
     """What a stream from one snapshot to another would read, in one batch."""
 

@@ -22,6 +22,7 @@ from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedEr
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
+from paimon_spark.report import message_first
 from paimon_spark.write_job import WriteJob, Written
 
 
@@ -32,6 +33,7 @@ class BatchWritten(Written):
     table: tuple[int, int] = (-1, -1)
 
 
+@message_first
 class PaimonStreamWriter(DataSourceStreamArrowWriter):
     """One micro-batch; `overwrite` is output mode complete: each batch replaces the table. Pickles.
 

@@ -25,6 +25,7 @@ from paimon_spark.option_names import canonical
 from paimon_spark.options import Place, read_request
 from paimon_spark.progress import told
 from paimon_spark.reader import open_table
+from paimon_spark.report import reporting
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -74,6 +75,7 @@ class PaimonTable:
         """One row per snapshot kept, oldest first."""
         place = self._place
 
+        @reporting
         def snapshots(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield _history(place.open().snapshots())
 

@@ -27,6 +27,7 @@ from paimon_core.table import Table
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING, TEXT_ROOTS, AtomicType, DataType
 from paimon_spark.options import WriteRequest
+from paimon_spark.report import message_first
 from paimon_spark.types import named, paimon_fields
 from paimon_spark.write_job import WriteJob, Written, query_id, row_kind_name
 
@@ -112,6 +113,7 @@ def _value(column: str, text: str, kind: DataType) -> object:
     return value
 
 
+@message_first
 class PaimonWriter(DataSourceArrowWriter):
     """One batch job. Pickles: tasks and the commit run with copies of it.
 
