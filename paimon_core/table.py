@@ -314,7 +314,9 @@ class Table:
         Whole partitions, where the filter names nothing else, are dropped unread. A table without a primary key marks
         the rows with ``deletion-vectors.enabled`` and else rewrites the files they lie in; one with a primary key gets
         a row of kind -D for each, or UnsupportedError where its options leave such rows without effect. ``progress``
-        and ``runner`` are those of :meth:`compact`, for tables without a primary key.
+        and ``runner`` are those of :meth:`compact`, for tables without a primary key. Where others change the same rows
+        meanwhile, or the snapshot expires, what matches is looked for again; CommitConflictError, or OutOfRangeError,
+        if that is in vain ten times.
         """
         predicate = _bound(filter, self._writable())
         if predicate is None:
@@ -385,7 +387,8 @@ class Table:
         ``partitions`` ({column: value} each) and ``filter`` (on partition columns) say where; ``progress`` is told how
         many bytes are done, of how many; an engine's ``runner`` takes the work to its own processes. Rows written
         meanwhile stay, and what others rewrite meanwhile is left to them (or sorted again; CommitConflictError if that
-        is in vain).
+        is in vain). A file that is missing while its snapshot exists is a CorruptedError; one that went with its
+        snapshot is planned around, or OutOfRangeError where snapshots expire faster than they are planned.
         """
         store = self._writable()
         predicate = _bound(filter, store)

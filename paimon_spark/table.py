@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from paimon_core.errors import CommitConflictError, InvalidInputError, hide_secrets
+from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, hide_secrets
 from paimon_core.maintenance.carry_out import Progress
 from paimon_core.maintenance.delete import check_deletes, drops_partitions, shows_all, tried_again
 from paimon_core.maintenance.expire_snapshots import Expired
@@ -139,16 +139,23 @@ class PaimonTable:
         if place.branch is not None:
             given["branch"] = place.branch
         seen = {**given, **shows_all(table.schema), "filter": str(predicate)}
-        rows = self._spark.read.format("paimon").options(**seen).load()  # of this snapshot or of a later one
-        deletes = rows.withColumn(ROW_KIND.name, F.lit("-D"))
-        write = deletes.write.format("paimon").mode("append").options(**given)
-        write = write.option("row-kind-column", ROW_KIND.name).option("commit.user", user)
         try:
+            rows = self._spark.read.format("paimon").options(**seen).load()  # of this snapshot or of a later one
+            deletes = rows.withColumn(ROW_KIND.name, F.lit("-D"))
+            write = deletes.write.format("paimon").mode("append").options(**given)
+            write = write.option("row-kind-column", ROW_KIND.name).option("commit.user", user)
             write.option("write.unchanged-since", read_at).save()
         except Exception as error:  # of a class of Spark's, whatever was raised in its Python worker
-            if CommitConflictError.__name__ not in str(error):
-                raise
-            raise CommitConflictError(f"others changed rows of {table.path} that are to be deleted: {error}") from error
+            reason = str(error)
+            if CommitConflictError.__name__ in reason:
+                raise CommitConflictError(
+                    f"others changed rows of {table.path} that are to be deleted: {reason}"
+                ) from error
+            if OutOfRangeError.__name__ in reason:
+                raise OutOfRangeError(
+                    f"rows of {table.path} that are to be deleted could not be read: {reason}"
+                ) from error
+            raise
         later = range(table.store.snapshots.latest_id() or 0, snapshot.id, -1)
         return next(
             (s for s in map(table.store.snapshots.find, later) if s is not None and s.commit_user == user), None

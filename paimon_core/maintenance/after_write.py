@@ -37,16 +37,13 @@ def compact_touched(
     full = _full(store, number)
     due = None if full and number is not None else touched
 
-    def plan(late: Buckets | None) -> list[BucketFiles]:
-        return _found(store, due if late is None else late)
+    def plan(newest: Snapshot, late: Buckets | None) -> list[BucketFiles]:
+        return _found(store, newest, due if late is None else late)
 
     return carry_out(store, plan, partial(_shaped, full=full, tells=tells))[0]
 
 
-def _found(store: FileStore, buckets: Buckets | None) -> list[BucketFiles]:
-    snapshot = store.snapshots.latest()
-    if snapshot is None:
-        return []
+def _found(store: FileStore, snapshot: Snapshot, buckets: Buckets | None) -> list[BucketFiles]:
     where = None if buckets is None else partitions_predicate(store, {partition for partition, _ in buckets})
     keyed = bool(store.schema.primary_keys)  # only files with keys move as they are
     found = files_by_bucket(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)

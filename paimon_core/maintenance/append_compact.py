@@ -8,6 +8,7 @@ from paimon_core.maintenance.task import BucketFiles, Buckets, files_by_bucket, 
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import append_picks, concatenate
 from paimon_core.write.routing import BucketMode, bucket_mode
@@ -27,9 +28,10 @@ def plan_append(
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
     buckets: Buckets | None = None,
+    snapshot: Snapshot | None = None,
 ) -> list[AppendCompactTask]:
-    """What there is to do in the newest snapshot; ``filter`` (bound) may name partition columns only;
-    ``buckets`` narrow it further.
+    """Return what there is to do in ``snapshot``, by default the newest; ``filter`` (bound) may name partition columns
+    only; ``buckets`` narrow it further.
 
     With fixed buckets, whose rows are ordered, only neighbours are put together. Without ``full``, fewer than
     ``compaction.min.file-num`` small files are left to grow in number, and files of which few rows are deleted stay.
@@ -37,7 +39,7 @@ def plan_append(
     """
     check_writable(store.schema)
     chosen = partition_choice(store, partitions, filter)
-    snapshot = store.snapshots.latest()
+    snapshot = snapshot or store.snapshots.latest()
     if snapshot is None:
         return []
     found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from paimon_core.commit.table_commit import TableCommit
+from paimon_core.errors import OutOfRangeError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.task import Buckets, CompactionTask
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 
 __all__ = ["HERE", "Progress", "Runner", "carry_out"]
@@ -17,6 +19,7 @@ Task = TypeVar("Task", bound=CompactionTask)
 Progress = Callable[[int, int], None]
 """Told after every task how many bytes are done, of how many."""
 _ROUNDS = 5  # a bucket that others replace again and again needs none from us
+_TOO_LATE: Final = 0  # in place of a number of buckets, which is never 0: files of the task were gone
 _RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
 
 
@@ -78,37 +81,65 @@ HERE: Runner = _Here()
 
 def carry_out(
     store: FileStore,
-    plan: Callable[[Buckets | None], Sequence[Task]],
+    plan: Callable[[Snapshot, Buckets | None], Sequence[Task]],
     run: Callable[[FileStore, Task], CommitMessage],
     *,
     runner: Runner = HERE,
     progress: Progress | None = None,
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]] = list,
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
-    """Run what ``plan(None)`` gives and commit it once; the snapshot, and the messages that others made obsolete.
+    """Run what ``plan`` makes of the newest snapshot and commit it once; the snapshot, and a message for each task that
+    others made obsolete.
 
-    Buckets whose files were replaced meanwhile are planned (``plan(buckets)``), run and committed again, a few times.
-    The snapshot is None where there was nothing to do. ``join`` makes whole messages of those of parts. After an error
-    no file is left, but for CommitUnknownError.
+    Buckets whose files others replaced meanwhile, and may have deleted with their snapshot, are planned (``plan(newest,
+    buckets)``), run and committed again, a few times. The snapshot is None where there was nothing to do. ``join``
+    makes whole messages of those of parts. Raises CorruptedError for a file that is missing while its snapshot exists,
+    OutOfRangeError where the newest snapshot expired each time it was planned. After an error no file is left, but for
+    CommitUnknownError.
     """
     committer = TableCommit(store)
     made: Snapshot | None = None
     late: list[CommitMessage] = []
-    for _ in range(_ROUNDS):
-        tasks = plan({(m.partition, m.bucket) for m in late} if late else None)
+    for left in reversed(range(_ROUNDS)):
+        newest = store.snapshots.latest()
+        if newest is None:
+            return made, []
+        try:
+            with expiry_told(store, newest.id):
+                tasks = plan(newest, {(m.partition, m.bucket) for m in late} if late else None)
+        except OutOfRangeError:
+            if left or late:
+                continue
+            raise
         if not tasks:
             return made, []
-        messages = runner.run_all(store, tasks, run, progress)
-        snapshot, late = committer.or_abort(messages, partial(_joined, committer, join, messages))
+        messages = runner.run_all(store, tasks, partial(_in_time, run, newest.id), progress)
+        snapshot, late = committer.or_abort(messages, partial(_committed, committer, join, messages))
         made = snapshot or made
         if not late:
             break
     return made, late
 
 
-def _joined(
+def _in_time(
+    run: Callable[[FileStore, Any], CommitMessage], planned: int, store: FileStore, task: Any
+) -> CommitMessage:
+    """Return what ``run`` makes of a task of this snapshot, or a message that says that the task's files are gone."""
+    try:
+        with expiry_told(store, planned):
+            return run(store, task)
+    except OutOfRangeError:
+        return CommitMessage(task.partition, task.bucket, _TOO_LATE)
+
+
+def _committed(
     committer: TableCommit,
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
     messages: Sequence[CommitMessage],
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
-    return committer.compact(join(messages))
+    """Commit what can be; a bucket is done again whole if files of one of its tasks were gone."""
+    gone = {(m.partition, m.bucket): m for m in messages if m.total_buckets == _TOO_LATE}
+    committer.abort([m for m in messages if (m.partition, m.bucket) in gone])
+    in_time = [m for m in messages if (m.partition, m.bucket) not in gone]
+    snapshot, late = committer.compact(join(in_time)) if in_time else (None, [])
+    return snapshot, [*late, *gone.values()]

@@ -12,6 +12,7 @@ from paimon_core.maintenance.task import Buckets, files_by_bucket, partition_cho
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.compactor import CompactTask, compact, expiring
 
@@ -25,8 +26,10 @@ def plan_compaction(
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
     buckets: Buckets | None = None,
+    snapshot: Snapshot | None = None,
 ) -> list[CompactTask]:
-    """What there is to do in the newest snapshot: what the policy picks, or with ``full`` all to the highest level.
+    """Return what there is to do in ``snapshot``, by default the newest: what the policy picks, or with ``full`` all
+    to the highest level.
 
     One task a bucket, none where a bucket is in shape. ``partitions`` ({column: value} each) and ``filter`` (bound, on
     partition columns) say where to look, ``buckets`` narrow it further. ``write-only`` does not count here.
@@ -34,7 +37,7 @@ def plan_compaction(
     """
     check_writable(store.schema)
     chosen = partition_choice(store, partitions, filter)
-    snapshot = store.snapshots.latest()
+    snapshot = snapshot or store.snapshots.latest()
     if snapshot is None:
         return []
     policy, clock, old = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)

@@ -32,9 +32,11 @@ def compact_table(
 ) -> Snapshot | None:
     """Plan, have the tasks run, commit once as COMPACT; None when there was nothing to do.
 
-    Rows that wait to be dealt out to buckets are dealt out first. A bucket whose files a concurrent writer replaced
-    meanwhile is planned and done again, in a commit of its own; one that others keep replacing is left to them. After
-    an error no file is left, but for CommitUnknownError.
+    Rows that wait to be dealt out to buckets are dealt out first. A bucket whose files others replaced meanwhile, and
+    may have deleted with their snapshot, is planned and done again, in a commit of its own; one that others keep
+    replacing is left to them. Raises CorruptedError for a file that is missing while its snapshot exists,
+    OutOfRangeError where snapshots expire faster than they are planned. After an error no file is left, but for
+    CommitUnknownError.
     """
     check_writable(store.schema)
     dealt_out = None
@@ -43,9 +45,9 @@ def compact_table(
     where: dict[str, Any] = {"full": full, "partitions": partitions, "filter": filter}
     by: dict[str, Any] = {"runner": runner, "progress": progress}
     if store.schema.primary_keys:
-        made, _ = carry_out(store, lambda buckets: plan_compaction(store, **where, buckets=buckets), run_task, **by)
+        made, _ = carry_out(store, lambda s, b: plan_compaction(store, **where, snapshot=s, buckets=b), run_task, **by)
     elif store.options.value(DATA_EVOLUTION_ENABLED):
-        made, _ = carry_out(store, lambda buckets: plan_slices(store, **where, buckets=buckets), slices.run, **by)
+        made, _ = carry_out(store, lambda s, b: plan_slices(store, **where, snapshot=s, buckets=b), slices.run, **by)
     else:
-        made, _ = carry_out(store, lambda buckets: plan_append(store, **where, buckets=buckets), append.run, **by)
+        made, _ = carry_out(store, lambda s, b: plan_append(store, **where, snapshot=s, buckets=b), append.run, **by)
     return made or dealt_out

@@ -24,7 +24,7 @@ from paimon_core.datafile.deletions import (
 )
 from paimon_core.datafile.reader import Reading, read_file
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitConflictError, UnsupportedError
+from paimon_core.errors import CommitConflictError, OutOfRangeError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.carry_out import HERE, Progress, Runner
 from paimon_core.maintenance.task import BucketFiles, Place
@@ -51,6 +51,7 @@ from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.append_compactor import concatenate
@@ -70,14 +71,14 @@ def delete_rows(
     A predicate on partition columns drops these partitions, unread, unless ``delete.force-produce-changelog`` asks for
     a row of kind -D for each of their rows in a table with a primary key. Files of tables without one are looked at
     where ``runner`` takes them. Raises UnsupportedError where the table's options do not let rows be deleted,
-    CommitConflictError when others were always faster. After an error no file is left, but for CommitUnknownError.
+    CommitConflictError when others were always faster, OutOfRangeError when their snapshots also expired before they
+    were read, CorruptedError for a file that is missing while its snapshot exists. After an error no file is left,
+    but for CommitUnknownError.
     """
     check_writable(store.schema)
     check_deletes(store.schema)
     if drops_partitions(store.schema, predicate):
-        latest = store.snapshots.latest()
-        there = latest is not None and live_entries(store, latest, partition=predicate, with_stats=False).live
-        return TableCommit(store).drop_matching(predicate) if there else None
+        return tried_again(partial(_drop, store, predicate))
     if store.schema.primary_keys:
         return tried_again(partial(_retract, store, predicate))
     return tried_again(partial(_mark_or_rewrite, store, predicate, runner, progress))
@@ -94,9 +95,10 @@ def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
 
 
 def tried_again(attempt: Callable[[], Snapshot | None]) -> Snapshot | None:
-    """Return what ``attempt`` gives; where others change the same rows meanwhile, make it again, a few times."""
+    """Return what ``attempt`` gives; where others change the same rows meanwhile, or let the snapshot expire that it
+    reads, make it again, a few times."""
     for _ in range(_ROUNDS - 1):
-        with suppress(CommitConflictError):
+        with suppress(CommitConflictError, OutOfRangeError):
             return attempt()
     return attempt()
 
@@ -127,6 +129,16 @@ def check_deletes(schema: TableSchema) -> None:
         raise UnsupportedError(
             f"this table takes row kinds from its column {options.value(ROWKIND_FIELD)!r}: write rows of kind -D"
         )
+
+
+def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
+    """Drop whole partitions, unread."""
+    latest = store.snapshots.latest()
+    if latest is None:
+        return None
+    with expiry_told(store, latest.id):
+        there = live_entries(store, latest, partition=predicate, with_stats=False).live
+    return TableCommit(store).drop_matching(predicate) if there else None
 
 
 # ---- with a primary key
@@ -160,18 +172,21 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
 def _mark_or_rewrite(
     store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
 ) -> Snapshot | None:
-    tasks = _plan(store, predicate)
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return None
+    with expiry_told(store, snapshot.id):
+        tasks = _plan(store, snapshot, predicate)
     if not tasks:
         return None
-    messages = runner.run_all(store, tasks, partial(_delete, predicate), progress)
+    messages = runner.run_all(store, tasks, partial(_delete, predicate, snapshot.id), progress)
     committer = TableCommit(store)
     return committer.or_abort(messages, partial(committer.commit, messages))
 
 
-def _plan(store: FileStore, predicate: Predicate) -> list[BucketFiles]:
+def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[BucketFiles]:
     """Files that may hold matching rows: those of a bucket together where they share index files with deletion vectors,
     else each by itself."""
-    snapshot = store.snapshots.latest()
     vectors = by_bucket(vector_entries(store, snapshot))
     buckets: dict[Place, list[DataFileMeta]] = {}
     for split in TableScan(store, snapshot, predicate).plan().splits:
@@ -181,8 +196,13 @@ def _plan(store: FileStore, predicate: Predicate) -> list[BucketFiles]:
     return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files]
 
 
-def _delete(predicate: Predicate, store: FileStore, task: BucketFiles) -> CommitMessage:
-    """Find and delete the rows of some files. On an error no file is left."""
+def _delete(predicate: Predicate, planned: int, store: FileStore, task: BucketFiles) -> CommitMessage:
+    """Find and delete the rows of some files of the snapshot ``planned``. On an error no file is left."""
+    with expiry_told(store, planned):
+        return _without(predicate, store, task)
+
+
+def _without(predicate: Predicate, store: FileStore, task: BucketFiles) -> CommitMessage:
     message = CommitMessage(task.partition, task.bucket, task.total_buckets)
     old = read_entries(store, task.vectors)
     find = partial(_matching, store, task, predicate, old)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.reader import read_file
+from paimon_core.errors import OutOfRangeError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
@@ -16,6 +17,7 @@ from paimon_core.options.merge import ROWKIND_FIELD
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.row_kind import kind_names
 from paimon_core.types.system_fields import VALUE_KIND
@@ -30,13 +32,19 @@ def deal_out_postponed(store: FileStore, choice: Predicate | None = None) -> Sna
     """Move what waits in partitions matching ``choice`` (bound) into real buckets; None where nothing waits.
 
     The files of a writer are replayed in the order they were made. The buckets they come to are compacted as is due.
-    What another compaction deals out meanwhile is left to it. After an error no file is left, but for
-    CommitUnknownError. Memory: that of a writer.
+    What another compaction deals out meanwhile is left to it. Raises OutOfRangeError where every snapshot looked at
+    expired before its rows were read, CorruptedError for a file that is missing while its snapshot exists. After an
+    error no file is left, but for CommitUnknownError. Memory: that of a writer.
     """
     committer = TableCommit(store)
     made = None
-    for _ in range(_ROUNDS):
-        messages = _dealt_out(store, choice)
+    for left in reversed(range(_ROUNDS)):
+        try:
+            messages = _dealt_out(store, choice)
+        except OutOfRangeError:
+            if left:
+                continue
+            raise
         if not messages:
             break
         snapshot, late = committer.or_abort(messages, partial(committer.compact, messages))
@@ -50,6 +58,11 @@ def _dealt_out(store: FileStore, choice: Predicate | None) -> list[CommitMessage
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
+    with expiry_told(store, snapshot.id):
+        return _replayed(store, snapshot, choice)
+
+
+def _replayed(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> list[CommitMessage]:
     live = live_entries(store, snapshot, partition=choice).live
     waiting: dict[bytes, list[ManifestEntry]] = {}
     for entry in live:

@@ -4,15 +4,18 @@ Changing the option ``bucket`` changes no file: a partition that holds rows keep
 with, and is refused new rows until it is rewritten. Each partition is one commit, so that what is done is done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError
 from paimon_core.lsm.universal import num_levels
 from paimon_core.maintenance.carry_out import Progress, carry_out
 from paimon_core.maintenance.compact import CompactTask, plan_compaction, run_task
 from paimon_core.maintenance.task import Buckets, partition_choice
+from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.predicate.expr import Predicate
@@ -21,11 +24,13 @@ from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.scan.table_scan import TableScan, passes_over_level_0
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.table_write import TableWrite
 
 __all__ = ["rescale"]
 
+T = TypeVar("T")
 _ROUNDS = 5  # a partition that others change again and again waits for a quieter time
 
 
@@ -41,8 +46,9 @@ def rescale(
 
     ``partitions`` ({column: value} each) and ``filter`` (bound, on partition columns) say where; ``progress`` is told
     how many bytes are done, of how many. The rows stay what they are, and no change is told of them. Raises
-    InvalidInputError for a table without a fixed number of buckets, CommitConflictError where others changed a
-    partition each time; partitions done before stay done. Memory: that of a read and of a writer.
+    InvalidInputError for a table without a fixed number of buckets, CommitConflictError (or OutOfRangeError, where the
+    snapshot had expired as well) where others changed a partition each time; partitions done before stay done. Memory:
+    that of a read and of a writer.
     """
     check_writable(store.schema)
     if store.schema.bucket <= 0:
@@ -50,33 +56,36 @@ def rescale(
             f"{store.root} has no fixed number of buckets (its option 'bucket' is {store.schema.bucket}): there is "
             "nothing to rescale"
         )
-    snapshot = store.snapshots.latest()
-    if snapshot is None:
-        return None
     chosen = partition_choice(store, partitions, filter)
     sizes: dict[bytes, int] = {}
     others = set()
-    for entry in live_entries(store, snapshot, partition=chosen, with_stats=False).live:
+    for entry in _again(partial(_live, store, chosen)):
         sizes[entry.partition] = sizes.get(entry.partition, 0) + entry.file.file_size
         if entry.total_buckets != store.schema.bucket:
             others.add(entry.partition)
     total, done, made = sum(sizes[partition] for partition in others), 0, None
     for partition in sorted(others, key=store.partition_path):
-        made = _rewritten(store, partition, _ROUNDS) or made
+        made = _again(partial(_rewrite, store, partition)) or made
         done += sizes[partition]
         if progress is not None:
             progress(done, total)
     return made
 
 
-def _rewritten(store: FileStore, partition: bytes, most: int) -> Snapshot | None:
-    """What others have changed meanwhile is read again."""
-    try:
-        return _rewrite(store, partition)
-    except CommitConflictError:
-        if most == 1:
-            raise
-    return _rewritten(store, partition, most - 1)
+def _again(attempt: Callable[[], T]) -> T:
+    """Return what ``attempt`` gives; where others changed what it read, or its snapshot expired, make it again."""
+    for _ in range(_ROUNDS - 1):
+        with suppress(CommitConflictError, OutOfRangeError):
+            return attempt()
+    return attempt()
+
+
+def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    with expiry_told(store, snapshot.id):
+        return live_entries(store, snapshot, partition=where, with_stats=False).live
 
 
 def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
@@ -105,7 +114,8 @@ def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
 
 def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:
     """Whether there are rows that no reader has seen, or no change has told."""
-    levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
+    with expiry_told(store, snapshot.id):
+        levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
     full = store.options.value(CHANGELOG_PRODUCER) == "full-compaction"
     return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels
 
@@ -113,7 +123,7 @@ def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bo
 def _settle(store: FileStore, where: Predicate | None) -> None:
     """Compact what no reader sees yet, and tell what has changed: an overwrite does neither."""
 
-    def plan(buckets: Buckets | None) -> list[CompactTask]:
-        return plan_compaction(store, full=True, filter=where, buckets=buckets)
+    def plan(newest: Snapshot, buckets: Buckets | None) -> list[CompactTask]:
+        return plan_compaction(store, full=True, filter=where, snapshot=newest, buckets=buckets)
 
     carry_out(store, plan, run_task)

@@ -31,6 +31,7 @@ from paimon_core.read.slices import holders, read_slices
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import expiry_told
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.cast import store_array
@@ -63,11 +64,13 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
 
     ``data`` holds ``_ROW_ID`` and the columns to change, by name. The values that other rows of the same files have
     are written again beside the new ones. Raises InvalidInputError for ids the table does not have and for values its
-    columns cannot hold, CommitConflictError where others changed the same columns of the same files meanwhile.
+    columns cannot hold, CommitConflictError where others changed the same columns of the same files meanwhile,
+    OutOfRangeError where the snapshot that was read expired meanwhile.
     """
     check_writable(store.schema)
     fields, ids, values = _changes(store, data)
     snapshot = store.snapshots.latest()
+    base_id = None if snapshot is None else snapshot.id
     if not len(ids):
         return None
     messages: list[CommitMessage] = []
@@ -79,9 +82,10 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
 
     committer = TableCommit(store)
     try:
-        for _ in parallel_map(write, _touched(store, snapshot, fields, ids), threads=_WRITERS):
-            pass
-        return committer.commit(messages, base_id=None if snapshot is None else snapshot.id)
+        with expiry_told(store, base_id):
+            for _ in parallel_map(write, _touched(store, snapshot, fields, ids), threads=_WRITERS):
+                pass
+        return committer.commit(messages, base_id=base_id)
     except CommitUnknownError:
         raise  # the snapshot may refer to the files
     except BaseException:
@@ -220,15 +224,16 @@ def plan_slices(
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
     buckets: Buckets | None = None,
+    snapshot: Snapshot | None = None,
 ) -> list[SliceCompactTask]:
-    """Neighbours of the newest snapshot to become one file, up to the target size; ``filter`` (bound) may name
-    partition columns only, ``buckets`` narrow it further. Files of blobs stay where they are.
+    """Return neighbours of ``snapshot``, by default the newest, to become one file, up to the target size; ``filter``
+    (bound) may name partition columns only, ``buckets`` narrow it further. Files of blobs stay where they are.
 
     Without ``full``, fewer than ``compaction.min.file-num`` files are left to grow in number.
     """
     check_writable(store.schema)
     chosen = partition_choice(store, partitions, filter)
-    snapshot = store.snapshots.latest()
+    snapshot = snapshot or store.snapshots.latest()
     if snapshot is None:
         return []
     found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)

@@ -98,6 +98,13 @@ def plan_sort(
     sorting and encoding, not reading, take the time. Raises InvalidInputError for a table with a primary key or fixed
     buckets, whose rows have an order already.
     """
+    _check_sortable(store)
+    chosen = partition_choice(store, partitions, filter)
+    snapshot = store.snapshots.latest()
+    return [] if snapshot is None else _tasks(store, snapshot, key, chosen, buckets, (parts, part_size))
+
+
+def _check_sortable(store: FileStore) -> None:
     check_writable(store.schema)
     if store.options.value(DATA_EVOLUTION_ENABLED):
         raise InvalidInputError(
@@ -108,10 +115,17 @@ def plan_sort(
             f"{store.root} cannot be sorted: only tables without a primary key and with bucket = -1 can, the order of "
             "rows in all others is given"
         )
-    chosen = partition_choice(store, partitions, filter)
-    snapshot = store.snapshots.latest()
-    if snapshot is None:
-        return []
+
+
+def _tasks(
+    store: FileStore,
+    snapshot: Snapshot,
+    key: ClusterKey,
+    chosen: Predicate | None,
+    buckets: Buckets | None,
+    parting: tuple[int, int],
+) -> list[SortCompactTask]:
+    parts, part_size = parting
     found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
     entries = vector_entries(store, snapshot)
     tasks = [
@@ -156,13 +170,16 @@ def sort_table(
     """Plan, have the tasks run, commit once; None when there is no row. A partition is parted among the runner's
     processes as far as every part makes a file of the target size.
 
-    A partition that others rewrite meanwhile is sorted again. Raises CommitConflictError naming those that were
-    rewritten every time; they are as the others left them.
+    A partition that others rewrite meanwhile, and whose files may be gone with their snapshot, is sorted again. Raises
+    CommitConflictError naming those that were rewritten every time; they are as the others left them. CorruptedError
+    and OutOfRangeError as `carry_out`.
     """
 
-    def plan(buckets: Buckets | None) -> list[SortCompactTask]:
-        parts, size = runner.parts, target_size(store)
-        return plan_sort(store, key, partitions=partitions, filter=filter, buckets=buckets, parts=parts, part_size=size)
+    _check_sortable(store)
+    chosen = partition_choice(store, partitions, filter)
+
+    def plan(newest: Snapshot, buckets: Buckets | None) -> list[SortCompactTask]:
+        return _tasks(store, newest, key, chosen, buckets, (runner.parts, target_size(store)))
 
     made, late = carry_out(store, plan, run, runner=runner, progress=progress, join=joined)
     if late:

@@ -1,13 +1,17 @@
 """Deletes by Spark's tasks leave what the engine alone leaves; row ids are columns for those who ask."""
 
+from pathlib import Path
+from typing import ClassVar
+
 import pyarrow as pa
 import pytest
 
 import paimon_spark
-from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
+from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from tests.support.tables import rows_of
+from paimon_spark.distribute import OnSpark
+from tests.support.tables import files_below, rows_of
 
 pytestmark = pytest.mark.spark
 everywhere = pytest.mark.everywhere
@@ -84,6 +88,65 @@ def test_others_that_are_always_faster_are_told(spark, warehouse, monkeypatch):
     monkeypatch.setattr("paimon_core.maintenance.delete._ROUNDS", 2)
     with pytest.raises(CommitConflictError, match="to be deleted"):
         open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
+
+
+def compacted_and_expired(table):
+    table.compact(full=True)
+    table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
+
+
+def test_rows_of_a_snapshot_that_expires_meanwhile_are_looked_for_again(spark, warehouse, monkeypatch):
+    table = sales(f"{warehouse}/db.db/sales", "keys", **{"write-only": "true"})
+    last, looks = table.snapshot().id, []
+
+    def shown(schema):
+        looks.append(None if looks else compacted_and_expired(table))
+        return {"versionAsOf": f"{last}"} if len(looks) == 1 else {}
+
+    monkeypatch.setattr("paimon_spark.table.shows_all", shown)
+    assert open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False).id == last + 2
+    assert len(looks) == 2
+    assert not table.to_arrow(filter="v = 'it''s 1'").num_rows
+    monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: {"versionAsOf": f"{last}"})
+    monkeypatch.setattr("paimon_core.maintenance.delete._ROUNDS", 2)
+    with pytest.raises(OutOfRangeError, match="to be deleted"):
+        open_spark(spark, table.path).delete("v = 'it''s 2'", progress=False)
+
+
+class Late(OnSpark):
+    """Tasks that Spark runs too late: before, the next of `others` does its part."""
+
+    others: ClassVar[list] = []
+
+    def run_all(self, store, tasks, run, progress):
+        if self.others:
+            self.others.pop(0)()
+        return super().run_all(store, tasks, run, progress)
+
+
+@pytest.mark.parametrize("name", ["rewritten", "keys"])
+def test_files_that_are_gone_when_their_task_runs_are_no_damage(spark, warehouse, monkeypatch, name):
+    table = sales(f"{warehouse}/db.db/sales", name, **{"write-only": "true", "compaction.min.file-num": "2"})
+    monkeypatch.setattr("paimon_spark.table.OnSpark", Late)
+    before = sorted(table.to_arrow().to_pylist(), key=str)
+    calls = [lambda: open_spark(spark, table.path).compact(full=True, progress=False)]
+    if name == "rewritten":
+        calls.append(lambda: open_spark(spark, table.path).compact(order_by=["id"], progress=False))
+        calls.append(lambda: open_spark(spark, table.path).delete("v = 'no' or id = 100", progress=False))
+    for k, call in enumerate(calls, 100):
+        added = [{"id": k, "dt": "a", "v": "a"}]
+        table.write(pa.Table.from_pylist(added, SALES))
+        before = sorted([*before, *added], key=str)
+        monkeypatch.setattr(Late, "others", [lambda: compacted_and_expired(table)])
+        call()
+        assert Late.others == []
+        left = [r for r in before if r["id"] != 100 or k < 102]
+        assert sorted(table.to_arrow().to_pylist(), key=str) == left
+    lost = next(f for f in sorted(files_below(table.path)) if "dt=b" in f and "/data-" in f)
+    (Path(table.path) / lost).unlink()
+    table.write(pa.Table.from_pylist([{"id": 5, "dt": "b", "v": "b"}], SALES))
+    with pytest.raises(CorruptedError, match=lost.split("/")[-1]):
+        calls[0]()
 
 
 @pytest.mark.parametrize(
