@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -56,6 +58,13 @@ def test_the_tree_drawn_is_the_tree_there_is():
     assert drawn | {"PaimonError"} == set(errors.__all__)
     for name, base in BUILT_IN.items():
         assert f"{name} ({base.__name__})" in errors.__doc__
+
+
+def test_the_page_of_errors_says_what_to_do_about_each():
+    page = (Path(__file__).parent.parent / "docs" / "errors.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)`(?: \(an? `(\w+)`\))? \|", page, re.MULTILINE))
+    assert {kind for kind in told if kind.endswith("Error")} | {"PaimonError"} == set(errors.__all__)
+    assert {kind: base for kind, base in told.items() if base} == {k: b.__name__ for k, b in BUILT_IN.items()}
 
 
 def test_a_table_travels(tmp_path):
