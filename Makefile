@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make demo` and `make test`. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-floors wheels check bench clean
+.PHONY: help demo test test-spark test-floors test-floors-core test-floors-spark wheels check bench clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -45,10 +45,14 @@ test-spark: $(SPARK_VENV)/.test  ## the Spark tests on another version: make tes
 	@.ci/java
 	@$(call RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark $(T)
 
-test-floors: $(FLOORS_VENV)/.test  ## Python 3.10, every dependency at its floor: core tests without pandas, and Spark tests; T='-k name' picks
+test-floors: test-floors-core test-floors-spark  ## Python 3.10, every dependency at its floor: core tests without pandas, Spark tests
+
+test-floors-core: $(FLOORS_VENV)/.test
+	@$(call RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core $(T)
+
+test-floors-spark: $(FLOORS_VENV)/.test
 	@.ci/java
 	@$(call RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "(everywhere or versions) and not slow" $(T)
-	@$(call RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core $(T)
 
 wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the package registry
 	@.ci/wheels $(PY)
