@@ -25,7 +25,11 @@ _COLUMNS = pa.schema(
 
 
 def benchmarks(
-    arena: Arena, files: tuple[int, ...] = (10_000, 100_000), commits: int = 1_000, most: int = 1_000_000
+    arena: Arena,
+    files: tuple[int, ...] = (10_000, 100_000),
+    commits: int = 1_000,
+    most: int = 1_000_000,
+    buckets: tuple[int, ...] = (1, 200),
 ) -> Iterator[Row]:
     """Planning, with a filter on the partition and without; the cost of commits; many small commits."""
     for count in files:
@@ -34,8 +38,8 @@ def benchmarks(
             name = f"plan {count} files" + (f" where {question}" if question else "")
             yield plan(arena, table, name, count, question)
     yield commit_calls(arena, files[0])
-    yield synced_commits(arena)
-    yield synced_commits(arena, buckets=200)
+    for count in buckets:
+        yield synced_commits(arena, count)
     yield many_commits(arena, commits)
     yield commit_beside(arena, most)
 
@@ -129,7 +133,7 @@ def commit_beside(arena: Arena, files: int) -> Row:
     return row
 
 
-def synced_commits(arena: Arena, buckets: int = 1, commits: int = 20) -> Row:
+def synced_commits(arena: Arena, buckets: int, commits: int = 20) -> Row:
     """Small writes and their commits, with what they name pushed to the disk first, and without."""
     row = Row(f"{commits} commits of {buckets} files, pushed to the disk", commits)
     contestants = {}

@@ -54,9 +54,14 @@ def check_digits(kind: AtomicType) -> None:
 
 
 def _width(kind: AtomicType) -> type[np.signedinteger]:
-    return {"TINYINT": np.int8, "SMALLINT": np.int16, "INT": np.int32, "DATE": np.int32, "TIME": np.int32}.get(
-        kind.root, np.int64
-    )
+    widths: dict[str, type[np.signedinteger]] = {
+        "TINYINT": np.int8,
+        "SMALLINT": np.int16,
+        "INT": np.int32,
+        "DATE": np.int32,
+        "TIME": np.int32,
+    }
+    return widths.get(kind.root, np.int64)
 
 
 class BitSlicedBuilder:
