@@ -138,7 +138,7 @@ class Table:
 
     def with_options(self, options: Mapping[str, str | None]) -> "Table":
         """This table with dynamic options laid over its own; None takes an option away."""
-        return Table(self._store.with_options(options), read_optimized=self._read_optimized)
+        return with_store(self, self._store.with_options(options))
 
     def read_optimized(self) -> "Table":
         """The view ``$ro``: quick to read and possibly late. Of a table with a primary key it shows what the last full
@@ -577,6 +577,11 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
             left -= batch.num_rows
         if left <= 0:
             return
+
+
+def with_store(table: Table, store: FileStore) -> Table:
+    """Return the table, or the view of it, over another form of its store, for engines."""
+    return Table(store, read_optimized=table._read_optimized)
 
 
 def _batches(data: Data) -> Iterator[pa.RecordBatch]:

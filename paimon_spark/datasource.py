@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core.errors import NotFoundError, OutOfRangeError
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table, project
+from paimon_core.table import Table, project, with_store
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     batch_request,
@@ -65,7 +65,8 @@ class PaimonDataSource(DataSource):
         if changes is not None:
             return PaimonChangesReader(open_table(changes).store.in_microseconds(), changes, schema)
         request = batch_request(given)
-        return reader_of(Table(open_table(request).store.in_microseconds()), request, schema)
+        table = open_table(request)
+        return reader_of(with_store(table, table.store.in_microseconds()), request, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer into the table, which is made from ``schema`` and the options when there is none yet."""

@@ -16,7 +16,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.numbered import Doubt
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
-from paimon_core.table import Table
+from paimon_core.table import Table, with_store
 from paimon_spark.option_names import (
     PLACE_OPTIONS,
     READ_OPTIONS,
@@ -70,7 +70,7 @@ class Place:
         """The table there, under dynamic `options`; roots of files that it declares in the warehouse are believed."""
         table = Table.open(self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
-            table = Table(table.store.within(self.warehouse))
+            table = with_store(table, table.store.within(self.warehouse))
         return table.read_optimized() if self.read_optimized else table
 
 

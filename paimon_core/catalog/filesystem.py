@@ -13,7 +13,7 @@ from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
-from paimon_core.table import Table
+from paimon_core.table import Table, with_store
 
 _SUFFIX = ".db"
 _MARKER = ".database"
@@ -162,7 +162,7 @@ class FileSystemCatalog:
         allowed, store = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, table.store.within(self.warehouse)
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
-        return Table(store)
+        return with_store(table, store)
 
     def _existing_database(self, name: str) -> str:
         path = self._database_path(name)

@@ -79,3 +79,15 @@ def test_timestamps_that_nanoseconds_cannot_hold_are_read_in_the_microseconds_of
     reader = source.reader(source.schema())
     rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
     assert [row["ts"] for row in sorted(rows, key=lambda row: row["n"])] == FAR
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_read_optimized_view_stays_one_on_the_way_to_a_reader(tmp_path, named):
+    table = far_table(tmp_path / "d.db" / "t", keys="n", bucket="1", **{"write-only": "true"})
+    place = {"warehouse": str(tmp_path), "table": "d.t$ro"} if named else {"path": table.path + "$ro"}
+    source = PaimonDataSource(place)
+    reader = source.reader(source.schema())
+    assert [batch.num_rows for task in reader.partitions() for batch in reader.read(task)] == []
+    source = PaimonDataSource({key: value.removesuffix("$ro") for key, value in place.items()})
+    reader = source.reader(source.schema())
+    assert sum(batch.num_rows for task in reader.partitions() for batch in reader.read(task)) == 4
