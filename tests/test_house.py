@@ -1,14 +1,17 @@
-"""The files around the code say things that exist: compose file, Spark settings, README, Makefile."""
+"""The files around the code say things that exist: compose file, Spark settings, README, docs, Makefile."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+from tests.support.markdown import PAGES, compiled, named, python_blocks
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -85,23 +88,77 @@ def test_compose_and_readme_name_no_missing_make_target():
     assert {"demo", "test"} <= used <= targets
 
 
-def test_readme_points_at_files_that_exist():
-    text = (ROOT / "README.md").read_text()
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
-    assert links
-    assert not [link for link in links if not (ROOT / link).exists()]
+def anchors(page):
+    """The anchors of a page's headings, as they are made from their words."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
-def test_tests_that_docs_name_exist(page):
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_of_pages_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        if "://" not in link:
+            assert (page.parent / path).exists(), link
+            assert not anchor or anchor in anchors(page.parent / path if path else page), link
+
+
+def test_the_readme_links_to_every_page_of_the_docs():
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "architecture.md").read_text()
+    linked = {Path(link).name for link in re.findall(r"\]\(([^)#]+)\)", text)}
+    assert not {path.name for path in (ROOT / "docs").glob("*.md")} - linked
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_tests_that_pages_name_exist(page):
     for path, name in re.findall(r"(tests/[\w/]+\.py)(?:::(\w+))?", page.read_text()):
         assert (ROOT / path).exists(), path
         assert f"def {name}(" in (ROOT / path).read_text() or not name, f"{path}::{name}"
 
 
-def test_readme_example_compiles():
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
-        compile(block, "README.md", "exec")
+def source_of(path, page):
+    """The file or folder that a page means by a path: from the root, from a package, or from its own folder."""
+    places = (ROOT, ROOT / "paimon_core", ROOT / "paimon_spark", page.parent)
+    return next((place / path for place in places if (place / path).exists()), None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_code_that_pages_name_exists(page):
+    text = page.read_text()
+    folders = "paimon_core|paimon_spark|tests|benchmarks|demo|docs"
+    for path in re.findall(rf"`([\w-]+/[\w./-]*\.py|(?:{folders})/[\w./-]*)`", text):
+        assert source_of(path, page), path
+    for listed, path in re.findall(r"((?:`\w+`[,\s]+(?:(?:and|or)\s+)?)+)(?:in\s+|of\s+|\()`([\w/]+\.py)`", text):
+        for name in re.findall(r"`(\w+)`", listed):
+            assert re.search(rf"\b{name}\b", source_of(path, page).read_text()), f"{name} in {path}"
+
+
+def test_decisions_that_are_named_exist():
+    numbers = {int(path.name[:4]) for path in (ROOT / "docs" / "decisions").glob("*.md")}
+    texts = [*PAGES, *ROOT.glob("paimon_*/**/*.py"), *ROOT.glob("tests/**/*.py")]
+    for text in texts:
+        for listed in re.findall(r"\b[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)", text.read_text()):
+            assert {int(number) for number in re.findall(r"\d+", listed)} <= numbers, f"{text}: decision {listed}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=named)
+def test_code_of_pages_compiles(page):
+    for block in python_blocks(page):
+        compiled(page, block)
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs").rglob("*.svg")), ids=lambda path: path.name)
+def test_pictures_are_well_formed(picture):
+    assert ElementTree.parse(picture).getroot().get("viewBox")
+
+
+def test_the_licence_that_is_declared_is_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["license"] == "Apache-2.0"
+    assert project["license-files"] == ["LICENSE"]
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,26 @@
+"""Python code in README.md and docs/ does what the pages say: each page runs from top to bottom, in one namespace."""
+
+import pytest
+
+from tests.support.markdown import PAGES, compiled, named, python_blocks
+
+pytestmark = pytest.mark.spark
+
+WAREHOUSE = "/tmp/warehouse"
+RUNNING = [page for page in PAGES if not all(block.fragment for block in python_blocks(page))]
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=named)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(spark, warehouse, capsys, page):
+    names = {"__name__": "__main__"}
+    for block in (block for block in python_blocks(page) if not block.fragment):
+        code = block.code.replace(WAREHOUSE, warehouse)
+        assert "/tmp/" not in block.code.replace(WAREHOUSE, ""), "examples write below one directory"
+        exec(compiled(page, block, code), names)
+        printed = capsys.readouterr().out
+        if block.output is not None:
+            assert printed.rstrip() == block.output.rstrip()
+
+
+def test_readme_and_guide_are_among_the_pages_that_run():
+    assert {"README.md", "docs/guide.md"} <= {named(page) for page in RUNNING}

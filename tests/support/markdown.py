@@ -1,0 +1,41 @@
+"""The Markdown pages of the project, and the Python code in them."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+_CODE = re.compile(
+    r"^```python(?P<fragment> fragment)?\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Python code that begins at `line` of its page (0-based); `output`: what it prints, where the page shows it."""
+
+    code: str
+    line: int
+    fragment: bool
+    output: str | None
+
+
+def named(page):
+    """Return the path of a page below the project, for messages and ids."""
+    return str(page.relative_to(ROOT))
+
+
+def python_blocks(page):
+    """Return the Python blocks of a page, from top to bottom."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found["code"], text.count("\n", 0, found.start("code")), found["fragment"] is not None, found["output"])
+        for found in _CODE.finditer(text)
+    ]
+
+
+def compiled(page, block, code=None):
+    """Compile a block, or another form of its code, so that errors name the page and its line."""
+    return compile("\n" * block.line + (code or block.code), named(page), "exec")
