@@ -1,0 +1,381 @@
+"""The examples of docs/spec/behaviour.md, run on the engine: a table of the page that is wrong fails here."""
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.format.stats import StatsCollector, parse_mode
+from paimon_core.lsm.append_picks import AppendPicks
+from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.levels import Levels
+from paimon_core.lsm.universal import UniversalCompaction
+from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.options.parse import duration, memory_size
+from paimon_core.row.binary_row import EMPTY_ROW
+from paimon_core.row.bucket import buckets
+from paimon_core.scan.split_plan import Packing, plan_splits
+from paimon_core.schema.schema import Schema
+from paimon_core.snapshot.retention import Retention, first_kept
+from paimon_core.table import Table
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.cast import cast_array
+from paimon_core.types.datatype import STRING, DataField
+from paimon_core.types.parse import parse_type
+from paimon_core.write.routing.assign import BucketRule
+from tests.support.manifests import KEY, data_file
+
+PAGE = (Path(__file__).parents[2] / "docs" / "spec" / "behaviour.md").read_text()
+HOUR, MIB = 3_600_000, 1 << 20
+ROW = re.compile(r"([+-][IUD])\s?\(([^)]*)\)")
+
+
+def rows_of(section, *columns):
+    """The rows, as dicts, of the one table of a section whose first columns are these."""
+    text = re.search(rf"^#+ {re.escape(section)} .*?(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL)[0]
+    tables = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *lines = ([cell.strip() for cell in line[1:-1].split("|")] for line in block.splitlines())
+        if head[: len(columns)] == list(columns):
+            tables.append([dict(zip(head, line, strict=True)) for line in lines])
+    (rows,) = tables
+    return rows
+
+
+def examples(section, *columns):
+    return pytest.mark.parametrize("row", rows_of(section, *columns), ids=lambda row: " ".join(row.values())[:40])
+
+
+def numbers(text):
+    return [int(number) for number in re.findall(r"-?\d+", text)]
+
+
+def settings(text):
+    """Options written as `a` = `b`, `c` = `d`."""
+    return dict(re.findall(r"`([^`]+)` = `([^`]+)`", text))
+
+
+def changes_in(text):
+    """Rows written as +I(1,a) -D(2,x)."""
+    return [(kind, int(values.split(",")[0]), values.split(",")[1]) for kind, values in ROW.findall(text)]
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes tables of one bucket whose key is their first column; ``fields``: names and types."""
+
+    def made(fields, options):
+        columns = [DataField(-1, name, parse_type(kind)) for name, kind in fields.items()]
+        place = str(tmp_path / f"table-{len(list(tmp_path.iterdir()))}")
+        return Table.create(
+            place, Schema(columns, primary_keys=[next(iter(fields))], options={"bucket": "1", **options})
+        )
+
+    return made
+
+
+def commit(table, rows, identifier=None):
+    """Rows that begin with their kind, in one commit."""
+    kinds, *columns = zip(*rows, strict=True)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, table.arrow_schema, strict=True)]
+    with table.writer() as writer:
+        writer.write(pa.table(arrays, names=table.arrow_schema.names), list(kinds))
+        messages = writer.prepare_commit(identifier)
+    return table.committer().commit(messages, identifier, base_id=writer.base_id)
+
+
+def values_of(table):
+    return [tuple(row.values()) for row in table.to_arrow().to_pylist()]
+
+
+# ---- 1 options, 2 writing
+
+
+@examples("1.1", "kind", "accepted text", "example")
+def test_values_of_options(row):
+    for text, count in re.findall(r"`(\d+ \w+)` = (\d+)", row["example"]):
+        assert int(count) == (memory_size(text) if text.endswith("b") else duration(text).total_seconds())
+
+
+def test_an_input_changelog_holds_every_row(make):
+    (row,) = rows_of("2.3", "written to one buffer")
+    table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": "input"})
+    written = [
+        (kind, int(key), value)
+        for key, values in re.findall(r"k=(\d): ([^;]*)", row["written to one buffer"])
+        for kind, value in re.findall(r"([+-]\w) (\w)", values)
+    ]
+    commit(table, written)
+    shown, emitted = (
+        [(kind, int(key), value) for key, kind, value in re.findall(r"\((\d), (\S+) (\w)\)", row[column])]
+        for column in ("data file", "changelog file (input)")
+    )
+    assert [tuple(r.values()) for r in table.changes(0).to_pylist()] == emitted
+    assert values_of(table) == [r[1:] for r in shown]
+
+
+@examples("2.5", "mode", "values", "min", "max")
+def test_bounds(row):
+    collector = StatsCollector([DataField(0, "v", STRING)], [parse_mode(row["mode"].strip("`"))])
+    collector.update(pa.table({"v": re.findall(r"`([^`]*)`", row["values"])}))
+    (found,) = collector.result()
+    assert (f"`{found.min}`", f"`{found.max}`") == (row["min"], row["max"])
+
+
+# ---- 3 compaction
+
+
+@examples("3.2", "files [min, max]", "sections", "runs")
+def test_sections(row):
+    bounds = [numbers(pair) for pair in re.findall(r"\[[^]]*\]", row["files [min, max]"])]
+    found = sections([data_file(f"f{i}", *pair) for i, pair in enumerate(bounds)], KEY)
+    assert (len(found), [len(section) for section in found]) == (int(row["sections"]), numbers(row["runs"]))
+
+
+@examples("3.5", "#", "runs", "decided by", "unit")
+def test_picks(row):
+    given = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", row["runs"])}
+    levels = [[] for _ in range(10)]
+    count = 0
+    for level, size, times in re.findall(r"L(\d):(\d+)(?: ×(\d))?", row["runs"]):
+        for _ in range(int(times or 1)):
+            file = data_file(f"f{count}", level=int(level), delete_row_count=0)
+            levels[int(level)].append(replace(file, file_size=int(size)))
+            count += 1
+    forced = int(row["runs"].startswith("forced"))
+    policy = UniversalCompaction(given.get("A", 200), 1, given.get("T", 5), force_level_0=forced)
+    unit = policy.pick(Levels(tuple(map(tuple, levels)), given.get("Lmax", 5)), 0)
+    if unit is None:
+        assert row["unit"] == "none"
+        return
+    assert [f.file_name for f in unit.files] == [f"f{i}" for i in range(len(unit.files))]
+    which = "all" if len(unit.files) == count else f"first {len(unit.files)}"
+    assert row["unit"] == f"{which} → L{unit.output_level}"
+
+
+@examples("3.6", "files in MiB (target 256, cost 4, min 5)")
+def test_append_picks(row):
+    picks = AppendPicks(256 * MIB, int(256 * MIB * 0.7), 4 * MIB, 5)
+    sizes = numbers(row["files in MiB (target 256, cost 4, min 5)"])
+    files = [replace(data_file(f"f{i}"), file_size=size * MIB) for i, size in enumerate(sizes)]
+    for full in (False, True):
+        groups = picks.unordered(files, full=full)
+        expected = row["groups, full" if full else "groups"]
+        assert expected == (", ".join(f"{len(group)} files" for group in groups) or "none")
+
+
+# ---- 4 merge engines
+
+
+@examples("4.2", "rows", "options", "result")
+def test_deduplicate(make, row):
+    table = make({"k": "INT NOT NULL", "v": "STRING", "s": "INT"}, settings(row["options"]))
+    for text in row["rows"].split(", "):
+        kind, value, sequence = re.fullmatch(r"(?:([+-]\w) )?(\w+)@(\w|∅)", text).groups()
+        commit(table, [(kind or "+I", 1, value, None if sequence == "∅" else int(sequence))])
+    for _ in range(2):
+        assert [value for _, value, _ in values_of(table)] == ([] if row["result"] == "no row" else [row["result"]])
+        table.compact(full=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "groups"),
+    [
+        ("row (k,a,b,s)", {"fields.s.sequence-group": "a,b"}),
+        ("row (f0..f6)", {"fields.f3.sequence-group": "f1,f2", "fields.f6.sequence-group": "f4,f5"}),
+        ("row (k,name,qty,s)", {"fields.s.sequence-group": "name,qty", "fields.qty.aggregate-function": "sum"}),
+    ],
+)
+def test_sequence_groups(make, columns, groups):
+    names = [f"f{i}" for i in range(7)] if ".." in columns else columns[5:-1].split(",")
+    kinds = {name: "STRING" if name == "name" else "INT" for name in names}
+    options = {"merge-engine": "partial-update", **groups}
+
+    def values(text):
+        return [
+            None if v == "∅" else v if kinds[n] == "STRING" else int(v)
+            for n, v in zip(names, text.split(","), strict=True)
+        ]
+
+    written = []
+    for row in rows_of("4.4", columns):
+        ((kind, text),) = ROW.findall(row[columns])
+        written.append((kind, *values(text)))
+        table = make({**kinds, names[0]: "INT NOT NULL"}, options)
+        commit(table, written)
+        expected = re.search(r"\(([^)]*)\)", row["record afterwards"])[1]
+        assert values_of(table) == [tuple(values(expected))], row
+
+
+@examples("4.6", "function", "type", "options of the field", "rows")
+def test_aggregate_functions(make, row):
+    options = {"merge-engine": "aggregation", "fields.v.aggregate-function": row["function"].strip("`")}
+    options |= {f"fields.v.{key}": value for key, value in settings(row["options of the field"]).items()}
+    table = make({"k": "INT NOT NULL", "v": row["type"]}, options)
+    rows = [(kind, 1, ast.literal_eval(text)) for kind, text in re.findall(r"([+-]\w) `([^`]*)`", row["rows"])]
+    if row["result"] == "refused":
+        with pytest.raises(InvalidInputError):
+            commit(table, rows)
+        return
+    commit(table, [(kind, key, list(v.items()) if isinstance(v, dict) else v) for kind, key, v in rows])
+    ((_, found),) = values_of(table)
+    expected = ast.literal_eval(row["result"].strip("`"))
+    assert (dict(found) if isinstance(expected, dict) else found) == expected
+
+
+# ---- 5 changelogs
+
+
+@pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
+def test_what_producers_say(make, producer):
+    options = {"changelog-producer": producer}
+    if producer == "full-compaction":
+        options["full-compaction.delta-commits"] = "2"
+    table, seen = make({"k": "INT NOT NULL", "v": "STRING"}, options), 0
+    for number, row in enumerate(rows_of("5.1", "commit", "none", "input", "lookup"), 1):
+        newest = commit(table, changes_in(row["commit"]), number).id
+        found = [tuple(r.values()) for r in table.changes(seen, newest).to_pylist()]
+        assert found == sorted(changes_in(row[producer]), key=lambda change: change[1]), row
+        seen = newest
+
+
+# ---- 6 buckets
+
+
+@examples("6.1", "key", "n", "`default`", "`mod`", "`hive`")
+def test_bucket_functions(row):
+    kind, text = row["key"].split(" ", 1)
+    keys = re.findall(r"`([^`]*)`", text) if kind == "STRING" else numbers(text)
+    batch = pa.RecordBatch.from_arrays([pa.array(keys, to_arrow(parse_type(kind)))], ["k"])
+    for function in ("default", "mod", "hive"):
+        expected = row[f"`{function}`"]
+        if expected == "refused":
+            with pytest.raises(InvalidInputError):
+                buckets(batch, int(row["n"]), function)
+        else:
+            assert buckets(batch, int(row["n"]), function).tolist() == numbers(expected)
+
+
+@examples("6.2", "slots", "slot of the keys", "`max-buckets`")
+def test_dynamic_buckets(row):
+    slots, slot, most = (int(row[column]) for column in ("slots", "slot of the keys", "`max-buckets`"))
+    rule = BucketRule(slots, 2, most if most > 0 else None)
+    hashes = np.array([slot + slots * i for i in range(int(row["new keys"]))], np.int32)
+    assert rule.fill(hashes, {}).tolist() == numbers(row["buckets"])
+
+
+# ---- 7 commits
+
+
+def test_counts_of_rows(tmp_path):
+    schema = pa.schema([("p", pa.int32()), ("k", pa.int32()), ("v", pa.int32())])
+    options = {"bucket": "1", "write-only": "true"}
+    table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "k"], ["p"], options))
+    table.write(pa.table({"p": [1, 2], "k": [1, 1], "v": [1, 1]}))
+    table.write(pa.table({"p": [1], "k": [1], "v": [2]}))
+    table.overwrite(pa.table({"p": [1], "k": [1], "v": [3]}), "dynamic")
+    found = [(s.commit_kind, s.total_record_count, s.delta_record_count) for s in table.snapshots()]
+    expected = rows_of("7.3", "history of a partitioned PK table")
+    assert found == [(row["kind"], int(row["total"]), int(row["delta"])) for row in expected]
+
+
+@examples("7.10", "parameters", "kept")
+def test_expiry(row):
+    def given(pattern, default):
+        found = re.search(pattern, row["parameters"])
+        return int(found[1]) if found else default
+
+    now = 20 * HOUR + HOUR // 2
+    old = now - given(r"retained (\d+) h", 1) * HOUR
+    kept = Retention(given(r"min (\d+)", 10), given(r"max (\d+)", 2**31 - 1), old, given(r"limit (\d+)", 50))
+    first = first_kept(kept, 1, 20, given(r"consumer at (\d+)", None), lambda ids: [i * HOUR for i in ids])
+    assert first == numbers(row["kept"])[0]
+
+
+# ---- 8 splits
+
+
+def splits(files, row, columns, keys):
+    target, cost = numbers(row[columns])
+    entries = [ManifestEntry(ADD, EMPTY_ROW, 0, 1, file) for file in files]
+    found = plan_splits(1, entries, Packing(target, cost), keys)
+    return [("+".join(str(f.file_size) for f in split.files), split.raw_convertible) for split in found]
+
+
+@examples("8.3", "target, cost", "splits by size")
+def test_splits_with_a_key(row):
+    line = re.search(r"^Sections (.*):$", PAGE, re.MULTILINE)[1]
+    files = [
+        replace(data_file(f"f{size}", int(low), int(high), delete_row_count=0), file_size=int(size))
+        for low, high, size in re.findall(r"\[(\d+),(\d+)\]:(\d+)", line)
+    ]
+    expected = [(re.match(r"[\d+]+", text)[0], "raw" in text) for text in row["splits by size"].split("; ")]
+    assert splits(files, row, "target, cost", KEY) == expected
+
+
+@examples("8.4", "sizes 11, 13, 46, 23, 4, 101: target, cost", "splits")
+def test_splits_without_a_key(row):
+    column = "sizes 11, 13, 46, 23, 4, 101: target, cost"
+    files = [replace(data_file(f"f{size}"), file_size=size) for size in numbers(column)]
+    row = {**row, column: row[column]}
+    assert splits(files, row, column, None) == [(text, True) for text in row["splits"].split("; ")]
+
+
+# ---- 9 streams
+
+
+@pytest.mark.parametrize("producer", ["none", "lookup"])
+def test_a_stream(make, producer):
+    table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": producer})
+    first, *others = rows_of("9.4", "commit", "producer none", "producer lookup")
+    commit(table, changes_in(first["commit"]))
+    stream = table.stream(changelog=True)
+
+    def emitted():
+        return [tuple(row.values()) for _ in range(2) for batch in stream.to_batches() for row in batch.to_pylist()]
+
+    assert emitted() == changes_in(first[f"producer {producer}"])
+    for row in others:
+        rows = changes_in(row["commit"])
+        if row["commit"].startswith("overwrite"):
+            table.overwrite(
+                pa.table({"k": [k for _, k, _ in rows], "v": [v for *_, v in rows]}).cast(table.arrow_schema)
+            )
+        else:
+            commit(table, rows)
+        assert emitted() == changes_in(row[f"producer {producer}"]), row
+
+
+# ---- 10 casts, 14 row ids
+
+
+@examples("10.2", "stored", "read as", "value", "result")
+def test_casts(row):
+    stored, target = parse_type(row["stored"]), parse_type(row["read as"])
+
+    def stored_value(text, kind):
+        value = None if text == "∅" else text
+        return cast_array(pa.array([value], pa.string()), STRING, kind)
+
+    value = stored_value(row["value"], stored)
+    if row["result"] == "refused":
+        with pytest.raises(InvalidInputError):
+            cast_array(value, stored, target)
+    else:
+        assert cast_array(value, stored, target).equals(stored_value(row["result"], target))
+
+
+def test_row_ids(tmp_path):
+    table = Table.create(
+        str(tmp_path / "t"), Schema(pa.schema([("v", pa.int32())]), options={"row-tracking.enabled": "true"})
+    )
+    for row in rows_of("14.1", "snapshot", "new rows", "first row id"):
+        made = table.write(pa.table({"v": pa.array([0] * int(row["new rows"]), pa.int32())}))
+        assert (made.id, made.next_row_id) == (int(row["snapshot"]), int(row["next row id"]))
+        added = table.to_arrow(["_ROW_ID", "_SEQUENCE_NUMBER"]).to_pylist()[-int(row["new rows"]) :]
+        assert added[0] == {"_ROW_ID": int(row["first row id"]), "_SEQUENCE_NUMBER": int(row["seq"])}
