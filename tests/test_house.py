@@ -1,5 +1,6 @@
 """The files around the code say things that exist: compose file, Spark settings, README, docs, Makefile."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -178,3 +179,54 @@ def test_java_is_asked_for_in_one_line(tmp_path, java, message):
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert "apt-get install" in result.stderr
+
+
+SPECIFICATIONS = {path.stem: path for path in sorted((ROOT / "docs" / "spec").glob("*.md"))}
+NUMBER = r"[0-9]+(?:\.[0-9]+)*"
+NUMBERS = rf"{NUMBER}(?:-{NUMBER})?(?:, {NUMBER}(?:-{NUMBER})?)*"
+POINTER = re.compile(rf"\((?P<page>format|behaviour) (?P<numbers>{NUMBERS})\)")
+LOOSE = re.compile(r"\b(?P<page>format|behaviour)(?:\.md)?[ \t]*\n?[ \t]*(?<=\s)§?[0-9]")
+"""A pointer in any spelling, to be told when it is not a `POINTER`."""
+
+
+def headings(path):
+    """The numbers of the headings of a page, `7` and `7.4`."""
+    return set(re.findall(rf"^#+ ({NUMBER}) ", path.read_text(), re.MULTILINE))
+
+
+def pages_with_pointers():
+    yield from ROOT.glob("*.md")
+    for folder in ("paimon_core", "paimon_spark", "docs", "tests"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".md") and path != Path(__file__):
+                yield path
+
+
+def test_pointers_lead_to_headings_of_the_specification():
+    """Of pages that are there; every pointer has the one form that CONTRIBUTING.md names."""
+    known = {page: headings(path) for page, path in SPECIFICATIONS.items()}
+    assert {"7.4", "11", "9.5"} <= known["format"]
+    found, wrong = 0, []
+    for path in pages_with_pointers():
+        text = path.read_text()
+        pointers = list(POINTER.finditer(text))
+        found += len(pointers)
+        for pointer in pointers:
+            numbers = set(re.findall(NUMBER, pointer["numbers"]))
+            wrong += [f"{path}: {pointer[0]}"] if numbers - known.get(pointer["page"], numbers) else []
+        starts = {pointer.start("page") for pointer in pointers}
+        wrong += [f"{path}: {loose[0]!r}" for loose in LOOSE.finditer(text) if loose.start() not in starts]
+    assert found > 50
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", SPECIFICATIONS)
+def test_sections_of_the_specification_follow_one_another(page):
+    """And every section number that a page names for itself is one of its headings."""
+    text = SPECIFICATIONS[page].read_text()
+    order = re.findall(rf"^#+ ({NUMBER}) ", text, re.MULTILINE)
+    assert order == sorted(set(order), key=lambda number: [int(part) for part in number.split(".")])
+    pointers = re.findall(rf"\(({NUMBERS})\)|\b(?:in|of|see|sections?|chapters?) ({NUMBER}\.[0-9]+)\b", text, re.I)
+    numbers = re.findall(NUMBER, " ".join(itertools.chain.from_iterable(pointers)))
+    releases = {"0.9", "1.0", "1.1", "1.2", "1.3", "1.4", "2.0", "2.1"}
+    assert {n for n in numbers if "." in n} - releases <= set(order)

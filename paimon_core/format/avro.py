@@ -1,4 +1,4 @@
-"""Metadata in Avro: whole containers in memory, as manifests and manifest lists are (format.md 4.1).
+"""Metadata in Avro: whole containers in memory, as manifests and manifest lists are (format 4.1).
 
 Reading follows the schema in the file's own header, fields by name, whatever records and namespaces are called.
 """

@@ -1,4 +1,4 @@
-"""Avro data files (format.md 7.6): the one row format, hence the slow one.
+"""Avro data files (format 7.6): the one row format, hence the slow one.
 
 Records are decoded without their logical types, as plain integers and bytes, block by block into columns; from there
 everything is vectorised.

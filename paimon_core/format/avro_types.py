@@ -1,4 +1,4 @@
-"""Column types in Avro files (format.md 7.6), and their values as the plain numbers and bytes Avro stores."""
+"""Column types in Avro files (format 7.6), and their values as the plain numbers and bytes Avro stores."""
 
 import re
 from collections.abc import Sequence

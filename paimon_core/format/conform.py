@@ -1,6 +1,6 @@
 """From what a file holds to the one Arrow type its column has in the engine.
 
-Writers choose among physical variants of one column type (format.md 7.4-7.6): narrow integers in wide ones, strings
+Writers choose among physical variants of one column type (format 7.4-7.6): narrow integers in wide ones, strings
 without annotation, decimals in fixed bytes, times as bare integers, lists with differently named elements. Here each
 of them becomes the canonical type without loss, or is refused; a column that is canonical already costs nothing.
 """

@@ -1,4 +1,4 @@
-"""ORC data files (format.md 7.5), decoded and encoded by pyarrow.
+"""ORC data files (format 7.5), decoded and encoded by pyarrow.
 
 Instants (LTZ) are stored as instants. An engine that follows ``orc.timestamp-ltz.legacy.type`` passes them through its
 own time zone: it reads and writes these files rightly in UTC only. ORC has no nanosecond limit but Arrow's reader has

@@ -1,4 +1,4 @@
-"""Writing ORC as every engine of the format reads it (format.md 7.5)."""
+"""Writing ORC as every engine of the format reads it (format 7.5)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Parquet data files (format.md 7.4), decoded and encoded by pyarrow.
+"""Parquet data files (format 7.4), decoded and encoded by pyarrow.
 
 Reading costs what pyarrow's own decoding costs: the batches pass through untouched wherever the file already holds
 canonical types. Memory is a batch plus the column chunks of one row group (local files with big row groups are streamed

@@ -1,4 +1,4 @@
-"""Writing Parquet as every engine of the format reads it (format.md 7.4)."""
+"""Writing Parquet as every engine of the format reads it (format 7.4)."""
 
 from collections.abc import Iterator, Sequence, Set
 from typing import Any

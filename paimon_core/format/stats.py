@@ -1,4 +1,4 @@
-"""Bounds and null counts of a file's columns, gathered batch by batch (format.md 5.7, 5.8).
+"""Bounds and null counts of a file's columns, gathered batch by batch (format 5.7, 5.8).
 
 Arrow's minimum and maximum of a batch are what costs: a few percent of encoding it. Bounds may be wider than the
 values (that is what truncation does) but never narrower, and are left out where they could mislead.

@@ -1,4 +1,4 @@
-"""Arrow columns to BinaryRow bytes, every row of a batch at once (format 5.1 to 5.5).
+"""Arrow columns to BinaryRow bytes, every row of a batch at once (format 5.1-5.5).
 
 The Arrow type alone decides the layout: decimal128 up to 18 digits and timestamps in (milli)seconds are compact, all
 other decimals and timestamps are not; of those, nulls keep their room in the row. So a batch must have its table's
