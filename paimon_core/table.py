@@ -23,16 +23,16 @@ from paimon_core.errors import (
 )
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.lsm.universal import looks_up
-from paimon_core.maintenance.after_write import compact_touched
-from paimon_core.maintenance.carry_out import HERE, Progress, Runner
+from paimon_core.lsm.universal import needs_lookup
+from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.maintenance.compact_table import compact_table
+from paimon_core.maintenance.data_evolution import update_columns
 from paimon_core.maintenance.delete import delete_rows
+from paimon_core.maintenance.execute import LOCAL, Progress, Runner
+from paimon_core.maintenance.expire import expire_after_commit, expire_table
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.rescale import rescale
-from paimon_core.maintenance.slices import update_columns
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
-from paimon_core.maintenance.upkeep import expire_table, maintain
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
@@ -40,8 +40,8 @@ from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.predicate.rewrite import columns as columns_of
 from paimon_core.read.changes import ChangeRead, changes, changes_schema
-from paimon_core.read.key_blocks import KeyBlocks
-from paimon_core.read.look_up import LookUp, key_table
+from paimon_core.read.key_cache import KeyCache
+from paimon_core.read.lookup import Lookup, key_table
 from paimon_core.read.stream import Stream
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
@@ -54,10 +54,10 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import resolve
 from paimon_core.store.create import create_table
-from paimon_core.store.expired import expiry_told
+from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
-from paimon_core.write.data import Data, Rows, arrow_data
+from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import TableWrite
 
@@ -87,8 +87,8 @@ class Table:
 
     def __init__(self, store: FileStore, *, read_optimized: bool = False) -> None:
         self._store, self._read_optimized = store, read_optimized
-        self._key_blocks = KeyBlocks(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
-        self._look_up: LookUp | None = None
+        self._key_blocks = KeyCache(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
+        self._look_up: Lookup | None = None
 
     def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[FileStore, bool]]:
         """Travels without what it has cached."""
@@ -254,9 +254,9 @@ class Table:
         store, snapshot = self._travel({})
         wanted = key_table(store.schema, key)
         scan = TableScan(store, snapshot, read_optimized=self._read_optimized)
-        with expiry_told(store, None if snapshot is None else snapshot.id):
+        with raise_if_expired(store, None if snapshot is None else snapshot.id):
             if self._look_up is None or self._look_up.scan != scan:
-                self._look_up = LookUp(scan, self._key_blocks)
+                self._look_up = Lookup(scan, self._key_blocks)
             rows = self._look_up.rows(wanted, project(store.schema, columns))
         if not isinstance(key, Mapping):
             return rows
@@ -307,7 +307,7 @@ class Table:
         return self._kept_up(committer.or_abort(messages, lambda: committer.overwrite(messages, partition)))
 
     def delete(
-        self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = HERE
+        self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
     ) -> Snapshot | None:
         """Delete the rows that match, in one commit; None where there are none.
 
@@ -375,7 +375,7 @@ class Table:
         partitions: Sequence[Mapping[str, object]] | None = None,
         filter: Filter = None,
         progress: Progress | None = None,
-        runner: Runner = HERE,
+        runner: Runner = LOCAL,
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; None when there is nothing to do.
 
@@ -473,15 +473,15 @@ class Table:
 
     def _compacted_after(self, made: Snapshot | None, late: Collection[tuple[bytes, int]]) -> Snapshot | None:
         """Where rows show, or changes are told, by compaction only, it is done again if others came in between."""
-        if late and looks_up(self._store.options):
+        if late and needs_lookup(self._store.options):
             with suppress(PaimonError, OSError):  # the rows are in; the next write or compact() does it
-                return compact_touched(self._store, late) or made
+                return compact_written_buckets(self._store, late) or made
         return made
 
     def _kept_up(self, made: Snapshot | None, *, dedicated: bool = False) -> Snapshot | None:
         """What a commit gave; after it what has been kept long enough goes."""
         if made is not None:
-            maintain(self._store, dedicated=dedicated)
+            expire_after_commit(self._store, dedicated=dedicated)
         return made
 
     def _travel(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:

@@ -11,7 +11,7 @@ from pyspark.sql.types import IntegerType
 
 from paimon_core.types.datatype import DataField
 from paimon_spark.options import write_request
-from paimon_spark.placing import Placing, slots_for
+from paimon_spark.partitioner import BucketPartitioner, slots_for
 from paimon_spark.report import reporting
 from paimon_spark.types import named
 
@@ -32,7 +32,7 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     """
     request = write_request({**options, "path": path}, ())
     table = request.place.open()
-    placing = Placing.of(table.schema, tasks, slots_for(table))
+    placing = BucketPartitioner.of(table.schema, tasks, slots_for(table))
 
     def shuffle(frame: DataFrame) -> DataFrame:
         if placing is None:

@@ -24,7 +24,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.task import CompactionTask
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
@@ -47,7 +47,7 @@ _DONE = StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TaskResult:
     """What became of the task with this number: its message or its error, and the process (host:pid) it ran in."""
 
     number: int
@@ -56,7 +56,7 @@ class Done:
     worker: str
 
 
-class OnSpark:
+class SparkRunner:
     """Runs tasks on the executors of a session; `name` is what Spark's own pages call the job."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
@@ -83,16 +83,16 @@ class OnSpark:
                     raise result.error
         except BaseException:
             with suppress(OSError):  # what went wrong first is what is told
-                sweep(store, {(task.partition, task.bucket) for task in tasks}, names)
+                delete_job_files(store, {(task.partition, task.bucket) for task in tasks}, names)
             raise
         return [result.message for result in done if result.message is not None]
 
     def results(
         self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None = None
-    ) -> list[Done]:
+    ) -> list[TaskResult]:
         """What became of every task, in their order."""
-        slots = dealt([task.size for task in tasks], MOST_SPARK_TASKS)
-        frame = answers(self._spark, store, tasks, slots, run)
+        slots = balance([task.size for task in tasks], MOST_SPARK_TASKS)
+        frame = task_frame(self._spark, store, tasks, slots, run)
         sizes = [sum(tasks[i].size for i in slot) for slot in slots]
         with Job(self._spark, self._name, sizes, progress):
             rows = frame.collect()
@@ -114,7 +114,7 @@ def slots_by_job(spark: SparkSession) -> int:
     return 1 if numbers is None or numbers[0] is None else int(numbers[0]) + 1
 
 
-def answers(
+def task_frame(
     spark: SparkSession, store: FileStore, tasks: Sequence[Task], slots: Sequence[Sequence[int]], run: Run[Task]
 ) -> DataFrame:
     """What becomes of every task, once Spark is asked: each slot in a partition of its own, the first slots first.
@@ -146,7 +146,7 @@ class JobNames:
         return f"{self.job[:8]}-{self.job[8:12]}-{self.job[12:]}-" in file_name
 
 
-def dealt(sizes: Sequence[int], most: int) -> list[list[int]]:
+def balance(sizes: Sequence[int], most: int) -> list[list[int]]:
     """Numbers of tasks in at most `most` slots of about equal size; the largest task first, and the largest slot."""
     order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
     slots: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
@@ -158,7 +158,7 @@ def dealt(sizes: Sequence[int], most: int) -> list[list[int]]:
     return sorted(slots, key=lambda slot: -sum(sizes[i] for i in slot))
 
 
-def sweep(store: FileStore, buckets: Iterable[tuple[bytes, int]], names: JobNames) -> None:
+def delete_job_files(store: FileStore, buckets: Iterable[tuple[bytes, int]], names: JobNames) -> None:
     """Delete every file of these buckets that the job named."""
 
     def clear(at: tuple[bytes, int]) -> None:
@@ -190,7 +190,7 @@ def _outcome(store: FileStore, run: Run[Any], task: Any) -> tuple[bytes | None, 
         return None, pickle.dumps(error)
 
 
-def _done(row: Any) -> Done:
+def _done(row: Any) -> TaskResult:
     message = None if row.message is None else CommitMessage.from_bytes(bytes(row.message))
     error = None if row.error is None else pickle.loads(bytes(row.error))
-    return Done(row.number, message, error, row.worker)
+    return TaskResult(row.number, message, error, row.worker)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.execute import Progress
 
 _SECONDS = 0.5  # between two looks at a classic session
 _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"

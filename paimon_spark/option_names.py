@@ -151,12 +151,12 @@ def partition_spec(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((column, value) for column, _, value in pairs)
 
 
-def taken_number(named: dict[str, str], key: str) -> int | None:
+def pop_int(named: dict[str, str], key: str) -> int | None:
     """Take a whole number of 1 or more; None where nothing is said."""
     return None if key not in named else positive(key, named.pop(key))
 
 
-def taken_size(named: dict[str, str], key: str) -> int | None:
+def pop_size(named: dict[str, str], key: str) -> int | None:
     """Take a number of bytes, such as 10g; None where nothing is said."""
     text = named.pop(key, None)
     if text is None:
@@ -168,7 +168,7 @@ def taken_size(named: dict[str, str], key: str) -> int | None:
     return positive(key, str(size))
 
 
-def taken_flag(named: dict[str, str], key: str) -> bool:
+def pop_flag(named: dict[str, str], key: str) -> bool:
     """Take true or false; false where nothing is said."""
     text = named.pop(key, "false")
     if text.lower() not in ("true", "false"):

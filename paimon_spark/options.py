@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.commit.numbered import Doubt
+from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.table import Table, with_store
@@ -28,10 +28,10 @@ from paimon_spark.option_names import (
     check_known,
     names,
     partition_spec,
+    pop_flag,
+    pop_int,
+    pop_size,
     positive,
-    taken_flag,
-    taken_number,
-    taken_size,
     with_case,
 )
 
@@ -126,7 +126,7 @@ class WriteRequest:
     dynamic: bool = False
     commit_user: str | None = None
     version: int | None = None
-    on_doubt: Doubt = "fail"
+    on_doubt: OnUnknown = "fail"
     read_at: int | None = None
     partition: tuple[tuple[str, str], ...] | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -143,8 +143,8 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
     place = _take_place(named, storage)
     when = _take_time_travel(named)
     limit = named.pop("limit", None)
-    columns, text, rows = _take_what(named)
-    tasks = taken_number(named, "read.min-tasks")
+    columns, text, rows = _pop_projection(named)
+    tasks = pop_int(named, "read.min-tasks")
     check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS}, "the options of this read")
     return ReadRequest(
         place,
@@ -184,19 +184,19 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
         raise UnsupportedError("option 'scan.watermark' is for batch reads: give a stream a snapshot to start from")
     if "limit" in named:
         raise InvalidInputError("option 'limit' is for batch reads of rows: changes are read whole")
-    columns, text, batch_rows = _take_what(named)
-    tasks = taken_number(named, "read.min-tasks")
-    files, rows = (taken_number(named, f"read.stream.max{what}pertrigger") for what in ("files", "rows"))
-    limits = Limits(files, taken_size(named, "read.stream.maxbytespertrigger"), rows)
-    least = taken_number(named, "read.stream.minrowspertrigger")
-    delay = taken_number(named, "read.stream.maxtriggerdelayms")
+    columns, text, batch_rows = _pop_projection(named)
+    tasks = pop_int(named, "read.min-tasks")
+    files, rows = (pop_int(named, f"read.stream.max{what}pertrigger") for what in ("files", "rows"))
+    limits = Limits(files, pop_size(named, "read.stream.maxbytespertrigger"), rows)
+    least = pop_int(named, "read.stream.minrowspertrigger")
+    delay = pop_int(named, "read.stream.maxtriggerdelayms")
     if (least is None) != (delay is None):
         raise InvalidInputError(
             "options 'read.stream.minRowsPerTrigger' and 'read.stream.maxTriggerDelayMs' go together: give both"
         )
     if least is not None and rows is not None and least > rows:
         raise InvalidInputError(f"a micro-batch is to have at least {least} rows and at most {rows}: give other limits")
-    changelog, ignore = (taken_flag(named, key) for key in ("read.changelog", "read.ignore-deletes"))
+    changelog, ignore = (pop_flag(named, key) for key in ("read.changelog", "read.ignore-deletes"))
     if changelog and ignore:
         raise InvalidInputError(
             "options 'read.changelog' and 'read.ignore-deletes' contradict each other: the first tells deletes by the "
@@ -251,7 +251,7 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     row_kind = named.pop("row-kind-column", None)
     user, version = _take_transaction(named)
     doubt, dynamic = _take_doubt(named), _take_overwrite_mode(named)
-    read_at = taken_number(named, "write.unchanged-since")
+    read_at = pop_int(named, "write.unchanged-since")
     if read_at is not None and version is not None:
         raise InvalidInputError(
             "options 'write.unchanged-since' and 'txnVersion' exclude each other: what was read once cannot be done "
@@ -338,9 +338,9 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
     return Place(path, branch or identifier.branch, dict(storage), identifier.system_table is not None, warehouse)
 
 
-def _take_what(named: dict[str, str]) -> tuple[tuple[str, ...] | None, str | None, int]:
+def _pop_projection(named: dict[str, str]) -> tuple[tuple[str, ...] | None, str | None, int]:
     """The columns, the filter and the rows of a batch for Spark."""
-    columns, rows = named.pop("columns", None), taken_number(named, "read.arrow-batch-rows")
+    columns, rows = named.pop("columns", None), pop_int(named, "read.arrow-batch-rows")
     return names("columns", columns), named.pop("filter", None), DEFAULT_BATCH_ROWS if rows is None else rows
 
 
@@ -407,7 +407,7 @@ def _take_properties(named: dict[str, str]) -> dict[str, str]:
     return {key.removeprefix(_PROPERTY): value for key, value in taken.items()}
 
 
-def _take_doubt(named: dict[str, str]) -> Doubt:
+def _take_doubt(named: dict[str, str]) -> OnUnknown:
     match named.pop("write.stream.on-doubt", "fail").lower():
         case "fail" | "commit" | "skip" as doubt:
             return doubt

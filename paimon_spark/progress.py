@@ -5,23 +5,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from paimon_core.maintenance.carry_out import Progress
+from paimon_core.maintenance.execute import Progress
 
 
-def somebody_looks() -> bool:
+def is_interactive() -> bool:
     """Whether what is written here is seen while it is written."""
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 
 @contextmanager
-def told(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
+def progress_bar(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
     """Whom to tell of progress: the caller's own function, a bar named `what`, or nobody.
 
     None means a bar where somebody looks; True one in any case; False none.
     """
     if callable(progress):
         yield progress
-    elif progress is False or (progress is None and not somebody_looks()):
+    elif progress is False or (progress is None and not is_interactive()):
         yield None
     else:
         # loaded when there is something to show: this package is imported by every process that plans a query

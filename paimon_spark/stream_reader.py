@@ -23,8 +23,8 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.position import ALL, Position
+from paimon_core.scan.starting_scanner import incremental_bounds
 from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, StreamScan
-from paimon_core.scan.stream_start import incremental_bounds
 from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, weight
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore

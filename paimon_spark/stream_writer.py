@@ -17,17 +17,17 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
-from paimon_spark.write_job import WriteJob, Written
+from paimon_spark.write_job import TaskWrites, WriteJob
 
 
 @dataclass(frozen=True)
-class BatchWritten(Written):
+class BatchWritten(TaskWrites):
     """What one task wrote, and to which table: number and time of its schema."""
 
     table: tuple[int, int] = (-1, -1)
@@ -55,7 +55,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""
         query = self._query(messages)
         store = self._table.store
-        numbered = NumberedCommits(store, query, gapless=True, doubt=self._request.on_doubt)
+        numbered = IdempotentCommits(store, query, consecutive=True, doubt=self._request.on_doubt)
 
         def publish(changes: list[CommitMessage], base_id: int | None, watermark: int | None) -> None:
             if self._job.overwrite:

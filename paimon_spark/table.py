@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, hide_secrets
-from paimon_core.maintenance.carry_out import Progress
 from paimon_core.maintenance.delete import check_deletes, drops_partitions, shows_all, tried_again
+from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
@@ -20,10 +20,10 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Filter, Table
 from paimon_core.types.system_fields import ROW_KIND
-from paimon_spark.distribute import OnSpark, slots
+from paimon_spark.distribute import SparkRunner, slots
 from paimon_spark.option_names import canonical
 from paimon_spark.options import Place, read_request
-from paimon_spark.progress import told
+from paimon_spark.progress import progress_bar
 from paimon_spark.reader import open_table
 from paimon_spark.report import reporting
 from paimon_spark.types import expected_arrow_schema
@@ -100,7 +100,7 @@ class PaimonTable:
         """
         table = self._of_now("compacted")
         name = hide_secrets(f"compact {table.path}")
-        with told(progress, name) as tell:
+        with progress_bar(progress, name) as tell:
             return table.compact(
                 full=full,
                 order_by=order_by,
@@ -108,7 +108,7 @@ class PaimonTable:
                 partitions=partitions,
                 filter=filter,
                 progress=tell,
-                runner=OnSpark(self._spark, name),
+                runner=SparkRunner(self._spark, name),
             )
 
     def delete(self, filter: str | Predicate, *, progress: Progress | bool | None = None) -> Snapshot | None:
@@ -126,8 +126,8 @@ class PaimonTable:
             table.committer()  # what cannot be committed to is refused before any work
             return tried_again(partial(self._retracted, table, predicate))
         name = hide_secrets(f"delete from {table.path}")
-        with told(progress, name) as tell:
-            return table.delete(predicate, progress=tell, runner=OnSpark(self._spark, name))
+        with progress_bar(progress, name) as tell:
+            return table.delete(predicate, progress=tell, runner=SparkRunner(self._spark, name))
 
     def _retracted(self, table: Table, predicate: Predicate) -> Snapshot | None:
         """Rows of kind -D for those that match, written by Spark and committed while they are the rows there are."""

@@ -5,7 +5,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_spark.options import WriteRequest, write_request
 
@@ -35,7 +35,7 @@ def _check_follows(request: WriteRequest, batch_id: int) -> None:
         table = place.open()
     except NotFoundError:
         return  # the write makes it
-    last = NumberedCommits(table.store, user).last()
+    last = IdempotentCommits(table.store, user).last()
     if last is not None and batch_id < last:
         raise InvalidInputError(
             f"this is batch {batch_id} of {user!r}, but the table at {place.path} has its batches up to {last}: was "

@@ -31,11 +31,11 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_core.commit.compaction import compacts, without_compaction
+from paimon_core.commit.compaction import has_compaction, without_compaction
 from paimon_core.errors import InvalidInputError, hide_secrets
-from paimon_core.maintenance.after_write import compact_touched
-from paimon_core.maintenance.staging import deal_out_staged, drop_staged, staging
-from paimon_core.maintenance.upkeep import maintain
+from paimon_core.maintenance.compact_after_write import compact_written_buckets
+from paimon_core.maintenance.expire import expire_after_commit
+from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.table import Table
@@ -44,7 +44,7 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shares_in
 from paimon_spark.event_time import EventTime, later
 from paimon_spark.options import WriteRequest
-from paimon_spark.placing import Placing, places_of
+from paimon_spark.partitioner import BucketPartitioner, shuffle_targets
 from paimon_spark.types import named, paimon_fields
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ sequence number, whichever tasks meet in a bucket, and a task that runs again gi
 
 
 @dataclass(frozen=True)
-class Written(WriterCommitMessage):
+class TaskWrites(WriterCommitMessage):
     """What one task wrote, the snapshot it had looked at before, the streaming query it is of, and its watermark."""
 
     messages: tuple[CommitMessage, ...] = ()
@@ -84,14 +84,14 @@ class WriteJob:
         self._aside = mode is BucketMode.KEY_DYNAMIC and self._share is None
         self._keeps_count = mode is BucketMode.HASH_DYNAMIC and self._share is not None
         self.table = table
-        self._placing = Placing.of(table.schema, None) if places_of(table.schema) else None
+        self._placing = BucketPartitioner.of(table.schema, None) if shuffle_targets(table.schema) else None
         decided = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
         self._base_id = request.read_at if request.read_at is not None else _newest(table) if decided else None
         self._event_time = EventTime.of(schema)
         self._user = request.commit_user
         self.overwrite = overwrite
 
-    def write(self, iterator: Iterator[pa.RecordBatch], number: int | None = None) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch], number: int | None = None) -> TaskWrites:
         """Write the rows of one task, for a commit of this number if it has one. Whatever goes wrong, the files written
         so far are deleted."""
         context = TaskContext.get()
@@ -100,8 +100,8 @@ class WriteJob:
             raise InvalidInputError(f"a write may have {STRIDE} tasks at most, this is number {task}: coalesce first")
         first = next((batch for batch in iterator if batch.num_rows), None)
         if first is None:
-            return Written(query=query_id())
-        alone: bool | tuple[int, ...] = self._placing is not None and self._placing.owned_by(task, first)
+            return TaskWrites(query=query_id())
+        alone: bool | tuple[int, ...] = self._placing is not None and self._placing.owns(task, first)
         if self._share is not None:
             alone = (task, *self._share[1:]) if self._keeps_count else (task, self._share[1])
         settings: dict[str, Any] = {"sequence": (task, STRIDE), "alone": alone, "base_id": self._base_id}
@@ -114,7 +114,7 @@ class WriteJob:
                     watermark = later(watermark, self._event_time.watermark(batch))
                 kinds = None if self._row_kind is None else batch.column(self._row_kind)
                 writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
-            return Written(tuple(writer.prepare_commit(number)), writer.base_id, query_id(), watermark)
+            return TaskWrites(tuple(writer.prepare_commit(number)), writer.base_id, query_id(), watermark)
 
     def _check_share(self, batch: pa.RecordBatch, task: int) -> None:
         """The rows must be in the task that `clustered` sent them to."""
@@ -128,34 +128,34 @@ class WriteJob:
         self, messages: Sequence[WriterCommitMessage | None], publish: Publish, number: int | None = None
     ) -> None:
         """Make everything visible in one snapshot, by `publish`, and bring the buckets written to into shape."""
-        written = [message for message in messages if isinstance(message, Written)]
+        written = [message for message in messages if isinstance(message, TaskWrites)]
         staged = [change for message in written for change in message.messages]
         if not self._aside:
             self._publish(written, publish, number)
             return
         try:
             with self.table.writer(self._user, overwrite=self.overwrite, base_id=self._base_id) as writer:
-                dealt_out = tuple(deal_out_staged(writer, self.table.store, staged))
+                dealt_out = tuple(route_staged(writer, self.table.store, staged))
                 base_id = writer.base_id
-            self._publish([Written(dealt_out, base_id, watermark=_watermark(written))], publish, number)
+            self._publish([TaskWrites(dealt_out, base_id, watermark=_watermark(written))], publish, number)
         finally:
             drop_staged(self.table.store, staged)
 
-    def _publish(self, written: Sequence[Written], publish: Publish, number: int | None) -> None:
-        changes = self._surely_alone(written)
+    def _publish(self, written: Sequence[TaskWrites], publish: Publish, number: int | None) -> None:
+        changes = self._drop_shared_compactions(written)
         base_id = min((m.base_id for m in written if m.base_id is not None), default=None)
         publish(changes, base_id, _watermark(written))
         self._compact(changes, number)
-        maintain(self.table.store)
+        expire_after_commit(self.table.store)
 
-    def _surely_alone(self, written: Sequence[Written]) -> list[CommitMessage]:
+    def _drop_shared_compactions(self, written: Sequence[TaskWrites]) -> list[CommitMessage]:
         """All messages, without compactions of buckets that several tasks wrote to: one did not see all there is."""
         changes = [change for message in written for change in message.messages]
         tasks = Counter((change.partition, change.bucket) for change in changes)
         store = self.table.store
         return [
             without_compaction(store, change)
-            if compacts(change) and tasks[change.partition, change.bucket] > 1
+            if has_compaction(change) and tasks[change.partition, change.bucket] > 1
             else change
             for change in changes
         ]
@@ -164,7 +164,7 @@ class WriteJob:
         """What is due in the buckets written to. The rows are in: whatever goes wrong here is only told."""
         try:
             touched = {(change.partition, change.bucket) for change in changes}
-            compact_touched(self.table.store, touched, tells=not self.overwrite, number=number)
+            compact_written_buckets(self.table.store, touched, writes_changelog=not self.overwrite, number=number)
         except Exception as error:
             _log.warning(
                 "the rows are committed to %s, but not compacted; the next write or compact() does it%s: %s: %s",
@@ -176,7 +176,7 @@ class WriteJob:
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Delete what tasks have written for a commit that there will not be."""
-        changes = [change for message in messages if isinstance(message, Written) for change in message.messages]
+        changes = [change for message in messages if isinstance(message, TaskWrites) for change in message.messages]
         if self._aside:
             drop_staged(self.table.store, changes)
         else:
@@ -189,7 +189,7 @@ def _share(mode: BucketMode, schema: StructType) -> tuple[str, int, int] | None:
     return share if share is not None and bool(share[2]) == (mode is BucketMode.HASH_DYNAMIC) else None
 
 
-def _watermark(written: Sequence[Written]) -> int | None:
+def _watermark(written: Sequence[TaskWrites]) -> int | None:
     return reduce(later, (m.watermark for m in written), None)
 
 

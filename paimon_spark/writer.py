@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.manifest.commit_message import CommitMessage
@@ -29,7 +29,7 @@ from paimon_core.types.datatype import STRING, TEXT_ROOTS, AtomicType, DataType
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
 from paimon_spark.types import named, paimon_fields
-from paimon_spark.write_job import WriteJob, Written, query_id, row_kind_name
+from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name
 
 
 def table_to_write(request: WriteRequest, schema: StructType) -> Table:
@@ -132,7 +132,7 @@ class PaimonWriter(DataSourceArrowWriter):
         version, numbered = request.version, self._numbered()
         self._landed = version is not None and numbered is not None and numbered.has_landed(version)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWrites:
         """Write the rows of one task; none, where the job was done before."""
         if not self._landed:
             return self._job.write(iterator, self._request.version)
@@ -140,12 +140,12 @@ class PaimonWriter(DataSourceArrowWriter):
         if query is not None and numbered is not None and version is not None:
             numbered.check_maker(version)
             deque(iterator, maxlen=0)  # in foreachBatch: a stateful query has its state from computing them
-        return Written(query=query)
+        return TaskWrites(query=query)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
         if not self._landed:
-            makers = {message.query for message in messages if isinstance(message, Written)}
+            makers = {message.query for message in messages if isinstance(message, TaskWrites)}
             maker = makers.pop() if len(makers) == 1 else None
             self._job.commit(messages, partial(self._publish, maker), self._request.version)
 
@@ -154,11 +154,11 @@ class PaimonWriter(DataSourceArrowWriter):
         if any(message is None for message in messages):
             self._job.abort(messages)
 
-    def _numbered(self, maker: str | None = None) -> NumberedCommits | None:
+    def _numbered(self, maker: str | None = None) -> IdempotentCommits | None:
         request = self._request
         if request.version is None or request.commit_user is None:
             return None
-        return NumberedCommits(self._job.table.store, request.commit_user, maker=maker, doubt=request.on_doubt)
+        return IdempotentCommits(self._job.table.store, request.commit_user, maker=maker, doubt=request.on_doubt)
 
     def _publish(
         self, maker: str | None, changes: list[CommitMessage], base_id: int | None, watermark: int | None

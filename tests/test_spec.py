@@ -15,7 +15,7 @@ from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError
 from paimon_core.fileindex import FILE_INDEXES
 from paimon_core.fileindex.bloom import hashes as bloom_hashes
-from paimon_core.manifest.records import INDEX_MANIFEST_SCHEMA, MANIFEST_LIST_SCHEMA, MANIFEST_SCHEMA
+from paimon_core.manifest.serializers import INDEX_MANIFEST_SCHEMA, MANIFEST_LIST_SCHEMA, MANIFEST_SCHEMA
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.row.binary_row import serialize
 from paimon_core.row.encode import encode

@@ -12,17 +12,18 @@ from paimon_core.snapshot.snapshot import CommitKind
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Entries that become one snapshot; ``derived`` from the base they will follow, they cannot conflict with it."""
+    """Entries that become one snapshot; ``built_on_base`` from the base they will follow, they cannot conflict with
+    it."""
 
     kind: str
     entries: tuple[ManifestEntry, ...]
-    derived: bool = False
+    built_on_base: bool = False
     changelog: tuple[ManifestEntry, ...] = ()
     """Changelog files of this snapshot."""
     new_indexes: tuple[IndexManifestEntry, ...] = ()
     deleted_indexes: tuple[IndexManifestEntry, ...] = ()
     """Index files that others take the place of; of files of deletion vectors, the ranges that go."""
-    emptied: frozenset[tuple[bytes, int]] = frozenset()
+    cleared_buckets: frozenset[tuple[bytes, int]] = frozenset()
     """Buckets all of whose files go, and their indexes with them."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
     """Those of the new indexes that were written for one attempt: of no use on another base."""
@@ -37,7 +38,7 @@ class Changes:
     @property
     def changes_indexes(self) -> bool:
         """Whether the snapshot gets another index manifest than its base has."""
-        return bool(self.new_indexes or self.deleted_indexes or self.emptied or self.gone)
+        return bool(self.new_indexes or self.deleted_indexes or self.cleared_buckets or self.gone)
 
     @property
     def gone(self) -> frozenset[str]:
@@ -50,9 +51,9 @@ class Changes:
         return frozenset(e.file.file_name for e in self.entries if e.kind == ADD)
 
     @property
-    def checked(self) -> bool:
+    def needs_check(self) -> bool:
         """Whether they only hold on a base that still has what they delete: compactions, anything that deletes."""
-        return self.kind != CommitKind.APPEND and not self.derived
+        return self.kind != CommitKind.APPEND and not self.built_on_base
 
     @property
     def replaces_columns(self) -> bool:

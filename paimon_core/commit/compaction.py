@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from paimon_core.commit.changes import Changes, compact_changes
 from paimon_core.commit.conflict import Conflict, order_conflict, replacement_conflict
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
-from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
-from paimon_core.lsm.universal import looks_up
+from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
+from paimon_core.lsm.universal import needs_lookup
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -19,20 +19,20 @@ from paimon_core.store.file_store import FileStore
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class RejectedCompaction:
     """A compaction that came too late, and what came before it."""
 
     message: CommitMessage
     conflict: Conflict
 
 
-def compacts(message: CommitMessage) -> bool:
+def has_compaction(message: CommitMessage) -> bool:
     """Whether the message tells of a compaction, if only of rows below that it has marked as deleted."""
     files = (message.compact_before, message.compact_after, message.compact_changelog)
     return any((*files, message.compact_new_indexes, message.compact_deleted_indexes))
 
 
-def made_files(message: CommitMessage) -> list[DataFileMeta]:
+def written_files(message: CommitMessage) -> list[DataFileMeta]:
     """Files its compaction wrote: not those it only gave another level, which the table may know."""
     known = {f.file_name for f in (*message.compact_before, *message.new_files)}
     return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known]
@@ -40,7 +40,7 @@ def made_files(message: CommitMessage) -> list[DataFileMeta]:
 
 def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessage:
     """The rows of a message only; what its compaction wrote is deleted. REQUIRES: it was not committed."""
-    for file in made_files(message):
+    for file in written_files(message):
         with suppress(OSError):  # it costs nothing but space
             store.delete_file(message.partition, message.bucket, file)
     for entry in message.compact_new_indexes:
@@ -56,9 +56,9 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
     )
 
 
-def holding(
+def still_valid(
     store: FileStore, base: Snapshot | None, messages: Sequence[CommitMessage]
-) -> tuple[list[CommitMessage], list[LeftOut]]:
+) -> tuple[list[CommitMessage], list[RejectedCompaction]]:
     """The compactions whose files are all live in ``base``, with the rows deleted that they know of, and whose results
     overlap nothing, and the others.
 
@@ -68,18 +68,18 @@ def holding(
     key_schema = store.schema.key_arrow if store.schema.primary_keys else None
     vectors = vector_entries(store, base)
     held: list[CommitMessage] = []
-    left_out: list[LeftOut] = []
+    left_out: list[RejectedCompaction] = []
     for message in messages:
         at = (message.partition, message.bucket)
         changes = compact_changes([message])
         names = {e.file.file_name for e in live[at]}
         conflict = (
             replacement_conflict(changes, live[at], key_schema)
-            or vector_conflict(changes, vectors, names, one_a_bucket=one_index_a_bucket(store))
+            or vector_conflict(changes, vectors, names, one_a_bucket=single_index_per_bucket(store))
             or _turned_round(store, changes, live[at], message)
         )
         if conflict is not None:
-            left_out.append(LeftOut(message, conflict))
+            left_out.append(RejectedCompaction(message, conflict))
             continue
         held.append(message)
         gone = {e.identity for e in changes.entries if e.kind == DELETE}
@@ -90,9 +90,9 @@ def holding(
             added=changes.new_indexes,
             deleted=changes.deleted_indexes,
             gone=changes.gone,
-            one_a_bucket=one_index_a_bucket(store),
+            one_a_bucket=single_index_per_bucket(store),
         )
-    return _untorn(store, base, held, left_out)
+    return _whole_partitions_only(store, base, held, left_out)
 
 
 def _turned_round(
@@ -102,12 +102,12 @@ def _turned_round(
     if not store.schema.primary_keys:
         return None
     own = {f.file_name for f in message.new_files}
-    return order_conflict(changes, live, store.schema.key_arrow, own, looks_up=looks_up(store.options))
+    return order_conflict(changes, live, store.schema.key_arrow, own, needs_lookup=needs_lookup(store.options))
 
 
-def _untorn(
-    store: FileStore, base: Snapshot | None, held: list[CommitMessage], left_out: list[LeftOut]
-) -> tuple[list[CommitMessage], list[LeftOut]]:
+def _whole_partitions_only(
+    store: FileStore, base: Snapshot | None, held: list[CommitMessage], left_out: list[RejectedCompaction]
+) -> tuple[list[CommitMessage], list[RejectedCompaction]]:
     """Rows that a compaction dealt out of a partition's postpone bucket go to all their buckets, or to none.
 
     They go to none either where the partition has another number of buckets by now.
@@ -121,7 +121,7 @@ def _untorn(
         total = totals.get(entry.partition, 0)
         if entry.bucket >= 0 and total not in (0, entry.total_buckets):
             torn[entry.partition] = Conflict(f"the partition has {entry.total_buckets} buckets now, not {total}")
-    late = [LeftOut(m, torn[m.partition]) for m in held if m.partition in torn]
+    late = [RejectedCompaction(m, torn[m.partition]) for m in held if m.partition in torn]
     return [m for m in held if m.partition not in torn], [*left_out, *late]
 
 

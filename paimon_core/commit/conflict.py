@@ -9,7 +9,7 @@ import pyarrow as pa
 from paimon_core.commit.changes import Changes
 from paimon_core.errors import CorruptedError
 from paimon_core.lsm.intervals import key_ranks
-from paimon_core.lsm.row_groups import overlap, row_groups
+from paimon_core.lsm.row_ranges import group_by_row_range, overlap
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.bucket import POSTPONED
@@ -76,7 +76,7 @@ def order_conflict(
     key_schema: pa.Schema,
     own: Collection[str] = (),
     *,
-    looks_up: bool = False,
+    needs_lookup: bool = False,
 ) -> Conflict | None:
     """Return a conflict where a compaction would change rows because it did not know of files committed meanwhile.
 
@@ -105,7 +105,7 @@ def order_conflict(
             tied = below and other.level < deepest and place < age
             tied = tied and file.min_sequence_number <= other.max_sequence_number
             missed = unknown and other.level > 0 and file.file_name in own
-            if (tied or (file.delete_row_count != 0 and (below or missed)) or (looks_up and missed)) and _overlap(
+            if (tied or (file.delete_row_count != 0 and (below or missed)) or (needs_lookup and missed)) and _overlap(
                 file, other, key_schema
             ):
                 return Conflict(
@@ -130,7 +130,7 @@ def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict 
             after.setdefault(entry.partition, []).append(entry.file)
     try:
         for files in after.values():
-            row_groups(files)
+            group_by_row_range(files)
     except CorruptedError as torn:
         return Conflict(f"others put files together or replaced columns of them meanwhile: {torn}")
     return None

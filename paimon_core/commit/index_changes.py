@@ -24,17 +24,17 @@ def apply_indexes(
     *,
     added: Sequence[IndexManifestEntry] = (),
     deleted: Sequence[IndexManifestEntry] = (),
-    emptied: Collection[tuple[bytes, int]] = (),
+    cleared_buckets: Collection[tuple[bytes, int]] = (),
     gone: Collection[str] = (),
     one_a_bucket: bool = True,
 ) -> list[IndexManifestEntry]:
     """The index files after a commit.
 
-    ``added`` come in; ``deleted`` go: of files of deletion vectors, the ranges named. ``emptied``: buckets all of whose
-    files are replaced, whose indexes go with them. ``gone``: data files that are no longer live, whose deletion vectors
-    go with them. ``one_a_bucket``: a hash index, or a file of deletion vectors, takes the place of the one its bucket
-    has; tables without buckets have many files of deletion vectors. Kinds not known here are carried along.
-    An entry that keeps only some of its ranges keeps its name: its file holds more than it says.
+    ``added`` come in; ``deleted`` go: of files of deletion vectors, the ranges named. ``cleared_buckets``: buckets all
+    of whose files are replaced, whose indexes go with them. ``gone``: data files that are no longer live, whose
+    deletion vectors go with them. ``one_a_bucket``: a hash index, or a file of deletion vectors, takes the place of the
+    one its bucket has; tables without buckets have many files of deletion vectors. Kinds not known here are carried
+    along. An entry that keeps only some of its ranges keeps its name: its file holds more than it says.
     """
     replaced = {(e.partition, e.bucket, e.index_type) for e in added if one_a_bucket or e.index_type == HASH}
     whole = {e.file_name for e in deleted if e.index_type != DELETION_VECTORS}
@@ -43,7 +43,7 @@ def apply_indexes(
         _without(entry, gone, marks)
         for entry in base
         if entry.file_name not in whole
-        and (entry.partition, entry.bucket) not in emptied
+        and (entry.partition, entry.bucket) not in cleared_buckets
         and (entry.partition, entry.bucket, entry.index_type) not in replaced
     )
     return [*(entry for entry in kept if entry is not None), *added]

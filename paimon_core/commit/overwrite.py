@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from paimon_core.datafile.deletions import vector_entries
+from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Leaf, Predicate, conjunction, disjunction

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from paimon_core.errors import PaimonError
 from paimon_core.manifest.entry import ADD
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.expired import expiry_passed_over
+from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
 _LOOKS = 5  # at snapshots that expire while they are looked at
@@ -33,11 +33,11 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Untraceable:
+class Indeterminate:
     """So much expired since that nobody can tell any more: another attempt might do it twice."""
 
 
-Outcome = Published | Lost | Unknown | Untraceable
+Outcome = Published | Lost | Unknown | Indeterminate
 
 
 def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outcome:
@@ -45,7 +45,7 @@ def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outc
     path = store.snapshots.path(snapshot.id)
     try:
         if store.io.create_exclusive(path, snapshot.to_json()):
-            return _followed(store, snapshot, added)
+            return _check_predecessor(store, snapshot, added)
         there = store.snapshots.get(snapshot.id)
     except (OSError, PaimonError) as error:
         return Unknown(error)
@@ -53,7 +53,7 @@ def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outc
     return Published() if is_ours(there, snapshot) else Lost()
 
 
-def _followed(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
+def _check_predecessor(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
     """What a number is worth that was free. Snapshots expire in their order: with the one before there, it was new."""
     if ours.id > 1 and store.snapshots.exists(ours.id - 1):
         return Published()
@@ -65,14 +65,14 @@ def _followed(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcom
         following = store.snapshots.find(newer[0])
         if following is None:
             continue
-        with expiry_passed_over(store, following):
+        with ignore_if_expired(store, following):
             if added and added <= _added(store, following):
                 return Published()
             break
     if following is not None and following.id == ours.id + 1:
-        outcome: Outcome = Lost() if added else Untraceable()
+        outcome: Outcome = Lost() if added else Indeterminate()
     else:  # what came next has expired: if ours were its base, it would have gone before
-        outcome = Lost() if store.snapshots.exists(ours.id) else Untraceable()
+        outcome = Lost() if store.snapshots.exists(ours.id) else Indeterminate()
     store.io.delete(store.snapshots.path(ours.id))  # in doubt, too: nothing can be built on it any more
     return outcome
 

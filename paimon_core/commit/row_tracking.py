@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from paimon_core.commit.changes import Changes
-from paimon_core.lsm.row_groups import is_blob
+from paimon_core.lsm.row_ranges import is_blob
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.options.file import ROW_TRACKING_ENABLED, ROW_TRACKING_PARTITION_GROUP_ON_COMMIT

@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from paimon_core.commit.attempt import Draft, Identity, write_attempt
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
-from paimon_core.commit.compaction import LeftOut, compacts, holding, made_files
+from paimon_core.commit.compaction import RejectedCompaction, has_compaction, still_valid, written_files
 from paimon_core.commit.conflict import (
     Conflict,
     bucket_conflict,
@@ -24,9 +23,9 @@ from paimon_core.commit.conflict import (
     row_conflict,
     slice_conflict,
 )
+from paimon_core.commit.find_commit import CommitSearch
 from paimon_core.commit.hash_indexes import delete_indexes, drop_joined, routes_by_hash, with_hash_indexes
 from paimon_core.commit.index_changes import vector_conflict
-from paimon_core.commit.landed import Search
 from paimon_core.commit.overwrite import (
     DYNAMIC,
     Spec,
@@ -36,8 +35,9 @@ from paimon_core.commit.overwrite import (
     indexed_buckets,
     partition_predicate,
 )
-from paimon_core.commit.publish import Lost, Outcome, Published, Unknown, Untraceable, publish
-from paimon_core.datafile.deletions import one_index_a_bucket, vector_entries
+from paimon_core.commit.prepared_snapshot import Identity, PreparedSnapshot, write_attempt
+from paimon_core.commit.publish import Indeterminate, Lost, Outcome, Published, Unknown, publish
+from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
 from paimon_core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -64,7 +64,7 @@ from paimon_core.scan.entries import PartitionFilter, live_entries, partitions_p
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
-from paimon_core.store.expired import expiry_passed_over
+from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class Retries:
 class _Rounds:
     """Where the loop of one commit stands."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: CommitSearch) -> None:
         self._started = time.monotonic()
         self.attempts = 0
         self.search = search
@@ -166,7 +166,7 @@ class TableCommit:
         """
         identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark, after)
         appended = replace(append_changes(messages), read_at=unchanged_since)
-        compacting = any(map(compacts, messages))
+        compacting = any(map(has_compaction, messages))
         made = None
         if not appended.is_empty or self.shows_empty(identifier is not None and not compacting):
             with self._dropped_if_interrupted(messages):
@@ -312,17 +312,19 @@ class TableCommit:
         return [
             m
             for m in messages
-            if all(store.io.exists(store.file_path(m.partition, m.bucket, f)) for f in made_files(m))
+            if all(store.io.exists(store.file_path(m.partition, m.bucket, f)) for f in written_files(m))
         ]
 
-    def _compact(self, identity: Identity, messages: Sequence[CommitMessage]) -> tuple[Snapshot | None, list[LeftOut]]:
+    def _compact(
+        self, identity: Identity, messages: Sequence[CommitMessage]
+    ) -> tuple[Snapshot | None, list[RejectedCompaction]]:
         """Publish the compactions that hold on the base met, and say which do not and why."""
-        compactions = [m for m in messages if compacts(m)]
-        left_out: list[LeftOut] = []
+        compactions = [m for m in messages if has_compaction(m)]
+        left_out: list[RejectedCompaction] = []
 
         def decide(base: Snapshot | None) -> Changes | None:
-            held, left_out[:] = holding(self._store, base, compactions)
-            return replace(compact_changes(held), derived=True) if held else None
+            held, left_out[:] = still_valid(self._store, base, compactions)
+            return replace(compact_changes(held), built_on_base=True) if held else None
 
         made = self._publish(identity, decide, CommitKind.COMPACT, None) if compactions else None
         return made, left_out
@@ -340,14 +342,14 @@ class TableCommit:
                     self._discard(messages)
             raise
 
-    def _drop(self, left_out: Sequence[LeftOut]) -> None:
+    def _drop(self, left_out: Sequence[RejectedCompaction]) -> None:
         """Delete what was made in vain, as far as that can be done: the commit itself is over."""
         with suppress(OSError):
             self._discard([late.message for late in left_out])
 
     def _discard(self, messages: Sequence[CommitMessage]) -> None:
         for message in messages:
-            for file in made_files(message):
+            for file in written_files(message):
                 self._store.delete_file(message.partition, message.bucket, file)
             for entry in message.compact_new_indexes:
                 self._store.delete_index(entry)
@@ -383,14 +385,16 @@ class TableCommit:
                 for e in live
                 if not only or e.partition in only
             ]
-            emptied = frozenset((e.partition, e.bucket) for e in gone) | indexed_buckets(self._store, base, where, only)
+            cleared_buckets = frozenset((e.partition, e.bucket) for e in gone) | indexed_buckets(
+                self._store, base, where, only
+            )
             return replace(
                 appended,
                 kind=CommitKind.OVERWRITE,
                 entries=(*gone, *appended.entries),
-                derived=True,
+                built_on_base=True,
                 changelog=(),
-                emptied=emptied,
+                cleared_buckets=cleared_buckets,
             )
 
         with self._dropped_if_interrupted(messages):
@@ -401,17 +405,17 @@ class TableCommit:
 
     def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot | None:
         """The snapshot made, or found to have been made before; None where ``decide`` finds nothing left to do."""
-        rounds = _Rounds(Search(identity, kind, self._seen_of(identity, kind)))
+        rounds = _Rounds(CommitSearch(identity, kind, self._seen_of(identity, kind)))
         try:
             while True:
                 base = self._store.snapshots.latest()
                 landed = rounds.search.find(self._store.snapshots, base)
                 if landed is not None:
                     return landed
-                if rounds.over(self._retries) or (rounds.doubt is not None and rounds.search.missed):
+                if rounds.over(self._retries) or (rounds.doubt is not None and rounds.search.some_expired):
                     break
                 made = None
-                with expiry_passed_over(self._store, base):  # then it was lost to others, who committed since
+                with ignore_if_expired(self._store, base):  # then it was lost to others, who committed since
                     changes = decide(base)
                     if changes is None:
                         return None
@@ -447,7 +451,7 @@ class TableCommit:
         except BaseException:
             delete_indexes(self._store, changes.written_indexes)
             raise
-        rounds.search.drafted.add(draft.snapshot.delta_manifest_list)
+        rounds.search.own_manifest_lists.add(draft.snapshot.delta_manifest_list)
         match self._try(draft):
             case Published():
                 self._store.snapshots.write_hint("LATEST", draft.snapshot.id)  # best effort: else others list
@@ -457,11 +461,11 @@ class TableCommit:
                 delete_indexes(self._store, changes.written_indexes)
             case Unknown(cause):
                 rounds.doubt = cause
-            case Untraceable():
+            case Indeterminate():
                 raise self._unknown(identity)
         return None
 
-    def _make_durable(self, draft: Draft, changes: Changes, rounds: "_Rounds") -> None:
+    def _make_durable(self, draft: PreparedSnapshot, changes: Changes, rounds: "_Rounds") -> None:
         """Push what the snapshot names, and none before it named, to the disk; over all rounds once per file."""
         store, gone = self._store, {e.file.file_name for e in changes.entries if e.kind == DELETE}
         added = [e for e in changes.entries if e.kind == ADD and e.file.file_name not in gone]
@@ -477,7 +481,7 @@ class TableCommit:
             "no file was deleted"
         )
 
-    def _try(self, draft: Draft) -> Outcome:
+    def _try(self, draft: PreparedSnapshot) -> Outcome:
         self._tried += 1
         try:
             outcome = publish(self._store, draft.snapshot, draft.added)
@@ -525,7 +529,7 @@ class TableCommit:
             partitions = {e.partition for e in changes.entries}
             found = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
             return slice_conflict(changes, [e for e in found.live if e.partition in partitions], seen)
-        if not changes.checked:
+        if not changes.needs_check:
             return None
         touched = {(e.partition, e.bucket) for e in changes.entries}
         touched |= {(e.partition, e.bucket) for e in changes.new_indexes}
@@ -537,7 +541,7 @@ class TableCommit:
             changes,
             vector_entries(self._store, base),
             {e.file.file_name for e in live},
-            one_a_bucket=one_index_a_bucket(self._store),
+            one_a_bucket=single_index_per_bucket(self._store),
         )
 
     def _read_conflict(self, changes: Changes, read_at: int, base: Snapshot) -> Conflict | None:
@@ -568,7 +572,7 @@ class TableCommit:
         def read(number: int) -> tuple[Snapshot | None, list[ManifestEntry]]:
             snapshot = self._snapshot(number)
             if snapshot is not None:
-                with expiry_passed_over(self._store, snapshot):
+                with ignore_if_expired(self._store, snapshot):
                     metas = manifests.read_list(snapshot.delta_manifest_list) if wanted(snapshot) else []
                     return snapshot, [e for m in metas for e in manifests.read(m.file_name, with_stats=False)]
             return None, []

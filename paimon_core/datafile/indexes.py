@@ -3,8 +3,8 @@
 import io
 
 from paimon_core.errors import CorruptedError
-from paimon_core.fileindex.container import read
 from paimon_core.fileindex.index import Found
+from paimon_core.fileindex.index_file import read
 from paimon_core.fileindex.search import search
 from paimon_core.fileio.fileio import join
 from paimon_core.manifest.data_file import DataFileMeta

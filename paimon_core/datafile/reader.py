@@ -31,35 +31,35 @@ BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
 _LEAST_BYTES = 1 << 18  # below this the cost of a batch outweighs that of its rows
 _NOWHERE = np.zeros(0, np.int64)
-Places: TypeAlias = slice | Positions
+RowPositions: TypeAlias = slice | Positions
 """Where the rows of a batch lie in their file: from one position to another, or here and there."""
 
 
-def batch_limits(store: FileStore, together: int = 1) -> tuple[int, int]:
+def batch_limits(store: FileStore, parallel_files: int = 1) -> tuple[int, int]:
     """Most rows and bytes of a decoded batch: 32 MiB, of fewer rows where ``read.batch-size`` says so.
 
-    ``together`` files are decoded side by side and share these: what is held beyond the processor's caches costs more
-    in page faults than decoding it does.
+    ``parallel_files`` files are decoded side by side and share these: what is held beyond the processor's caches costs
+    more in page faults than decoding it does.
     """
     rows = store.options.value(READ_BATCH_SIZE) if store.options.has(READ_BATCH_SIZE) else BATCH_ROWS
-    return max(1, rows), max(_LEAST_BYTES, BATCH_BYTES // together)
+    return max(1, rows), max(_LEAST_BYTES, BATCH_BYTES // parallel_files)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOptions:
     """How a file is read: what may be left out of it, and what must."""
 
     predicate: Predicate | None = None
     """Bound to the table's schema. Parts of the file that cannot match may be skipped; other rows still come out."""
     deletions: DeletionVector | None = None
     """Rows to be left out, by position."""
-    together: int = 1
+    parallel_files: int = 1
     """The number of files read side by side, for the size of the batches."""
     wanted: Mask | None = None
     """The only rows to come out, of all rows of the file."""
 
 
-_WHOLE = Reading()
+_WHOLE = ReadOptions()
 
 
 def read_file(
@@ -68,7 +68,7 @@ def read_file(
     bucket: int,
     meta: DataFileMeta,
     fields: Sequence[DataField],
-    how: Reading = _WHOLE,
+    how: ReadOptions = _WHOLE,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one data file with exactly ``fields``: by field id, cast, filled, partition values from metadata.
 
@@ -83,8 +83,8 @@ def read_file(
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, partition, fields)
     stored = [f for f in fields if f.name not in constants and f.id != ROW_POSITION.id]
-    tracked = not store.schema.primary_keys
-    system = (ROW_ID, ROW_SEQUENCE) if tracked else (SEQUENCE_NUMBER, VALUE_KIND)
+    row_tracking = not store.schema.primary_keys
+    system = (ROW_ID, ROW_SEQUENCE) if row_tracking else (SEQUENCE_NUMBER, VALUE_KIND)
     plan = evolve((*file_schema.fields, *system), tuple(stored))
     pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
     found: Found = True if how.wanted is None else how.wanted
@@ -100,7 +100,7 @@ def read_file(
     _check_within(meta, deletions, path)
     seen = 0
     columns = (*plan.file_columns, ROW_POSITION) if placed else plan.file_columns
-    limits = _with_constants(batch_limits(store, how.together), constants)
+    limits = _with_constants(batch_limits(store, how.parallel_files), constants)
     for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted), limits):
         batch, places = _parted(whole) if placed else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
@@ -111,7 +111,7 @@ def read_file(
                 continue
             batch, positions = kept(batch, bits(left)), positions[left] if numbered else positions
         evolved = plan.apply(batch)
-        evolved = with_tracking(evolved, meta, positions) if tracked else _numbered(evolved, path)
+        evolved = with_tracking(evolved, meta, positions) if row_tracking else _numbered(evolved, path)
         yield evolved if len(stored) == len(fields) else _completed(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
@@ -183,11 +183,11 @@ def _parted(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Positions]:
     return batch.remove_column(last), batch.column(last).to_numpy()
 
 
-def _numbers(places: Places) -> Positions:
+def _numbers(places: RowPositions) -> Positions:
     return np.arange(places.start, places.stop) if isinstance(places, slice) else places
 
 
-def _left(places: Places, deletions: DeletionVector | None, wanted: Mask | None) -> npt.NDArray[np.bool_]:
+def _left(places: RowPositions, deletions: DeletionVector | None, wanted: Mask | None) -> npt.NDArray[np.bool_]:
     """Which of the rows at these places are neither deleted nor unwanted."""
     if deletions is None:
         return np.ones(0, bool) if wanted is None else wanted[places]

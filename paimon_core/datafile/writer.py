@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
-from paimon_core.datafile.shape import KEY_STATS, FileShape
+from paimon_core.datafile.spec import KEY_STATS, DataFileSpec
 from paimon_core.fileindex.columns import FileIndexes
 from paimon_core.fileio.fileio import join
 from paimon_core.format import TEXT_FORMATS, format_named
@@ -43,7 +43,7 @@ class DataFileWriter:
     """
 
     def __init__(
-        self, store: FileStore, partition: bytes, bucket: int, shape: FileShape, first_sequence: int = 0
+        self, store: FileStore, partition: bytes, bucket: int, shape: DataFileSpec, first_sequence: int = 0
     ) -> None:
         self._store, self._partition, self._bucket, self._shape = store, partition, bucket, shape
         self._next_sequence = first_sequence  # append tables number their rows by counting
@@ -102,11 +102,11 @@ class DataFileWriter:
         """Number the rows of an append table behind this number, and behind those numbered already."""
         self._next_sequence = max(self._next_sequence, sequence_number + 1)
 
-    def hand_over(self) -> None:
+    def release(self) -> None:
         """The files finished so far belong to the caller now: an abort leaves them alone."""
         self._paths = []
         for writer in self._blobs:
-            writer.hand_over()
+            writer.release()
 
     def abort(self) -> None:
         """Delete every file made since the last hand-over."""
@@ -141,7 +141,7 @@ class DataFileWriter:
             self._done += writer.close()
 
 
-def _extension(store: FileStore, shape: FileShape) -> str:
+def _extension(store: FileStore, shape: DataFileSpec) -> str:
     if shape.format in TEXT_FORMATS:
         suffix = compression_suffix(shape.compression)
         return f".{shape.format}" + (f".{suffix}" if suffix else "")
@@ -153,7 +153,7 @@ def _extension(store: FileStore, shape: FileShape) -> str:
 class _OpenFile:
     """A file being written, and what its metadata will say."""
 
-    def __init__(self, store: FileStore, path: str, name: str, shape: FileShape) -> None:
+    def __init__(self, store: FileStore, path: str, name: str, shape: DataFileSpec) -> None:
         self._store, self._path, self._name, self._shape = store, path, name, shape
         self._sink = store.io.create(path)
         self._writer: FormatWriter = format_named(shape.format, shape.fields, store.options).open_writer(
@@ -232,7 +232,7 @@ class _OpenFile:
             stats_columns = tuple(f.name for f in shape.value_fields)
         embedded, beside = self._finish_indexes()
         keyed = bool(shape.key_fields)
-        if not keyed and not shape.tracked:  # rows that are tracked get the number of their snapshot, or hold it
+        if not keyed and not shape.row_tracking:  # rows that are tracked get the number of their snapshot, or hold it
             self._min_sequence, self._max_sequence = first_sequence, first_sequence + self.rows - 1
         return DataFileMeta(
             file_name=self._name,
@@ -252,7 +252,9 @@ class _OpenFile:
             embedded_index=embedded,
             file_source=shape.source,
             value_stats_cols=stats_columns,
-            write_cols=tuple(f.name for f in shape.fields) if shape.stores_tracking or shape.named else None,
+            write_cols=tuple(f.name for f in shape.fields)
+            if shape.stores_tracking or shape.writes_column_names
+            else None,
         )
 
     def _finish_indexes(self) -> tuple[bytes | None, tuple[str, ...]]:

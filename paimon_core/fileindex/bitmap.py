@@ -60,7 +60,7 @@ class Bitmap:
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _RunCursor:
     rows: int
     keys: pa.Array
     offsets: np.ndarray  # of bitmaps in the body; -1 - row where a key has one row
@@ -75,7 +75,7 @@ def _below(found: np.ndarray, rows: int) -> np.ndarray:
     return found
 
 
-def _read(data: bytes, kind: AtomicType) -> _Head:
+def _read(data: bytes, kind: AtomicType) -> _RunCursor:
     version, rows, count, has_null = struct.unpack_from(">biib", data)
     at, null_offset = 10, 0
     if version not in _VERSIONS:
@@ -86,7 +86,7 @@ def _read(data: bytes, kind: AtomicType) -> _Head:
     key_type = stored(pa.array([], to_arrow(kind)), kind).type
     if version == 1:
         keys, (offsets,), body = read_records(data, at, count, key_type, 1)
-        return _Head(rows, keys, offsets, bool(has_null), null_offset, body)
+        return _RunCursor(rows, keys, offsets, bool(has_null), null_offset, body)
     (blocks,) = struct.unpack_from(">i", data, at)
     _, (starts,), at = read_records(data, at + 4, blocks, key_type, 1)
     body = at + 4 + struct.unpack_from(">i", data, at)[0]
@@ -98,7 +98,7 @@ def _read(data: bytes, kind: AtomicType) -> _Head:
     offsets = np.concatenate([p[1][0] for p in pieces]) if pieces else np.zeros(0, np.int64)
     if len(keys) != count:
         raise ValueError(f"{len(keys)} keys where {count} are promised")
-    return _Head(rows, keys, offsets, bool(has_null), null_offset, body)
+    return _RunCursor(rows, keys, offsets, bool(has_null), null_offset, body)
 
 
 class BitmapBuilder:

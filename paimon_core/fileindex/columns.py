@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileindex import FILE_INDEXES
-from paimon_core.fileindex.container import pack
+from paimon_core.fileindex.index_file import pack
 from paimon_core.options.file_index import index_column, index_key, index_options, indexed
 from paimon_core.types.datatype import TEXT_ROOTS, AtomicType, DataField, DataType, MapType
 

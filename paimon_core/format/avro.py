@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from paimon_core.format.avro_container import BlockDecoder, Container, ContainerWriter, Schema
 from paimon_core.format.codec import avro_codec
-from paimon_core.format.container import BlockDecoder, Container, ContainerWriter, Schema
 
 _BLOCK_RECORDS = 1000
 

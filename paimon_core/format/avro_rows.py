@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError
+from paimon_core.format.avro_container import BlockDecoder, Container, ContainerWriter, Schema
 from paimon_core.format.avro_types import avro_schema, from_stored, plain_schema, stored_type, to_stored
 from paimon_core.format.batch_size import PROBE_ROWS, rows_within
 from paimon_core.format.codec import avro_codec
 from paimon_core.format.conform import conform_batch
-from paimon_core.format.container import BlockDecoder, Container, ContainerWriter, Schema
-from paimon_core.format.damage import reading
+from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.python_rows import python_rows
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
@@ -50,14 +50,14 @@ class AvroFormat:
         container = Container(source, path)
         record = _record(container, path)
         asked = {f.name for f in fields}
-        with reading(path):
+        with as_corrupted(path):
             kept = [f for f in record["fields"] if f["name"] in asked]
             types = {f["name"]: stored_type(f["type"]) for f in kept}
             decoder = BlockDecoder(plain_schema(container.header.schema))  # decoding all costs less than skipping some
         size = _Size(batch_size, batch_bytes)
         for records in _sized(container.records(decoder), size):
             columns = []
-            with reading(path):
+            with as_corrupted(path):
                 for field in kept:
                     name = field["name"]
                     raw = pa.array([r[name] for r in records], types[name])

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import decimal_bytes
-from paimon_core.format.container import Schema
+from paimon_core.format.avro_container import Schema
 from paimon_core.types.datatype import (
     TEXT_ROOTS,
     ArrayType,

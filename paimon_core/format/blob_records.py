@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.conform import conform_batch, counted
-from paimon_core.format.damage import reading
+from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
@@ -62,7 +62,7 @@ class BlobFormat:
             yield from (conform_batch(batch, fields, path) for batch in counted(len(lengths), batch_size))
             return
         first = offset = 0
-        for end in _cuts(lengths, batch_size, batch_bytes or _BATCH_BYTES):
+        for end in _window_bounds(lengths, batch_size, batch_bytes or _BATCH_BYTES):
             values, offset = _records(source, offset, lengths[first:end], path)
             yield conform_batch(
                 pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], [column.name]), fields, path
@@ -211,7 +211,7 @@ def _deltas(data: bytes, path: str) -> np.ndarray:
     return signed
 
 
-def _cuts(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
+def _window_bounds(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
     """Where batches of at most so many rows and about so many bytes end."""
     total = np.maximum(lengths, 0).cumsum()
     at = 0
@@ -224,7 +224,7 @@ def _cuts(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
 def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[list[bytes | None], int]:
     """The blobs of neighbouring records, each checked, and where the next one begins."""
     source.seek(offset)
-    with reading(path):
+    with as_corrupted(path):
         data = memoryview(source.read(int(lengths[lengths > 0].sum())))
     values: list[bytes | None] = []
     at = 0

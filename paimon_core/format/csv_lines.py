@@ -15,7 +15,7 @@ from pyarrow import csv
 from paimon_core.errors import InvalidInputError
 from paimon_core.format.batch_size import rows_within
 from paimon_core.format.conform import conform_batch
-from paimon_core.format.damage import reading
+from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.text_lines import LineWriter, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, to_text
@@ -110,7 +110,7 @@ class CsvFormat:
         skip, layout = int(self.layout.header), self.layout
         escape = layout.escape.encode()
         for block in line_blocks(source, path, layout.quote.encode()):
-            with reading(path):
+            with as_corrupted(path):
                 texts = self._spelled(block, skip) if escape in block else self._plain(block, names, skip)
             skip = 0
             if texts.num_rows:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError
 from paimon_core.format.batch_size import PROBE_ROWS, rows_within
 from paimon_core.format.conform import conform_batch
-from paimon_core.format.damage import reading
+from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.python_rows import python_rows
 from paimon_core.format.text_lines import LineWriter, count_lines, line_blocks
@@ -61,7 +61,7 @@ class JsonFormat:
             lines = block.removesuffix(b"\n").split(b"\n")
             at = 0
             while at < len(lines):
-                with reading(path):
+                with as_corrupted(path):
                     batch = _decoded(lines[at : at + step], fields, path)
                 at += step
                 step = rows_within(batch_size, batch_bytes, batch.nbytes / batch.num_rows)

@@ -16,7 +16,7 @@ import pyarrow.orc as paorc
 from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
 from paimon_core.format.conform import conform_batch, counted
-from paimon_core.format.damage import decoded, reading
+from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.orc_instants import beyond_nanoseconds, read_micros, resume, wide_timestamps
 from paimon_core.format.orc_writer import OrcFileWriter
@@ -47,7 +47,7 @@ class OrcFormat:
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`; ``predicate`` changes nothing."""
-        with reading(path):
+        with as_corrupted(path):
             file = paorc.ORCFile(source)
             rows, stored = int(file.nrows), file.schema.names
         present = [f for f in fields if f.name in stored]
@@ -65,7 +65,7 @@ class OrcFormat:
             if "out of range for nanosecond" not in str(error):
                 raise
         wide = wide_timestamps(present, path)
-        with reading(path):
+        with as_corrupted(path):
             micros = read_micros(source, wide, done)
         others = _batches(source, [f for f in present if f not in wide], rows, batch_size, path)
         for batch in resume(others, wide, micros, done):
@@ -77,7 +77,7 @@ class OrcFormat:
 
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`."""
-        with reading(path):
+        with as_corrupted(path):
             return int(paorc.ORCFile(source).nrows)
 
 
@@ -87,7 +87,7 @@ def _batches(
     if not fields:
         return counted(rows, batch_size)
     source.seek(0)
-    with reading(path):
+    with as_corrupted(path):
         import pyarrow.dataset as pads  # noqa: PLC0415 - it imports pandas: half a second for all who read no ORC
 
         fragment = pads.OrcFileFormat().make_fragment(source)

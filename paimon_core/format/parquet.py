@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.format.batch_size import parquet_row_bytes, rows_within
 from paimon_core.format.conform import conform_batch, counted
-from paimon_core.format.damage import decoded, reading
+from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
 from paimon_core.format.parquet_prune import row_groups_to_read
@@ -49,7 +49,7 @@ class ParquetFormat:
         path: str = "",
     ) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
-        with reading(path):
+        with as_corrupted(path):
             file = _open(source)
             groups = row_groups_to_read(file.metadata, fields, predicate, wanted)
         stored = [f for f in fields if f.id != ROW_POSITION.id]
@@ -64,7 +64,7 @@ class ParquetFormat:
 
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`."""
-        with reading(path):
+        with as_corrupted(path):
             return int(pq.read_metadata(source).num_rows)
 
 
@@ -83,7 +83,7 @@ def _batches(
         rows = sum(metadata.row_group(g).num_rows for g in groups)
         yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_size))
         return
-    with reading(path):
+    with as_corrupted(path):
         sizes = [metadata.row_group(g).total_byte_size for g in groups]
         streamed = isinstance(source, _LOCAL) and max(sizes, default=0) > _BIG_ROW_GROUP
         if has_int96(metadata):

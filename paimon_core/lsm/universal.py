@@ -28,7 +28,7 @@ from paimon_core.options.lsm import (
 from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, MERGE_ENGINE
 from paimon_core.options.option import Options
 
-__all__ = ["CompactUnit", "EarlyFull", "OffPeak", "UniversalCompaction", "looks_up", "num_levels", "stop_trigger"]
+__all__ = ["CompactUnit", "EarlyFull", "OffPeak", "UniversalCompaction", "needs_lookup", "num_levels", "stop_trigger"]
 
 _HOUR = 3_600_000
 
@@ -202,7 +202,7 @@ def stop_trigger(options: Options) -> int:
     return int(trigger + 3 if given is None else max(trigger, given))
 
 
-def looks_up(options: Options) -> bool:
+def needs_lookup(options: Options) -> bool:
     """Whether a compaction looks up in levels below its output what they hold of the keys it lifts from level 0."""
     return bool(
         options.value(MERGE_ENGINE) == "first-row"
@@ -216,7 +216,7 @@ def _calls_between_forced(options: Options) -> int:
     """Tables whose readers pass over level 0, or look rows up by level, cannot leave files there."""
     if options.value(COMPACTION_FORCE_UP_LEVEL_0):
         return 1
-    if not looks_up(options):
+    if not needs_lookup(options):
         return 0
     if options.value(LOOKUP_COMPACT) == "radical":
         return 1

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_core.datafile.deletions import deleted_rows, read_entries, vector_entries, vectors_of
+from paimon_core.datafile.deletion_vectors import deleted_rows, read_entries, restrict_to_files, vector_entries
 from paimon_core.maintenance.task import BucketFiles, Buckets, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.append_compactor import append_picks, concatenate
+from paimon_core.write.append_compactor import append_compaction_policy, concatenate
 from paimon_core.write.routing import BucketMode, bucket_mode
 
 __all__ = ["AppendCompactTask", "plan_append", "run"]
@@ -43,11 +43,11 @@ def plan_append(
     if snapshot is None:
         return []
     found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
-    picks = append_picks(store)
+    picks = append_compaction_policy(store)
     pick = picks.unordered if bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE else picks.ordered
     entries = vector_entries(store, snapshot)
     return [
-        AppendCompactTask(*at, group, vectors_of(entries, {f.file_name for f in group}))
+        AppendCompactTask(*at, group, restrict_to_files(entries, {f.file_name for f in group}))
         for at, files in found.items()
         for group in pick(files, full=full, deleted=deleted_rows(entries, files))
     ]

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.maintenance.curves import CURVES
+from paimon_core.merge.normalized_keys import KeyWord, comparable, nullable_key_words, only_chunk
 from paimon_core.merge.sorting import sort_groups
-from paimon_core.merge.words import Word, comparable, nullable_words, only_chunk
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import to_arrow
 
@@ -135,5 +135,5 @@ def distinct(keys: pa.Table) -> pa.Table:
     return keys.take(pa.array(starts if order is None else order[starts])).combine_chunks()
 
 
-def _words(keys: pa.Table) -> list[Word]:
-    return [word for name in keys.column_names for word in nullable_words(only_chunk(keys, name), name)]
+def _words(keys: pa.Table) -> list[KeyWord]:
+    return [word for name in keys.column_names for word in nullable_key_words(only_chunk(keys, name), name)]

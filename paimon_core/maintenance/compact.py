@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.datafile.deletions import by_bucket, read_entries, stored_vectors, vector_entries, write_vectors
+from paimon_core.datafile.deletion_vectors import by_bucket, read_entries, stored_vectors, vector_entries, write_vectors
 from paimon_core.datafile.writer import local_millis
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction, num_levels

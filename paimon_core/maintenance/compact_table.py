@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paimon_core.maintenance import append_compact as append
-from paimon_core.maintenance import slices
+from paimon_core.maintenance import data_evolution
 from paimon_core.maintenance.append_compact import plan_append
-from paimon_core.maintenance.carry_out import HERE, Progress, Runner, carry_out
 from paimon_core.maintenance.compact import plan_compaction, run_task
-from paimon_core.maintenance.postponed import deal_out_postponed
-from paimon_core.maintenance.slices import plan_slices
+from paimon_core.maintenance.compact_postponed import compact_postponed
+from paimon_core.maintenance.data_evolution import plan_slices
+from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.predicate.expr import Predicate
@@ -27,7 +27,7 @@ def compact_table(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
-    runner: Runner = HERE,
+    runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
     """Plan, have the tasks run, commit once as COMPACT; None when there was nothing to do.
@@ -41,13 +41,15 @@ def compact_table(
     check_writable(store.schema)
     dealt_out = None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
-        dealt_out = deal_out_postponed(store, partition_choice(store, partitions, filter))
+        dealt_out = compact_postponed(store, partition_choice(store, partitions, filter))
     where: dict[str, Any] = {"full": full, "partitions": partitions, "filter": filter}
     by: dict[str, Any] = {"runner": runner, "progress": progress}
     if store.schema.primary_keys:
-        made, _ = carry_out(store, lambda s, b: plan_compaction(store, **where, snapshot=s, buckets=b), run_task, **by)
+        made, _ = run_plan(store, lambda s, b: plan_compaction(store, **where, snapshot=s, buckets=b), run_task, **by)
     elif store.options.value(DATA_EVOLUTION_ENABLED):
-        made, _ = carry_out(store, lambda s, b: plan_slices(store, **where, snapshot=s, buckets=b), slices.run, **by)
+        made, _ = run_plan(
+            store, lambda s, b: plan_slices(store, **where, snapshot=s, buckets=b), data_evolution.run, **by
+        )
     else:
-        made, _ = carry_out(store, lambda s, b: plan_append(store, **where, snapshot=s, buckets=b), append.run, **by)
+        made, _ = run_plan(store, lambda s, b: plan_append(store, **where, snapshot=s, buckets=b), append.run, **by)
     return made or dealt_out

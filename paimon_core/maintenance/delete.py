@@ -15,18 +15,18 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.datafile.deletions import (
+from paimon_core.datafile.deletion_vectors import (
     by_bucket,
-    one_index_a_bucket,
     read_entries,
+    single_index_per_bucket,
     vector_entries,
     write_vectors,
 )
-from paimon_core.datafile.reader import Reading, read_file
+from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError, OutOfRangeError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.carry_out import HERE, Progress, Runner
+from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.task import BucketFiles, Place
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -51,7 +51,7 @@ from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.expired import expiry_told
+from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.append_compactor import concatenate
@@ -64,7 +64,7 @@ _THREADS = 2  # files looked at side by side; each decodes its columns in parall
 
 
 def delete_rows(
-    store: FileStore, predicate: Predicate, *, runner: Runner = HERE, progress: Progress | None = None
+    store: FileStore, predicate: Predicate, *, runner: Runner = LOCAL, progress: Progress | None = None
 ) -> Snapshot | None:
     """Delete the rows matching ``predicate`` (bound); None where there are none.
 
@@ -136,7 +136,7 @@ def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
     latest = store.snapshots.latest()
     if latest is None:
         return None
-    with expiry_told(store, latest.id):
+    with raise_if_expired(store, latest.id):
         there = live_entries(store, latest, partition=predicate, with_stats=False).live
     return TableCommit(store).drop_matching(predicate) if there else None
 
@@ -175,7 +175,7 @@ def _mark_or_rewrite(
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return None
-    with expiry_told(store, snapshot.id):
+    with raise_if_expired(store, snapshot.id):
         tasks = _plan(store, snapshot, predicate)
     if not tasks:
         return None
@@ -198,7 +198,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
 
 def _delete(predicate: Predicate, planned: int, store: FileStore, task: BucketFiles) -> CommitMessage:
     """Find and delete the rows of some files of the snapshot ``planned``. On an error no file is left."""
-    with expiry_told(store, planned):
+    with raise_if_expired(store, planned):
         return _without(predicate, store, task)
 
 
@@ -242,7 +242,7 @@ def _marking(
     replaced = tuple(
         entry
         for entry in task.vectors
-        if one_index_a_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
+        if single_index_per_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
     )
     kept = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
     vectors = {name: vector for name, vector in kept.items() if name not in gone}
@@ -257,7 +257,7 @@ def _matching(
     asked = columns(predicate)
     fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
     found = [np.zeros(0, np.int64)]
-    how = Reading(predicate, old.get(file.file_name))
+    how = ReadOptions(predicate, old.get(file.file_name))
     for batch in read_file(store, task.partition, task.bucket, file, fields, how):
         rows = batch.select(range(len(fields) - 1))
         found.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())

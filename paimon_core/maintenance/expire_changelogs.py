@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.expire_snapshots import Expired
-from paimon_core.maintenance.removal import (
+from paimon_core.maintenance.snapshot_deletion import (
+    DeletionPlan,
     Paths,
-    Removal,
+    adjacent_tags,
     changelog_files,
     data_lists,
     dead_files,
     delete_files,
-    metadata,
-    needed,
-    neighbours,
+    metadata_files,
+    referenced_names,
 )
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.consumers import Consumers
@@ -49,11 +49,11 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     tags = store.tags.list()
     removal = _removal(store, gone, oldest if end > newest else None)
     following = kept.find(end)
-    names = needed(store, removal, tags)
-    for snapshot in (oldest, *neighbours(tags, gone[0].id, end)):
-        names |= metadata(store, snapshot).keys()
+    names = referenced_names(store, removal, tags)
+    for snapshot in (oldest, *adjacent_tags(tags, gone[0].id, end)):
+        names |= metadata_files(store, snapshot).keys()
     if following is not None:
-        names |= metadata(store, following, strict=False).keys()
+        names |= metadata_files(store, following, strict=False).keys()
     paths = removal.paths(store, names)
     if not dry_run:
         kept.remove([changelog.id for changelog in gone])
@@ -62,7 +62,7 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     return Expired(changelogs=tuple(changelog.id for changelog in gone), files=len(paths))
 
 
-def _removal(store: FileStore, gone: list[Snapshot], after: Snapshot | None) -> Removal:
+def _removal(store: FileStore, gone: list[Snapshot], after: Snapshot | None) -> DeletionPlan:
     """Changelog files, where there are some; else what was written, which went on as a change until now.
 
     Where nothing of this goes on, it is also what the snapshot ``after`` all of them deletes.
@@ -73,7 +73,7 @@ def _removal(store: FileStore, gone: list[Snapshot], after: Snapshot | None) -> 
     written = [changelog for changelog in gone if changelog.changelog_manifest_list is None]
     if written and after is not None:
         written.append(after)
-    return Removal(dead_files(store, written, spare_appended=False), others)
+    return DeletionPlan(dead_files(store, written, spare_appended=False), others)
 
 
 def _times(kept: Changelogs, ids: range) -> Iterator[int | None]:

@@ -11,17 +11,17 @@ from itertools import chain
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.removal import (
+from paimon_core.maintenance.snapshot_deletion import (
+    DeletionPlan,
     Paths,
-    Removal,
+    adjacent_tags,
     changelog_files,
     data_lists,
     dead_files,
     delete_files,
     indexes,
-    metadata,
-    needed,
-    neighbours,
+    metadata_files,
+    referenced_names,
 )
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
@@ -68,7 +68,7 @@ def expire_snapshots(
     tags = store.tags.list()
     try:
         removal = _removal(store, gone, kept, keeps_changes=keeps_changes)
-        names = needed(store, removal, tags) | _named(store, [kept, *neighbours(tags, gone[0].id, end)])
+        names = referenced_names(store, removal, tags) | _named(store, [kept, *adjacent_tags(tags, gone[0].id, end)])
     except CorruptedError:
         if store.snapshots.exists(end):
             raise
@@ -107,7 +107,7 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
     return [number for number in there if number < end], next((number for number in there if number >= end), end)
 
 
-def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> Removal:
+def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
     """What snapshots, with ``kept`` following the last, leave behind.
 
     Where changes are kept the changelog files stay; and where there are none, what was written is the change: it stays
@@ -121,15 +121,15 @@ def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_ch
             others |= data_lists(store, snapshot)
         if not keeps_changes:
             others |= changelog_files(store, snapshot)
-    return Removal(dead_files(store, [*gone[1:], kept], spare_appended=written), others)
+    return DeletionPlan(dead_files(store, [*gone[1:], kept], spare_appended=written), others)
 
 
-def _of_new_tags(store: FileStore, removal: Removal, added: list[Tag]) -> set[str]:
-    return needed(store, removal, added) | _named(store, [tag.snapshot for tag in added]) if added else set()
+def _of_new_tags(store: FileStore, removal: DeletionPlan, added: list[Tag]) -> set[str]:
+    return referenced_names(store, removal, added) | _named(store, [tag.snapshot for tag in added]) if added else set()
 
 
 def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
-    return {name for snapshot in snapshots for name in metadata(store, snapshot)}
+    return {name for snapshot in snapshots for name in metadata_files(store, snapshot)}
 
 
 def _is_after(store: FileStore, kept: Snapshot) -> bool:

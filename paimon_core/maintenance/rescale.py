@@ -12,8 +12,8 @@ from typing import TypeVar
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError
 from paimon_core.lsm.universal import num_levels
-from paimon_core.maintenance.carry_out import Progress, carry_out
 from paimon_core.maintenance.compact import CompactTask, plan_compaction, run_task
+from paimon_core.maintenance.execute import Progress, run_plan
 from paimon_core.maintenance.task import Buckets, partition_choice
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
@@ -24,7 +24,7 @@ from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.scan.table_scan import TableScan, passes_over_level_0
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.expired import expiry_told
+from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.table_write import TableWrite
 
@@ -84,7 +84,7 @@ def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
-    with expiry_told(store, snapshot.id):
+    with raise_if_expired(store, snapshot.id):
         return live_entries(store, snapshot, partition=where, with_stats=False).live
 
 
@@ -114,7 +114,7 @@ def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
 
 def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:
     """Whether there are rows that no reader has seen, or no change has told."""
-    with expiry_told(store, snapshot.id):
+    with raise_if_expired(store, snapshot.id):
         levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
     full = store.options.value(CHANGELOG_PRODUCER) == "full-compaction"
     return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels
@@ -126,4 +126,4 @@ def _settle(store: FileStore, where: Predicate | None) -> None:
     def plan(newest: Snapshot, buckets: Buckets | None) -> list[CompactTask]:
         return plan_compaction(store, full=True, filter=where, snapshot=newest, buckets=buckets)
 
-    carry_out(store, plan, run_task)
+    run_plan(store, plan, run_task)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from paimon_core.datafile.deletions import read_entries, rows_left, vector_entries, vectors_of
-from paimon_core.datafile.reader import Reading, read_file
-from paimon_core.datafile.shape import target_size
+from paimon_core.datafile.deletion_vectors import read_entries, restrict_to_files, rows_left, vector_entries
+from paimon_core.datafile.reader import ReadOptions, read_file
+from paimon_core.datafile.spec import target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
-from paimon_core.lsm.append_picks import Group
-from paimon_core.maintenance.carry_out import HERE, Progress, Runner, carry_out
+from paimon_core.lsm.append_compaction import Group
 from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles
+from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
 from paimon_core.maintenance.task import Buckets, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
@@ -129,7 +129,7 @@ def _tasks(
     found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
     entries = vector_entries(store, snapshot)
     tasks = [
-        SortCompactTask(*at, tuple(files), key, vectors=vectors_of(entries, {f.file_name for f in files}))
+        SortCompactTask(*at, tuple(files), key, vectors=restrict_to_files(entries, {f.file_name for f in files}))
         for at, files in found.items()
     ]
     return [part for task in tasks if task.rows for part in _parted(store, task, min(parts, task.size // part_size))]
@@ -164,7 +164,7 @@ def sort_table(
     *,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
-    runner: Runner = HERE,
+    runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
     """Plan, have the tasks run, commit once; None when there is no row. A partition is parted among the runner's
@@ -172,7 +172,7 @@ def sort_table(
 
     A partition that others rewrite meanwhile, and whose files may be gone with their snapshot, is sorted again. Raises
     CommitConflictError naming those that were rewritten every time; they are as the others left them. CorruptedError
-    and OutOfRangeError as `carry_out`.
+    and OutOfRangeError as `run_plan`.
     """
 
     _check_sortable(store)
@@ -181,7 +181,7 @@ def sort_table(
     def plan(newest: Snapshot, buckets: Buckets | None) -> list[SortCompactTask]:
         return _tasks(store, newest, key, chosen, buckets, (runner.parts, target_size(store)))
 
-    made, late = carry_out(store, plan, run, runner=runner, progress=progress, join=joined)
+    made, late = run_plan(store, plan, run, runner=runner, progress=progress, join=joined)
     if late:
         places = [store.partition_path(message.partition) or store.root for message in late]
         raise CommitConflictError(
@@ -250,7 +250,7 @@ def _rows(store: FileStore, task: SortCompactTask, fields: Sequence[DataField]) 
     """The rows of the task; ``fields`` hold the columns of its key."""
     deleted = read_entries(store, task.vectors)
     for file in task.files:
-        how = Reading(deletions=deleted.get(file.file_name))
+        how = ReadOptions(deletions=deleted.get(file.file_name))
         for batch in read_file(store, task.partition, task.bucket, file, fields, how):
             rows = pa.Table.from_batches([batch])
             if task.bounds is not None:

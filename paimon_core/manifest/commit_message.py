@@ -9,14 +9,14 @@ import fastavro
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
-from paimon_core.manifest.records import (
+from paimon_core.manifest.serializers import (
     DATA_FILE_SCHEMA,
     INDEX_MANIFEST_SCHEMA,
-    data_file_of,
-    index_entry_of,
+    data_file_from_record,
+    data_file_to_record,
+    index_entry_from_record,
+    index_entry_to_record,
     plain,
-    record_of_data_file,
-    record_of_index_entry,
 )
 
 __all__ = ["CommitMessage"]
@@ -64,8 +64,8 @@ class CommitMessage:
         """For engines that carry nothing but bytes; what `from_bytes` of the same version of this engine reads."""
         sink = io.BytesIO(_MAGIC)
         sink.seek(len(_MAGIC))
-        files = {name: [record_of_data_file(file) for file in getattr(self, name)] for name in _FILES}
-        indexes = {name: [record_of_index_entry(entry) for entry in getattr(self, name)] for name in _INDEXES}
+        files = {name: [data_file_to_record(file) for file in getattr(self, name)] for name in _FILES}
+        indexes = {name: [index_entry_to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
         place = {"partition": self.partition, "bucket": self.bucket, "total_buckets": self.total_buckets}
         fastavro.schemaless_writer(sink, _SCHEMA, {**place, **files, **indexes})
         return sink.getvalue()
@@ -79,8 +79,8 @@ class CommitMessage:
         source.seek(len(_MAGIC))
         try:
             record = fastavro.schemaless_reader(source, _SCHEMA)
-            lists: dict[str, Any] = {name: tuple(map(data_file_of, record[name])) for name in _FILES}
-            lists |= {name: tuple(map(index_entry_of, record[name])) for name in _INDEXES}
+            lists: dict[str, Any] = {name: tuple(map(data_file_from_record, record[name])) for name in _FILES}
+            lists |= {name: tuple(map(index_entry_from_record, record[name])) for name in _INDEXES}
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause
         if source.read(1):

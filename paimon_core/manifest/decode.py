@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.format.container import BlockDecoder, Container
-from paimon_core.manifest.columnar import columnar_records
-from paimon_core.manifest.columns import entries_of_blocks
+from paimon_core.format.avro_columns import NotVectorizableError
+from paimon_core.format.avro_container import BlockDecoder, Container
+from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.columnar_formats import read_columnar_records
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.lanes import Irregular
-from paimon_core.manifest.places import Places
-from paimon_core.manifest.records import MANIFEST_SCHEMA, MANIFEST_VERSION, entry_of, plain, unknown_fields
+from paimon_core.manifest.serializers import MANIFEST_SCHEMA, MANIFEST_VERSION, entry_from_record, plain, unknown_fields
+from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
 __all__ = ["UnknownFieldsError", "decode_entries", "decode_records"]
 
@@ -38,7 +38,7 @@ def decode_records(data: bytes, path: str, version: int, value_of: Callable[[Rec
 
     Raises CorruptedError for bytes that are no such file, UnsupportedError for records of another ``version``.
     """
-    records = columnar_records(data, path)
+    records = read_columnar_records(data, path)
     if records is not None:
         return _columnar(records, path, version, value_of)
     container = _container(data, path)
@@ -46,7 +46,7 @@ def decode_records(data: bytes, path: str, version: int, value_of: Callable[[Rec
 
 
 def decode_entries(
-    data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: Places | None = None
+    data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: BucketFilter | None = None
 ) -> list[ManifestEntry]:
     """Return the entries of a manifest, in order: all, or those of the places in ``only``.
 
@@ -54,11 +54,11 @@ def decode_entries(
     UnknownFieldsError when the file says more than entries can hold. Blocks that hold no entry of ``only`` are
     decompressed and not decoded.
     """
-    records = columnar_records(data, path)
+    records = read_columnar_records(data, path)
     if records is not None:
         if lossless:
             raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
-        return _chosen(_columnar(records, path, MANIFEST_VERSION, entry_of), with_stats, only)
+        return _chosen(_columnar(records, path, MANIFEST_VERSION, entry_from_record), with_stats, only)
     container = _container(data, path)
     try:
         schema = _schema(container.header.text)
@@ -88,17 +88,17 @@ def _container(data: bytes, path: str) -> Container:
 
 
 def _entries(
-    container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool, only: Places | None
+    container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool, only: BucketFilter | None
 ) -> list[ManifestEntry]:
     if sum(count for count, _ in blocks) >= _MIN_LANES * max(count for count, _ in blocks):
         try:
-            return entries_of_blocks(schema, blocks, with_stats=with_stats, only=only)
-        except (Irregular, KeyError, TypeError, ValueError):
+            return decode_entry_blocks(schema, blocks, with_stats=with_stats, only=only)
+        except (NotVectorizableError, KeyError, TypeError, ValueError):
             pass  # whatever is wrong, if anything, the plain way finds out
-    return _chosen(_one_by_one(container, blocks, path, MANIFEST_VERSION, entry_of), with_stats, only)
+    return _chosen(_one_by_one(container, blocks, path, MANIFEST_VERSION, entry_from_record), with_stats, only)
 
 
-def _chosen(entries: list[ManifestEntry], with_stats: bool, only: Places | None) -> list[ManifestEntry]:
+def _chosen(entries: list[ManifestEntry], with_stats: bool, only: BucketFilter | None) -> list[ManifestEntry]:
     if only is not None:
         entries = [entry for entry in entries if only.holds(entry.partition, entry.bucket)]
     return entries if with_stats else list(map(_bare, entries))

@@ -11,25 +11,25 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
-from paimon_core.format.container import ContainerWriter
+from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.decode import decode_entries, decode_records
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.partition_stats import partition_stats
-from paimon_core.manifest.places import Places
-from paimon_core.manifest.records import (
+from paimon_core.manifest.serializers import (
     INDEX_MANIFEST_SCHEMA,
     INDEX_MANIFEST_VERSION,
     MANIFEST_LIST_SCHEMA,
     MANIFEST_SCHEMA,
     MANIFEST_VERSION,
-    index_entry_of,
-    manifest_file_of,
-    record_of_entry,
-    record_of_index_entry,
-    record_of_manifest_file,
+    entry_to_record,
+    index_entry_from_record,
+    index_entry_to_record,
+    manifest_file_from_record,
+    manifest_file_to_record,
 )
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import (
@@ -67,7 +67,7 @@ class Manifests:
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFileMeta]:
         """The manifests a list names, oldest first; a ``size`` the snapshot promised is checked."""
         path = self.path(name)
-        return decode_records(self._load(path, size), path, MANIFEST_VERSION, manifest_file_of)
+        return decode_records(self._load(path, size), path, MANIFEST_VERSION, manifest_file_from_record)
 
     def read(
         self,
@@ -76,7 +76,7 @@ class Manifests:
         *,
         with_stats: bool = True,
         lossless: bool = False,
-        only: Places | None = None,
+        only: BucketFilter | None = None,
     ) -> list[ManifestEntry]:
         """Return the entries of a manifest, in order; a ``size`` the list promised is checked.
 
@@ -91,7 +91,13 @@ class Manifests:
         return self._load(self.path(name), size)
 
     def decode(
-        self, name: str, data: bytes, *, with_stats: bool = True, lossless: bool = False, only: Places | None = None
+        self,
+        name: str,
+        data: bytes,
+        *,
+        with_stats: bool = True,
+        lossless: bool = False,
+        only: BucketFilter | None = None,
     ) -> list[ManifestEntry]:
         """Return the entries that the bytes ``data`` of the manifest ``name`` hold, as :meth:`read`."""
         return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
@@ -99,7 +105,7 @@ class Manifests:
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """All index files a snapshot has."""
         path = self.path(name)
-        return decode_records(self._load(path), path, INDEX_MANIFEST_VERSION, index_entry_of)
+        return decode_records(self._load(path), path, INDEX_MANIFEST_VERSION, index_entry_from_record)
 
     def _load(self, path: str, size: int | None = None) -> bytes:
         """The file's bytes, all of them: cut between two blocks it would still decode, to fewer records."""
@@ -133,12 +139,12 @@ class Manifests:
 
     def write_list(self, metas: Sequence[ManifestFileMeta]) -> tuple[str, int]:
         """Write a manifest list; its name and size in bytes."""
-        data = self._encode(MANIFEST_LIST_SCHEMA, map(record_of_manifest_file, metas))
+        data = self._encode(MANIFEST_LIST_SCHEMA, map(manifest_file_to_record, metas))
         return self._store("manifest-list", data), len(data)
 
     def write_index(self, entries: Sequence[IndexManifestEntry]) -> str:
         """Write an index manifest (all index files of a snapshot); its name."""
-        return self._store("index-manifest", self._encode(INDEX_MANIFEST_SCHEMA, map(record_of_index_entry, entries)))
+        return self._store("index-manifest", self._encode(INDEX_MANIFEST_SCHEMA, map(index_entry_to_record, entries)))
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files of this directory; missing ones are fine."""
@@ -150,7 +156,7 @@ class Manifests:
         writer = self._writer(sink, MANIFEST_SCHEMA)
         summary = _Summary()
         while block:
-            writer.write([record_of_entry(entry) for entry in block])
+            writer.write([entry_to_record(entry) for entry in block])
             summary.add(block)
             if writer.written >= target:
                 break

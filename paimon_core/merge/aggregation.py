@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.merge.aggregate.choice import Choice, seen_after
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, last, sizes_of
-from paimon_core.merge.fold import Fold
-from paimon_core.merge.groups import Window
-from paimon_core.merge.pick import apply, assemble, every, kinds_of, present, retracts_of, rewind
-from paimon_core.merge.words import Positions
+from paimon_core.merge.aggregate.first_last import RowPick, seen_after
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, Mask, last, sizes_of
+from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.normalized_keys import Positions
+from paimon_core.merge.result import all_true, apply, build_result, drop_before, is_present, kinds_of, retracts_of
+from paimon_core.merge.window import Window
 from paimon_core.types.row_kind import DELETE, INSERT
 
 
-def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = False) -> Fold:
+def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = False) -> MergeFunction:
     """Each named column by its function, other columns from the last row; a group of several rows becomes a +I.
 
     ``remove_on_delete``: a -D replaces the row by itself, values and kind; what follows adds *to those values*.
@@ -33,9 +33,9 @@ def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = 
             seen = {
                 name: _seen(window, name, function, restart)
                 for name, function in functions.items()
-                if isinstance(function, Choice) and function.seen and name in window.rows.column_names
+                if isinstance(function, RowPick) and function.seen and name in window.rows.column_names
             }
-            window = rewind(window, restart)
+            window = drop_before(window, restart)
             kinds = kinds_of(window)
         return _aggregated(window, functions, opened, seen)
 
@@ -46,10 +46,10 @@ def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask
     kinds, count = kinds_of(window), window.num_rows
     retract = retracts_of(kinds)
     if retract is None:
-        retract = ~every(count)
+        retract = ~all_true(count)
     else:
         retract[window.starts[opened]] = False
-    feed = Feed(window.starts, retract, ~every(count), opened)
+    feed = AggregateInput(window.starts, retract, ~all_true(count), opened)
     made = {
         name: apply(window, name, function, replace(feed, seen=seen.get(name)))
         for name, function in functions.items()
@@ -57,14 +57,14 @@ def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask
     }
     index = window.ends - 1
     single = opened & (index == window.starts)
-    return assemble(window, made, index, np.where(single, kinds[index], np.int8(INSERT)))
+    return build_result(window, made, index, np.where(single, kinds[index], np.int8(INSERT)))
 
 
-def _seen(window: Window, name: str, function: Choice, restart: Positions) -> Mask:
+def _seen(window: Window, name: str, function: RowPick, restart: Positions) -> Mask:
     """Whether the function had been fed a first value by a row before ``restart`` that was no removal itself."""
     kinds, starts = kinds_of(window), window.starts
     before = np.arange(window.num_rows) < np.repeat(restart, sizes_of(starts, window.num_rows))
-    nothing = ~every(window.num_rows)
+    nothing = ~all_true(window.num_rows)
     retract = retracts_of(kinds)
-    feed = Feed(starts, nothing if retract is None else retract, nothing, ~every(len(starts)))
-    return seen_after(function, present(window, name), feed, (before & (kinds != DELETE)).astype(np.int64))
+    feed = AggregateInput(starts, nothing if retract is None else retract, nothing, ~all_true(len(starts)))
+    return seen_after(function, is_present(window, name), feed, (before & (kinds != DELETE)).astype(np.int64))

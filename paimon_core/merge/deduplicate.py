@@ -3,13 +3,13 @@
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.merge.aggregate.feed import last
-from paimon_core.merge.fold import Fold
-from paimon_core.merge.groups import Window
-from paimon_core.merge.pick import kinds_of, retracts_of
+from paimon_core.merge.aggregate.input import last
+from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.result import kinds_of, retracts_of
+from paimon_core.merge.window import Window
 
 
-def deduplicate(*, ignore_delete: bool = False) -> Fold:
+def deduplicate(*, ignore_delete: bool = False) -> MergeFunction:
     """The last row of each group with its kind; with ``ignore_delete`` the last one that adds, if there is one.
 
     A row that is alone passes either way.

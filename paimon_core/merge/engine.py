@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from paimon_core.merge.fold import Fold
+from paimon_core.merge.fold import MergeFunction
 
 
 def nothing_more(asked: Collection[str]) -> frozenset[str]:
@@ -24,7 +24,7 @@ class MergeEngine:
     ``newest_wins``: the result is the row that was written last, whatever was there before.
     """
 
-    fold: Fold
+    fold: MergeFunction
     needs: Callable[[Collection[str]], frozenset[str]] = nothing_more
     keeps_rows: bool = True
     refuses: Mapping[int, str] = field(default_factory=dict)

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate import TAKES_BACK, aggregate
-from paimon_core.merge.aggregate.feed import Aggregate
 from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.input import Aggregate
 from paimon_core.merge.aggregation import aggregation
 from paimon_core.merge.deduplicate import deduplicate
 from paimon_core.merge.engine import MergeEngine

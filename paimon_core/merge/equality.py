@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.merge.words import Column, taken
+from paimon_core.merge.normalized_keys import Column, taken
 
 Mask = npt.NDArray[np.bool_]
 

@@ -3,10 +3,10 @@
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.aggregate.feed import first
-from paimon_core.merge.fold import Fold
-from paimon_core.merge.groups import Window
-from paimon_core.merge.pick import kinds_of, retracts_of
+from paimon_core.merge.aggregate.input import first
+from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.result import kinds_of, retracts_of
+from paimon_core.merge.window import Window
 
 REFUSED = (
     "merge engine first-row keeps the first row of a key and cannot take rows of kind -U or -D; "
@@ -14,7 +14,7 @@ REFUSED = (
 )
 
 
-def first_row(*, ignore_delete: bool = False) -> Fold:
+def first_row(*, ignore_delete: bool = False) -> MergeFunction:
     """The first row of each group; with ``ignore_delete`` the first that adds, if there is one.
 
     Without it the fold raises InvalidInputError for a row that retracts.

@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from paimon_core.merge.groups import Window
+from paimon_core.merge.window import Window
 
-Fold: TypeAlias = Callable[[Window], pa.Table]
+MergeFunction: TypeAlias = Callable[[Window], pa.Table]
 """One row for each group in key order, or none for a group that vanishes; the columns are those of the window.
 
 A group of one row passes as it is, its kind and sequence number included. Removed rows stay, as retracting rows

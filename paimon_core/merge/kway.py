@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import ahead
-from paimon_core.merge.fold import Fold
-from paimon_core.merge.groups import Window
-from paimon_core.merge.kinds import SEQUENCE_NUMBER
+from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.normalized_keys import Column, nullable_key_words, only_chunk
 from paimon_core.merge.order import MergeOrder, age_words, key_columns, key_words, sequence_words
+from paimon_core.merge.row_kinds import SEQUENCE_NUMBER
 from paimon_core.merge.sorting import sort_groups
-from paimon_core.merge.words import Column, nullable_words, only_chunk
+from paimon_core.merge.window import Window
 
 __all__ = ["MergeOrder", "merge_runs", "sort_rows"]
 
@@ -39,7 +39,7 @@ _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in 
 
 
 def merge_runs(
-    runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold: Fold, *, repeated: bool = False
+    runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold: MergeFunction, *, repeated: bool = False
 ) -> Iterator[pa.Table]:
     """Merge runs, the oldest first, into tables in key order, folded; tables without rows are left out.
 
@@ -49,9 +49,9 @@ def merge_runs(
     CorruptedError where a batch does not start above the key that its run ended with before; InvalidInputError for a
     null in a key.
     """
-    for pieces in ahead(_cuts(runs, order)):
+    for pieces in ahead(_window_bounds(runs, order)):
         lone = len(pieces) == 1 and not repeated
-        windows = map(_lone_window, pieces[0]) if lone else (_window(pieces, order),)
+        windows = map(_single_run_window, pieces[0]) if lone else (_window(pieces, order),)
         for window in windows:
             result = fold(window)
             if result.num_rows:
@@ -71,14 +71,14 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
     key_columns(rows, order)
     then = sequence_words(rows, replace(order, descending=False))
     if SEQUENCE_NUMBER in rows.column_names and not _ascends(rows.column(SEQUENCE_NUMBER).to_numpy()):
-        then += nullable_words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
+        then += nullable_key_words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
     return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=None))
 
 
-def _cuts(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Pieces]:
+def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Pieces]:
     """Complete rows, cut from the front of the runs: of each run that has some, in the order of the runs."""
     share = min(_BUFFERED_BYTES, _ALL_BUFFERED // max(1, len(runs)))
-    heads = [_Head(run, order, number, share) for number, run in enumerate(runs)]
+    heads = [_RunCursor(run, order, number, share) for number, run in enumerate(runs)]
     while heads := [head for head in heads if head.fill()]:
         if alone := _alone(heads):
             yield [alone]
@@ -87,7 +87,7 @@ def _cuts(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterat
         yield [piece for head in heads if (piece := head.take_through(bound))]
 
 
-def _alone(heads: Sequence["_Head"]) -> list[pa.RecordBatch]:
+def _alone(heads: Sequence["_RunCursor"]) -> list[pa.RecordBatch]:
     """Cut off the rows below all other runs, where these are many (or nothing else is left)."""
     if len(heads) == 1:
         return heads[0].take_all()
@@ -95,7 +95,7 @@ def _alone(heads: Sequence["_Head"]) -> list[pa.RecordBatch]:
     return lowest.take_below(second.first_key, at_least=_ALONE_ROWS)
 
 
-def _bound(heads: Sequence["_Head"]) -> Key:
+def _bound(heads: Sequence["_RunCursor"]) -> Key:
     """The key to cut at: the smallest last key, or one below it where the window would grow too large to be laid
     into one chunk a column."""
     bound = min(head.last_key for head in heads)
@@ -110,7 +110,7 @@ def _bound(heads: Sequence["_Head"]) -> Key:
     return bound
 
 
-def _lone_window(rows: pa.RecordBatch) -> Window:
+def _single_run_window(rows: pa.RecordBatch) -> Window:
     return Window(pa.Table.from_batches([rows]), None, np.arange(rows.num_rows))
 
 
@@ -178,7 +178,7 @@ class _Chunk:
         return _Chunk(self.batch.slice(start, count), [column.slice(start, count) for column in self.keys])
 
 
-class _Head:
+class _RunCursor:
     """The buffered front of a run."""
 
     def __init__(self, run: Iterable[pa.RecordBatch], order: MergeOrder, number: int, share: int) -> None:

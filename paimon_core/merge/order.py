@@ -7,8 +7,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.kinds import FILE_AGE, SEQUENCE_NUMBER, VALUE_KIND, retracts
-from paimon_core.merge.words import Column, Positions, Word, comparable, nullable_words, only_chunk, words
+from paimon_core.merge.normalized_keys import (
+    Column,
+    KeyWord,
+    Positions,
+    comparable,
+    nullable_key_words,
+    only_chunk,
+    words,
+)
+from paimon_core.merge.row_kinds import FILE_AGE, SEQUENCE_NUMBER, VALUE_KIND, is_retract_batch
 from paimon_core.types.float_order import in_key_order
 
 
@@ -39,7 +47,7 @@ def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Colu
     return columns
 
 
-def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = None) -> list[Word]:
+def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = None) -> list[KeyWord]:
     """Words of the key; ``extremes`` are rows that include the smallest and the largest value of its first column."""
     return [
         word
@@ -48,9 +56,9 @@ def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = No
     ]
 
 
-def sequence_words(rows: pa.Table, order: MergeOrder) -> list[Word]:
+def sequence_words(rows: pa.Table, order: MergeOrder) -> list[KeyWord]:
     """Words of the user's sequence fields. InvalidInputError for a NaN, which Java takes for equal to everything."""
-    found: list[Word] = []
+    found: list[KeyWord] = []
     for name in order.sequence_fields:
         column = only_chunk(rows, name)
         if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
@@ -58,19 +66,19 @@ def sequence_words(rows: pa.Table, order: MergeOrder) -> list[Word]:
                 f"column {name!r} orders rows ('sequence.field') and holds NaN, which is neither older nor newer than "
                 "anything; store NULL, which is older than everything"
             )
-        found += nullable_words(column, name, descending=order.descending)
+        found += nullable_key_words(column, name, descending=order.descending)
     return found
 
 
-def age_words(rows: pa.Table) -> list[Word]:
+def age_words(rows: pa.Table) -> list[KeyWord]:
     """Words of the sequence number, the age of the file and the kind, as far as the rows have these columns."""
-    found: list[Word] = []
+    found: list[KeyWord] = []
     if SEQUENCE_NUMBER in rows.column_names:
         found += words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)
     if FILE_AGE in rows.column_names:
         ages = only_chunk(rows, FILE_AGE).to_numpy()
         found.append(lambda at: (ages if at is None else ages[at]).astype(np.uint64))
     if VALUE_KIND in rows.column_names:
-        adds = ~retracts(rows.column(VALUE_KIND))
+        adds = ~is_retract_batch(rows.column(VALUE_KIND))
         found.append(lambda at: (adds if at is None else adds[at]).astype(np.uint64))
     return found

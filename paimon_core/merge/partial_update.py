@@ -8,13 +8,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.aggregate.choice import Choice, seen_after
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, any_of, first, last, numbered, sizes_of
+from paimon_core.merge.aggregate.first_last import RowPick, seen_after
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, Mask, any_of, first, last, numbered, sizes_of
 from paimon_core.merge.aggregate.ordering import sortable
-from paimon_core.merge.groups import Window
-from paimon_core.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
-from paimon_core.merge.pick import Kinds, Made, apply, assemble, every, kinds_of, present, retracts_of, rewind
-from paimon_core.merge.words import Positions, only_chunk
+from paimon_core.merge.normalized_keys import Positions, only_chunk
+from paimon_core.merge.result import (
+    ColumnResult,
+    Kinds,
+    all_true,
+    apply,
+    build_result,
+    drop_before,
+    is_present,
+    kinds_of,
+    retracts_of,
+)
+from paimon_core.merge.row_kinds import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.merge.window import Window
 from paimon_core.types.row_kind import DELETE, INSERT
 
 REFUSED = (
@@ -61,14 +71,14 @@ class PartialUpdate:
             return window.take(window.starts) if window.order is not None else window.rows
         kinds, alone = kinds_of(window), window.alone
         retract = retracts_of(kinds)
-        state = _State(window, kinds, retract, alone, ~every(len(alone)), {})
-        added = every(len(alone)) if retract is None else any_of(~retract, window.starts)
+        state = _State(window, kinds, retract, alone, ~all_true(len(alone)), {})
+        added = all_true(len(alone)) if retract is None else any_of(~retract, window.starts)
         if retract is not None:
             state = self._retracting(state, retract)
         made = self._columns(state)
         kinds, index = state.kinds, state.window.ends - 1
         kind = np.where(state.removed & (index == state.window.starts) | ~added, np.int8(DELETE), np.int8(INSERT))
-        return assemble(state.window, made, index, np.where(alone, kinds[index], kind))
+        return build_result(state.window, made, index, np.where(alone, kinds[index], kind))
 
     def _retracting(self, state: "_State", retract: Mask) -> "_State":
         """The state without rows that are ignored, and without rows that lie before a removal."""
@@ -79,7 +89,7 @@ class PartialUpdate:
         if self.remove_on_delete or any(group.removes for group in self.groups):
             while (restart := self._removals(state)) is not None:
                 seen = {name: memory for group in self.groups for name, memory in _memories(state, group, restart)}
-                state = state.cut(rewind(state.window, restart), state.removed | (restart >= 0), seen)
+                state = state.cut(drop_before(state.window, restart), state.removed | (restart >= 0), seen)
         elif not self.groups and (retract & ~np.repeat(state.alone, state.sizes)).any():
             raise InvalidInputError(REFUSED)
         return state
@@ -97,10 +107,10 @@ class PartialUpdate:
         restart = choose(delete, starts)
         return restart if (restart >= 0).any() else None
 
-    def _columns(self, state: "_State") -> dict[str, Made]:
+    def _columns(self, state: "_State") -> dict[str, ColumnResult]:
         window, starts = state.window, state.window.starts
         opening, back = state.opening(self.ignore_delete)
-        made: dict[str, Made] = {}
+        made: dict[str, ColumnResult] = {}
         for group in self.groups:
             if group.ordering[0] not in window.rows.column_names:
                 continue
@@ -124,7 +134,7 @@ class PartialUpdate:
             if adding is None and not only_chunk(window.rows, name).null_count:
                 made[name] = newest_of_all
             else:
-                mask = present(window, name)
+                mask = is_present(window, name)
                 made[name] = last(mask if adding is None else mask & adding, starts)
         return made
 
@@ -152,7 +162,7 @@ class _State:
     def opening(self, ignore_delete: bool) -> tuple[Mask, Mask]:
         """Rows copied whole, and rows to take back. A first row that retracts is both, unless deletes are ignored."""
         starts = self.window.starts
-        opening = ~every(self.window.num_rows)
+        opening = ~all_true(self.window.num_rows)
         opening[starts] = self.alone | self.removed
         if self.retract is None:
             return opening, opening & False
@@ -165,11 +175,11 @@ class _State:
 
 def _group_feed(
     state: _State, opening: Mask, back: Mask, has_order: Mask, newer: Mask
-) -> tuple[Feed, Positions | None]:
+) -> tuple[AggregateInput, Positions | None]:
     """What aggregates of a sequence group are fed, and how often each row (None: once)."""
     starts = state.window.starts
     times = (has_order | opening).astype(np.int64) + (opening & back)
-    return Feed(starts, back, has_order & ~newer, opening[starts]), None if (times == 1).all() else times
+    return AggregateInput(starts, back, has_order & ~newer, opening[starts]), None if (times == 1).all() else times
 
 
 def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[tuple[str, Mask]]:
@@ -177,7 +187,7 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
     names = [
         (name, function)
         for name, function in group.columns.items()
-        if isinstance(function, Choice) and function.seen and name in state.window.rows.column_names
+        if isinstance(function, RowPick) and function.seen and name in state.window.rows.column_names
     ]
     if not names:
         return []
@@ -187,7 +197,7 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
     before = np.arange(state.window.num_rows) < np.repeat(restart, state.sizes)
     fed = np.where(before, 1 if times is None else times, 0)
     return [
-        (name, seen_after(function, present(state.window, name), replace(feed, seen=state.seen.get(name)), fed))
+        (name, seen_after(function, is_present(state.window, name), replace(feed, seen=state.seen.get(name)), fed))
         for name, function in names
     ]
 
@@ -199,9 +209,9 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
     InvalidInputError for a NaN, which has no place in the order.
     """
     count, starts = window.num_rows, window.starts
-    code, width, some = numbered(starts, count), len(starts), ~every(count)
+    code, width, some = numbered(starts, count), len(starts), ~all_true(count)
     for name in ordering:
-        column, has = window.column(name), present(window, name)
+        column, has = window.column(name), is_present(window, name)
         values = sortable(column)
         if pa.types.is_floating(column.type):
             if pc.any(pc.is_nan(column)).as_py():

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_core.errors import CorruptedError
-from paimon_core.merge.words import U64, Positions, Word
+from paimon_core.merge.normalized_keys import U64, KeyWord, Positions
 
 _WORTH_A_WORD = 8  # free bits below which the next word is not looked at before ties are known
 _WORTH_SQUEEZING = 12  # constant bits inside a word from which closing the gaps pays where the word does not fit
@@ -20,7 +20,7 @@ _WORTH_THE_NEXT = 20  # the same where it fits, to make room for the next word
 
 
 def sort_groups(
-    key: Sequence[Word], then: Sequence[Word], count: int, *, runs: Positions | None
+    key: Sequence[KeyWord], then: Sequence[KeyWord], count: int, *, runs: Positions | None
 ) -> tuple[Positions | None, Positions]:
     """Stable order by (key, then) and where in it each distinct key starts.
 
@@ -47,7 +47,7 @@ class _Ties:
         self.merging = runs is not None
         self.runs_by_key = runs
 
-    def refine(self, words: Sequence[Word]) -> None:
+    def refine(self, words: Sequence[KeyWord]) -> None:
         packing = _Packing(words)
         while packing.more and self.same.any():
             tied = self._tied()
@@ -123,7 +123,7 @@ def _sorted(prefix: U64) -> tuple[Positions, U64]:
 class _Packing:
     """How far the words have been looked at: words before ``at`` wholly, of that one the bits from ``low`` up."""
 
-    def __init__(self, words: Sequence[Word]) -> None:
+    def __init__(self, words: Sequence[KeyWord]) -> None:
         self.words, self.at, self.low = words, 0, 64
 
     @property

@@ -15,12 +15,12 @@ from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
-from paimon_core.read.moves import runs_that_end
+from paimon_core.read.cross_partition_changes import keys_with_last_kind
 from paimon_core.read.table_read import TableRead
-from paimon_core.scan.pieces import Piece, Way, changed_pieces
+from paimon_core.scan.change_units import ChangeUnit, RowSource, changed_units
 from paimon_core.scan.split_plan import may_delete
+from paimon_core.scan.starting_scanner import earliest_change, find_change, raise_if_changes_expired, without_start
 from paimon_core.scan.stream_scan import ChangeSplit
-from paimon_core.scan.stream_start import earliest_change, expiry_of_changes_told, find_change, without_start
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -64,14 +64,14 @@ class ChangeRead:
         Raises OutOfRangeError where the snapshot expires meanwhile.
         """
         for snapshot_id, group in itertools.groupby(split.pieces, lambda piece: piece.split.snapshot_id):
-            with expiry_of_changes_told(self.store, snapshot_id):
+            with raise_if_changes_expired(self.store, snapshot_id):
                 pieces = list(group)
                 for batch in self._of_snapshot(pieces):
                     shaped = self._with_kinds(batch) if self.kinds else self._came(batch, snapshot_id)
                     if shaped.num_rows:
                         yield shaped
 
-    def _of_snapshot(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+    def _of_snapshot(self, pieces: Sequence[ChangeUnit]) -> Iterator[pa.RecordBatch]:
         if not self._moves(pieces):
             for piece in pieces:
                 yield from self._told(piece)
@@ -79,16 +79,16 @@ class ChangeRead:
         keys = self.store.schema.trimmed_primary_keys
         for alive in (False, True):
             for piece in pieces:
-                yield from runs_that_end(self._told(piece, keys), keys, alive=alive)
+                yield from keys_with_last_kind(self._told(piece, keys), keys, alive=alive)
 
-    def _moves(self, pieces: Sequence[Piece]) -> bool:
+    def _moves(self, pieces: Sequence[ChangeUnit]) -> bool:
         """Whether keys may have left one of these places for another. Refuses what would not tell in which order."""
         stored: dict[tuple[bytes, int], list[DataFileMeta]] = {}
         for piece in pieces:
-            as_stored = piece.way is Way.TOLD and piece.split.raw_convertible
+            as_stored = piece.way is RowSource.STORED_KINDS and piece.split.raw_convertible
             found = stored.setdefault((piece.split.partition, piece.split.bucket), [])
             found.extend(piece.split.files if as_stored else ())
-        went = any(piece.way is Way.WENT or any(map(may_delete, piece.split.files)) for piece in pieces)
+        went = any(piece.way is RowSource.DELETED or any(map(may_delete, piece.split.files)) for piece in pieces)
         if not self.store.schema.is_cross_partition or len(stored) < 2 or not went:
             return False
         for files in stored.values():
@@ -100,13 +100,13 @@ class ChangeRead:
                 )
         return True
 
-    def _told(self, piece: Piece, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    def _told(self, piece: ChangeUnit, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """``_VALUE_KIND``, the columns asked for, ``keys``, and where deletes are refused those the filter looks at."""
         store, fields = self._at_any_place, self._read_fields(keys)
-        if store.schema.primary_keys and piece.way is Way.TOLD:
+        if store.schema.primary_keys and piece.way is RowSource.STORED_KINDS:
             yield from TableRead(store, fields, self._read_predicate(), forgiving=True).told(piece.split)
             return
-        kind = pa.scalar(DELETE if piece.way is Way.WENT else INSERT, pa.int8())
+        kind = pa.scalar(DELETE if piece.way is RowSource.DELETED else INSERT, pa.int8())
         schema = arrow_schema((VALUE_KIND, *fields))
         for batch in TableRead(store, fields, self.predicate, forgiving=True).to_batches(piece.split):
             columns = [pa.repeat(kind, batch.num_rows), *batch.columns]
@@ -164,7 +164,7 @@ def changes(store: FileStore, after: int, through: int | None = None) -> Iterato
     read = ChangeRead(store, store.schema.fields, kinds=True)
     for snapshot in _snapshots(store, after, through):
         before = partial(store.snapshots.find, snapshot.id - 1)
-        yield from read.to_batches(ChangeSplit(tuple(changed_pieces(store, snapshot, before))))
+        yield from read.to_batches(ChangeSplit(tuple(changed_units(store, snapshot, before))))
 
 
 def _snapshots(store: FileStore, after: int, through: int | None) -> Iterator[Snapshot]:

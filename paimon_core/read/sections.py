@@ -7,22 +7,22 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from paimon_core.datafile.reader import Reading, read_file
+from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine
-from paimon_core.merge.fold import Fold
-from paimon_core.merge.groups import Window
-from paimon_core.merge.kinds import FILE_AGE
+from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.high_level import LEVEL
 from paimon_core.merge.kway import MergeOrder, merge_runs
-from paimon_core.merge.upper import LEVEL
+from paimon_core.merge.row_kinds import FILE_AGE
+from paimon_core.merge.window import Window
 from paimon_core.options.lsm import SORT_SPILL_THRESHOLD
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
-from paimon_core.read.passes import merge_from_disk, merge_in_passes
+from paimon_core.read.external_merge import merge_from_disk, multi_pass_merge
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
@@ -52,16 +52,16 @@ def file_reader(
 
     ``vectors``: deletion vectors, by data file, whose rows are left out.
     """
-    return lambda meta, together: read_file(
-        store, partition, bucket, meta, fields, Reading(predicate, vectors.get(meta.file_name), together)
+    return lambda meta, parallel_files: read_file(
+        store, partition, bucket, meta, fields, ReadOptions(predicate, vectors.get(meta.file_name), parallel_files)
     )
 
 
 def with_levels(read: ReadFile) -> ReadFile:
     """Tells by a column ``_LEVEL`` (int8) which level each row comes from."""
 
-    def marked(file: DataFileMeta, together: int) -> Iterator[pa.RecordBatch]:
-        for batch in read(file, together):
+    def marked(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
+        for batch in read(file, parallel_files):
             yield batch.append_column(LEVEL, pa.repeat(pa.scalar(file.level, pa.int8()), batch.num_rows))
 
     return marked
@@ -100,7 +100,7 @@ def merge_section(
         return merge_runs([run(len(runs)) for run in opened], order, fold)
     if not engine.keeps_rows:
         return merge_from_disk(opened, order, fold, options)
-    merged = merge_in_passes(opened, order, engine.fold, most, options)
+    merged = multi_pass_merge(opened, order, engine.fold, most, options)
     return merged if order.by_run else (rows.drop_columns([FILE_AGE]) for rows in merged)
 
 
@@ -108,15 +108,15 @@ def _with_ages(read: ReadFile, runs: Sequence[SortedRun]) -> ReadFile:
     """Add the column ``FILE_AGE`` to the rows of each file: its place among the files of the runs, the oldest first."""
     place = {file.file_name: n for n, file in enumerate(files_by_age(runs))}
 
-    def aged(file: DataFileMeta, together: int) -> Iterator[pa.RecordBatch]:
+    def aged(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
         age = pa.scalar(place[file.file_name], pa.int32())
-        for batch in read(file, together):
+        for batch in read(file, parallel_files):
             yield batch.append_column(FILE_AGE, pa.repeat(age, batch.num_rows))
 
     return aged
 
 
-def _without_ages(fold: Fold) -> Fold:
+def _without_ages(fold: MergeFunction) -> MergeFunction:
     """Return the fold of rows whose order is settled: it gets them without ``FILE_AGE``."""
 
     def folded(window: Window) -> pa.Table:
@@ -125,7 +125,7 @@ def _without_ages(fold: Fold) -> Fold:
     return folded
 
 
-def run_batches(run: SortedRun, read: ReadFile, together: int) -> Iterator[pa.RecordBatch]:
+def run_batches(run: SortedRun, read: ReadFile, parallel_files: int) -> Iterator[pa.RecordBatch]:
     """The rows of one run, of which so many are read side by side."""
     for file in run.files:
-        yield from read(file, together)
+        yield from read(file, parallel_files)

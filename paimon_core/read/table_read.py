@@ -8,23 +8,23 @@ import pyarrow as pa
 from paimon_core.deletion.files import load_vectors
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.lsm.intervals import sections
-from paimon_core.lsm.row_groups import row_groups
+from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import SortedRun
-from paimon_core.lsm.universal import looks_up
+from paimon_core.lsm.universal import needs_lookup
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import merge_engine
-from paimon_core.merge.kinds import drop_retracts
-from paimon_core.merge.upper import of_upper
+from paimon_core.merge.high_level import read_high_level
+from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.options import warn_once
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
+from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_order, merge_section, with_levels
-from paimon_core.read.slices import read_slices
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
-from paimon_core.store.expired import expiry_told, is_missing
+from paimon_core.store.expired import is_missing, raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -53,7 +53,7 @@ class TableRead:
         Raises OutOfRangeError where the split's snapshot has expired, and files of it with it.
         """
         check_readable(self.store.schema)
-        with expiry_told(self.store, split.snapshot_id):
+        with raise_if_expired(self.store, split.snapshot_id):
             yield from self._to_batches(split)
 
     def _to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
@@ -101,8 +101,8 @@ class TableRead:
                 f"cannot read {self.store.root}: rows of columns in several files have deletion vectors, whose "
                 "positions are not defined for them"
             )
-        for group in row_groups(split.files):
-            yield from read_slices(self.store, split.partition, split.bucket, group, self._needed())
+        for group in group_by_row_range(split.files):
+            yield from read_row_range(self.store, split.partition, split.bucket, group, self._needed())
 
     def _merged(self, split: DataSplit, *, kinds: bool = False) -> Iterator[pa.Table]:
         vectors = load_vectors(self.store.io, split.vectors)
@@ -123,7 +123,7 @@ class TableRead:
         if not self.forgiving or not (lost or corrupt):
             return read
 
-        def passing(file: DataFileMeta, together: int) -> Iterator[pa.RecordBatch]:
+        def passing(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
             path = store.file_path(split.partition, split.bucket, file)
             if lost and not store.io.exists(path):  # asked first: a read of no columns opens no file
                 if split.snapshot_id and not store.snapshots.exists(split.snapshot_id):
@@ -131,7 +131,7 @@ class TableRead:
                 warn_once(f"data file {path} is missing; {SCAN_IGNORE_LOST_FILES.key!r} leaves its rows out")
                 return
             try:
-                yield from read(file, together)
+                yield from read(file, parallel_files)
             except CorruptedError as error:
                 if not corrupt or is_missing(error):
                     raise
@@ -160,7 +160,7 @@ class TableRead:
         hidden = [f for f in schema.fields if f.name in merging - names]
         by_run = (*needed, *hidden, VALUE_KIND)
         by_number = (*by_run, SEQUENCE_NUMBER)
-        upper_only = looks_up(store.options) and not engine.skips_level_0
+        upper_only = needs_lookup(store.options) and not engine.skips_level_0
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
         for runs in sections(files, schema.key_arrow):
             if len(runs) > 1:
@@ -169,7 +169,7 @@ class TableRead:
                 several = reading(compared, on_keys)
                 made = engine
                 if upper_only and _stacked(runs):
-                    several, made = with_levels(several), replace(engine, fold=of_upper(engine.fold))
+                    several, made = with_levels(several), replace(engine, fold=read_high_level(engine.fold))
                 merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
                     aged or runs, several, replace(order, by_run=aged is not None), made, store.options
                 )

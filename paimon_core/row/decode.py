@@ -33,7 +33,7 @@ _NUMBERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class _BytePositions:
     """Serialised rows end to end. A row is four bytes and whole words, so everything lies on a multiple of four."""
 
     halves: np.ndarray
@@ -46,7 +46,7 @@ class Places:
     """Half words in front of the slots."""
 
 
-def locate(rows: Sequence[bytes], arity: int) -> Places:
+def locate(rows: Sequence[bytes], arity: int) -> _BytePositions:
     """Put rows end to end. Raises CorruptedError when one is no row of ``arity`` fields."""
     sizes = np.fromiter(map(len, rows), np.int64, len(rows)) - 4
     head = 2 * header_words(arity)
@@ -56,12 +56,12 @@ def locate(rows: Sequence[bytes], arity: int) -> Places:
         starts = np.cumsum(sizes // 4 + 1) - sizes // 4
         wrong = halves.take(starts - 1) != np.array(arity, ">u4").view(HALF)
         if not wrong.any():
-            return Places(halves, starts, sizes, head)
+            return _BytePositions(halves, starts, sizes, head)
     row = rows[int(np.flatnonzero(wrong)[0])]
     raise CorruptedError(f"{len(row)} bytes starting {row[:8].hex()} are no row of {arity} fields")
 
 
-def decode_column(places: Places, field: int, t: pa.DataType) -> pa.Array:
+def decode_column(places: _BytePositions, field: int, t: pa.DataType) -> pa.Array:
     """The values of one field of every row, as an array of type ``t``."""
     word, bit = divmod(field + 8, 32)
     null = (places.halves.take(places.starts + word) >> HALF.type(bit) & HALF.type(1)).astype(bool)
@@ -102,12 +102,14 @@ def _array(t: pa.DataType, null: np.ndarray, *buffers: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(t, len(null), [validity, *map(pa.py_buffer, map(np.ascontiguousarray, buffers))])
 
 
-def _inside(places: Places, offset: np.ndarray, length: np.ndarray | int, used: np.ndarray) -> None:
+def _inside(places: _BytePositions, offset: np.ndarray, length: np.ndarray | int, used: np.ndarray) -> None:
     if (used & ((offset + length > places.sizes) | (offset < 4 * places.head))).any():
         raise CorruptedError("a row points at bytes outside itself")
 
 
-def _timestamp(places: Places, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType) -> np.ndarray:
+def _timestamp(
+    places: _BytePositions, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType
+) -> np.ndarray:
     """Milliseconds in the variable part, the nanoseconds of the last one in the slot."""
     offset = high.astype(np.int64)
     _inside(places, offset, 8, ~null)
@@ -122,7 +124,7 @@ def _timestamp(places: Places, low: np.ndarray, high: np.ndarray, null: np.ndarr
     return nanos
 
 
-def _decimal(places: Places, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType) -> pa.Array:
+def _decimal(places: _BytePositions, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType) -> pa.Array:
     if t.precision <= COMPACT_DECIMAL:
         words = _words(low, high)
         return _array(t, null, np.stack([words, words >> 63], 1))
@@ -140,7 +142,7 @@ def _decimal(places: Places, low: np.ndarray, high: np.ndarray, null: np.ndarray
 
 
 def _bytes(
-    places: Places, at: np.ndarray, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType
+    places: _BytePositions, at: np.ndarray, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType
 ) -> pa.Array:
     """Values of up to seven bytes lie in the slot (its highest bit says so), others at an offset."""
     inline = high >> HALF.type(31) != 0

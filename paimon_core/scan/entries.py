@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifests import ManifestFileMeta
-from paimon_core.manifest.places import Places
 from paimon_core.manifest.prune import keep
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import And, Leaf, Predicate, disjunction
@@ -56,7 +56,7 @@ def live_entries(
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
 
     manifests = store.manifests
-    only = None if buckets is None else Places.of_buckets(buckets)
+    only = None if buckets is None else BucketFilter.for_buckets(buckets)
 
     def read(meta: ManifestFileMeta) -> list[ManifestEntry]:
         entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats, only=only)

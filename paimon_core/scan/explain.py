@@ -2,7 +2,7 @@
 
 from paimon_core.errors import hide_secrets
 from paimon_core.lsm.intervals import sections
-from paimon_core.lsm.row_groups import row_groups
+from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.store.file_store import FileStore
@@ -31,7 +31,9 @@ def _split(store: FileStore, split: DataSplit) -> str:
         marked = f", {len(split.vectors)} with deleted rows" if split.vectors else ""
         return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}{marked}"
     if not store.schema.primary_keys:
-        return f"{place}: {len(split.files)} files with columns of {len(row_groups(split.files))} ranges of rows"
+        return (
+            f"{place}: {len(split.files)} files with columns of {len(group_by_row_range(split.files))} ranges of rows"
+        )
     described = [
         "+".join(f"L{run.level}x{len(run.files)}" for run in runs)
         for runs in sections(split.files, store.schema.key_arrow)

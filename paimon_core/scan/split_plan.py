@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from paimon_core.deletion.files import StoredVector
 from paimon_core.lsm.intervals import sections
-from paimon_core.lsm.row_groups import row_groups
+from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
@@ -88,7 +88,7 @@ def append_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[l
 
 def sliced_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:
     """Files in order of row ids, those with columns of the same rows together; raw where each has rows of its own."""
-    groups = pack(row_groups(files), lambda group: sum(f.file_size for f in group), packing)
+    groups = pack(group_by_row_range(files), lambda group: sum(f.file_size for f in group), packing)
     return [([f for group in bins for f in group], all(len(group) == 1 for group in bins)) for bins in groups]
 
 

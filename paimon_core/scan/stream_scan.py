@@ -14,18 +14,18 @@ from paimon_core.options.scan import (
 )
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
+from paimon_core.scan.change_units import ChangeUnit, RowSource, all_units, changed_units
 from paimon_core.scan.entries import PartitionFilter
-from paimon_core.scan.pieces import Piece, Way, all_pieces, changed_pieces
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.split_plan import Packing, pack
-from paimon_core.scan.stream_start import (
+from paimon_core.scan.starting_scanner import (
     created_since,
     expired,
-    expiry_of_changes_told,
     find_change,
     incremental_bounds,
-    mark_of,
-    start_of,
+    raise_if_changes_expired,
+    snapshot_fingerprint,
+    starting_position,
     without_start,
 )
 from paimon_core.schema.schemas import Schemas
@@ -60,7 +60,7 @@ NO_LIMITS = Limits()
 class ChangeSplit:
     """What one task reads of a batch, in this order."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChangeUnit, ...]
 
     @property
     def row_count(self) -> int:
@@ -85,7 +85,9 @@ class StreamScan:
     store: FileStore
     fields: tuple[DataField, ...] | None = None
     predicate: Predicate | None = None
-    _known: dict[tuple[str, bool], list[Piece]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _known: dict[tuple[str, bool], list[ChangeUnit]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         check_readable(without_start(self.store).schema)
@@ -96,7 +98,7 @@ class StreamScan:
 
     def start(self) -> Position:
         """Where a new query starts (see `stream_start.start_of`)."""
-        return replace(start_of(self.store), table=self._table())
+        return replace(starting_position(self.store), table=self._table())
 
     def latest(self) -> Position:
         """The end of all there is now, or of what the options let the stream see."""
@@ -105,7 +107,7 @@ class StreamScan:
             return Position(0, ALL, table=self._table())
         if bounds is not None and bounds[1] < latest.id:
             latest = find_change(self.store, bounds[1]) or latest
-        return Position(latest.id, ALL, mark=mark_of(latest), table=self._table())
+        return Position(latest.id, ALL, mark=snapshot_fingerprint(latest), table=self._table())
 
     def advance(self, after: Position, limits: Limits = NO_LIMITS, until: Position | None = None) -> Position:
         """How far a batch that starts behind ``after`` may go; ``after`` itself where there is nothing new.
@@ -117,7 +119,7 @@ class StreamScan:
         """
         self._check_table(after)
         if after.undecided:
-            begun = start_of(self.store)
+            begun = starting_position(self.store)
             if begun.undecided:
                 return after
             after = replace(begun, table=after.table)
@@ -136,7 +138,7 @@ class StreamScan:
             return []
         if after.undecided and not through.scan_snapshot:
             raise InvalidInputError(f"no batch goes from {after} to {through}: its first snapshot is not decided")
-        pieces: list[Piece] = []
+        pieces: list[ChangeUnit] = []
         if through.scan_snapshot or (after.scan_snapshot and after.index != ALL):
             scanned, end = (through, through.index) if through.scan_snapshot else (after, ALL)
             first = after.index + 1 if after.snapshot_id == scanned.snapshot_id else 0
@@ -187,7 +189,7 @@ class StreamScan:
             pieces = () if limits == NO_LIMITS else self._pieces(snapshot, scan=False)
             index = budget.take(pieces, first, end)
             if index >= first:
-                position = Position(snapshot.id, index, mark=mark_of(snapshot), table=after.table)
+                position = Position(snapshot.id, index, mark=snapshot_fingerprint(snapshot), table=after.table)
             if index < end:
                 break
         return position
@@ -202,28 +204,30 @@ class StreamScan:
 
     # ---- what there is
 
-    def _pieces(self, snapshot: Snapshot, *, scan: bool) -> list[Piece]:
-        key = mark_of(snapshot), scan
+    def _pieces(self, snapshot: Snapshot, *, scan: bool) -> list[ChangeUnit]:
+        key = snapshot_fingerprint(snapshot), scan
         found = self._known.get(key)
         if found is None:
             store, before = self.store, snapshot.id - 1
-            with expiry_of_changes_told(store, snapshot.id):
+            with raise_if_changes_expired(store, snapshot.id):
                 if scan:
-                    found = all_pieces(store, snapshot, created_since(store))
+                    found = all_units(store, snapshot, created_since(store))
                 else:
-                    found = changed_pieces(store, snapshot, lambda: store.snapshots.find(before))
+                    found = changed_units(store, snapshot, lambda: store.snapshots.find(before))
             while self._known and len(self._known) >= _REMEMBERED:
                 self._known.pop(next(iter(self._known)), None)
             self._known[key] = found
         return found
 
-    def _dealt(self, pieces: Sequence[Piece]) -> list[ChangeSplit]:
+    def _dealt(self, pieces: Sequence[ChangeUnit]) -> list[ChangeSplit]:
         """The pieces as splits. Where rows may be changed again, all that may concern one key is in one of them."""
         schema, options = self.store.schema, self.store.options
         pieces = self._in_partitions(pieces)
-        free = all(piece.way is Way.CAME for piece in pieces) or (not schema.primary_keys and schema.bucket == -1)
+        free = all(piece.way is RowSource.INSERTED for piece in pieces) or (
+            not schema.primary_keys and schema.bucket == -1
+        )
         waiting = any(piece.split.bucket < 0 for piece in pieces)
-        groups: dict[tuple[bytes, int] | bytes | None, list[Piece]] = {}
+        groups: dict[tuple[bytes, int] | bytes | None, list[ChangeUnit]] = {}
         for piece in pieces:
             place = piece.split.partition if waiting else (piece.split.partition, piece.split.bucket)
             groups.setdefault(None if schema.is_cross_partition and not free else place, []).append(piece)
@@ -231,7 +235,7 @@ class StreamScan:
         bins = (pack(group, _size, packing) if free else [group] for group in groups.values())
         return [ChangeSplit(tuple(one)) for one in itertools.chain.from_iterable(bins)]
 
-    def _in_partitions(self, pieces: Sequence[Piece]) -> Sequence[Piece]:
+    def _in_partitions(self, pieces: Sequence[ChangeUnit]) -> Sequence[ChangeUnit]:
         """The pieces in partitions with rows that may match."""
         keys = self.store.schema.partition_keys
         on_partition = split_by(self.predicate, set(keys))[0] if self.predicate is not None and keys else None
@@ -275,7 +279,7 @@ class StreamScan:
             )
 
     def _check_mark(self, position: Position, found: Snapshot) -> None:
-        if found.id == position.snapshot_id and position.mark not in ("", mark_of(found)):
+        if found.id == position.snapshot_id and position.mark not in ("", snapshot_fingerprint(found)):
             raise self._rolled_back(position)
 
     def _rolled_back(self, position: Position) -> OutOfRangeError:
@@ -319,7 +323,7 @@ class _Budget:
     def __init__(self, limits: Limits) -> None:
         self._limits, self._files, self._bytes, self._rows = limits, 0, 0, 0
 
-    def take(self, pieces: Sequence[Piece], first: int, end: int) -> int:
+    def take(self, pieces: Sequence[ChangeUnit], first: int, end: int) -> int:
         """Takes pieces from ``first`` on; the index of the last one taken, or ``end`` where none up to it is left."""
         for index in range(first, min(end + 1, len(pieces))):
             if self._files and self._limits.reached(self._files, self._bytes, self._rows):
@@ -331,5 +335,5 @@ class _Budget:
         return end
 
 
-def _size(piece: Piece) -> int:
+def _size(piece: ChangeUnit) -> int:
     return piece.split.size

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from paimon_core.datafile.deletions import stored_vectors, vector_entries
-from paimon_core.lsm.row_groups import row_groups
+from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
+from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.merge import merge_engine
@@ -18,7 +18,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.expired import expiry_told
+from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
 
@@ -68,7 +68,7 @@ class TableScan:
         check_readable(self.store.schema)
         if self.snapshot is None:
             return Plan(None, [])
-        with expiry_told(self.store, self.snapshot.id):
+        with raise_if_expired(self.store, self.snapshot.id):
             return self._plan(self.snapshot)
 
     def _plan(self, snapshot: Snapshot) -> Plan:
@@ -112,7 +112,7 @@ class TableScan:
 
 def _alone(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
     """Files that have their rows for themselves, and the others: none of these can be left out by what it holds."""
-    names = {group[0].file_name for group in row_groups(e.file for e in entries) if len(group) == 1}
+    names = {group[0].file_name for group in group_by_row_range(e.file for e in entries) if len(group) == 1}
     return (
         [e for e in entries if e.file.file_name in names],
         [e for e in entries if e.file.file_name not in names],

@@ -13,7 +13,7 @@ from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.fileindex.columns import indexed_columns
 from paimon_core.merge import merge_engine
 from paimon_core.merge.engines import sequence_groups
-from paimon_core.merge.expire import Expiry
+from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
 from paimon_core.options.file import BLOB_FIELD, DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.file_index import stray_option
@@ -326,7 +326,7 @@ def _check_merge(schema: TableSchema) -> None:
             raise InvalidInputError(
                 f"option 'rowkind.field' names {row_kind!r} of type {t}: it must hold text such as +I"
             )
-    Expiry.of(options, schema.fields, 0)
+    RecordLevelExpire.of(options, schema.fields, 0)
     sequence_groups(options, schema.fields, schema.primary_keys)
     if schema.primary_keys:
         merge_engine(options, schema.fields, schema.primary_keys)

@@ -7,7 +7,7 @@ from paimon_core.errors import CorruptedError, NotFoundError, OutOfRangeError
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["expiry_passed_over", "expiry_told", "is_missing"]
+__all__ = ["ignore_if_expired", "is_missing", "raise_if_expired"]
 
 
 def is_missing(error: CorruptedError) -> bool:
@@ -16,7 +16,7 @@ def is_missing(error: CorruptedError) -> bool:
 
 
 @contextmanager
-def expiry_told(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
+def raise_if_expired(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
     """Inside, files of a snapshot are read. OutOfRangeError where one is missing because the snapshot has expired,
     NotFoundError where the whole table is gone.
 
@@ -37,7 +37,7 @@ def expiry_told(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def expiry_passed_over(store: FileStore, snapshot: Snapshot | None) -> Iterator[None]:
+def ignore_if_expired(store: FileStore, snapshot: Snapshot | None) -> Iterator[None]:
     """Inside, files of a snapshot are read; the rest is left out where one is missing because it has expired."""
     try:
         yield

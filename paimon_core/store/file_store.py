@@ -28,7 +28,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic, warn_of_stored
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
-from paimon_core.store.external import NO_TRUST, Trust, check_external, is_below
+from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_below
 from paimon_core.store.layout import (
     MAIN_BRANCH,
     branch_directory,

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types import cast_text
 from paimon_core.types.arrow import to_arrow
+from paimon_core.types.coerce import coerce_array
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
     INTEGER_ROOTS,
@@ -25,9 +26,8 @@ from paimon_core.types.datatype import (
 )
 from paimon_core.types.decimals import fitted, low_words, widened
 from paimon_core.types.float_text import float_text
-from paimon_core.types.store import store_array
 
-__all__ = ["can_cast", "cast_array", "store_array"]
+__all__ = ["can_cast", "cast_array", "coerce_array"]
 
 ArrowArray: TypeAlias = Any
 Cast: TypeAlias = Callable[[ArrowArray, AtomicType, AtomicType], ArrowArray]

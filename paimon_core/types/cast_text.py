@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types.arrow import to_arrow
+from paimon_core.types.coerce import first_failure
 from paimon_core.types.datatype import MAX_LENGTH, AtomicType
 from paimon_core.types.decimals import WIDE_PRECISION, decimal_text, fitted
-from paimon_core.types.store import first_failure
 
 __all__ = [
     "date_text",

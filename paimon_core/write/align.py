@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
-from paimon_core.types.cast import cast_array, store_array
+from paimon_core.types.cast import cast_array, coerce_array
 from paimon_core.types.datatype import AtomicType, DataField, with_nullable
 
 _TEXT = AtomicType("VARCHAR", True, 2147483647)
@@ -33,7 +33,7 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
         if position is None:
             columns.append(_missing(field, data.num_rows))
             continue
-        array = store_array(data.column(position), field.type, field.name, first_row)
+        array = coerce_array(data.column(position), field.type, field.name, first_row)
         columns.append(_filled(_not_null(array, field, first_row), field))
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
 

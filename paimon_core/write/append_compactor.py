@@ -6,14 +6,14 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from paimon_core.datafile.deletions import deleted_rows, read_entries, vector_entries, vectors_of
-from paimon_core.datafile.reader import Reading, read_file
+from paimon_core.datafile.deletion_vectors import deleted_rows, read_entries, restrict_to_files, vector_entries
+from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.datafile.row_tracking import tracking_fields
-from paimon_core.datafile.shape import TARGET_SIZE_APPEND, FileShape
+from paimon_core.datafile.spec import TARGET_SIZE_APPEND, DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError, CorruptedError
-from paimon_core.lsm.append_picks import AppendPicks, Group
+from paimon_core.lsm.append_compaction import AppendCompactionPolicy, Group
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED
@@ -23,7 +23,7 @@ from paimon_core.types.datatype import DataField
 __all__ = [
     "InlineAppend",
     "Joined",
-    "append_picks",
+    "append_compaction_policy",
     "check_no_newer",
     "concatenate",
     "stored_fields",
@@ -33,9 +33,9 @@ __all__ = [
 _NONE: Mapping[str, DeletionVector] = MappingProxyType({})
 
 
-def append_picks(store: FileStore) -> AppendPicks:
+def append_compaction_policy(store: FileStore) -> AppendCompactionPolicy:
     """How the table's options have files picked."""
-    return AppendPicks.of(store.options, TARGET_SIZE_APPEND)
+    return AppendCompactionPolicy.of(store.options, TARGET_SIZE_APPEND)
 
 
 def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
@@ -65,7 +65,9 @@ def concatenate(
     rows = (
         pa.Table.from_batches([batch])
         for file in files
-        for batch in read_file(store, partition, bucket, file, fields, Reading(deletions=deleted.get(file.file_name)))
+        for batch in read_file(
+            store, partition, bucket, file, fields, ReadOptions(deletions=deleted.get(file.file_name))
+        )
     )
     check_no_newer(store, files)
     expected = sum(f.row_count - (deleted[f.file_name].cardinality if f.file_name in deleted else 0) for f in files)
@@ -85,7 +87,7 @@ def write_compacted(
 
     Raises CorruptedError where there are not ``expected`` rows, if that is known: no compaction may lose one.
     """
-    writer = DataFileWriter(store, partition, bucket, FileShape.of(store, 0, FileSource.COMPACT), first_sequence)
+    writer = DataFileWriter(store, partition, bucket, DataFileSpec.of(store, 0, FileSource.COMPACT), first_sequence)
     try:
         for piece in rows:
             writer.write(piece)
@@ -116,11 +118,11 @@ class InlineAppend:
 
     def __init__(self, store: FileStore, place: tuple[bytes, int, int], files: Sequence[DataFileMeta]) -> None:
         self._store, self._place = store, place
-        self._picks = append_picks(store)
+        self._picks = append_compaction_policy(store)
         self._files = list(files)
         self._made: list[DataFileMeta] = []
 
-    def renew(self, files: Sequence[DataFileMeta]) -> None:
+    def refresh(self, files: Sequence[DataFileMeta]) -> None:
         """Go on from these files."""
         self._files = list(files)
 
@@ -136,7 +138,7 @@ class InlineAppend:
         entries = [e for e in self._vectors() if (e.partition, e.bucket) == (partition, bucket)]
         for group in self._picks.ordered(self._files, full=full, deleted=deleted_rows(entries, self._files)):
             if all(f.schema_id <= self._store.schema.id for f in group):
-                vectors = vectors_of(entries, {f.file_name for f in group})
+                vectors = restrict_to_files(entries, {f.file_name for f in group})
                 self._made += concatenate(self._store, partition, bucket, group, read_entries(self._store, vectors))
                 before += group
                 used += vectors
@@ -149,7 +151,7 @@ class InlineAppend:
         marks = self._store.options.value(DELETION_VECTORS_ENABLED)
         return vector_entries(self._store, self._store.snapshots.latest()) if marks else []
 
-    def hand_over(self) -> None:
+    def release(self) -> None:
         """What was made is the caller's now."""
         self._made = []
 

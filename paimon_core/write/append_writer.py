@@ -7,11 +7,11 @@ from threading import Lock
 
 import pyarrow as pa
 
-from paimon_core.datafile.shape import FileShape
+from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.read.passes import StoredRun
+from paimon_core.read.external_merge import SpilledRun
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import InlineAppend, Joined
 from paimon_core.write.restore import BucketState
@@ -60,7 +60,7 @@ class AppendWriter:
         self,
         store: FileStore,
         place: tuple[bytes, int, int],
-        shape: FileShape,
+        shape: DataFileSpec,
         first_sequence: int,
         inline: InlineAppend | None,
         shared: tuple[OpenFiles, SpillSpace | None],
@@ -70,7 +70,7 @@ class AppendWriter:
         self._partition, self._bucket, self._total_buckets = place
         self._inline, self._sole = inline, sole
         self._open_files, self._space = shared
-        self._spilled: StoredRun | None = None  # rows before those of the pieces
+        self._spilled: SpilledRun | None = None  # rows before those of the pieces
         self._spilled_bytes = 0  # of Arrow memory
         self._pieces: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, self._partition, self._bucket, shape, first_sequence)
@@ -86,7 +86,7 @@ class AppendWriter:
         return self._pieces_bytes + self._files.held_bytes
 
     @property
-    def heavy(self) -> bool:
+    def memory_heavy(self) -> bool:
         """Files are put together a batch at a time."""
         return False
 
@@ -148,13 +148,13 @@ class AppendWriter:
             self._encoding.result()
             self._encoding = None
 
-    def renew(self, state: BucketState) -> None:
+    def refresh(self, state: BucketState) -> None:
         """Go on from what the bucket holds now: number rows behind its rows, compact its files."""
         self._files.number_behind(state.max_sequence_number)
         if self._inline is not None:
-            self._inline.renew(state.files)
+            self._inline.refresh(state.files)
 
-    def settle(self, *, full: bool = False) -> None:
+    def finish(self, *, full: bool = False) -> None:
         """Finish every file, and put small files together. REQUIRES: called once before `prepare_commit`."""
         self._encoded()
         self._write_out()
@@ -168,9 +168,9 @@ class AppendWriter:
         """Hand out what was written and compacted since the last call; None when nothing was."""
         files, joined = self._written, self._joined
         self._written, self._joined = [], Joined()
-        self._files.hand_over()
+        self._files.release()
         if self._inline is not None:
-            self._inline.hand_over()
+            self._inline.release()
         message = CommitMessage(
             self._partition,
             self._bucket,

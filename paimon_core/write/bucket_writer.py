@@ -16,7 +16,7 @@ class BucketWriter(Protocol):
         """Bytes that a flush would let go of."""
 
     @property
-    def heavy(self) -> bool:
+    def memory_heavy(self) -> bool:
         """Whether what it may do on a flush takes so much memory that it is done alone."""
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
@@ -25,10 +25,10 @@ class BucketWriter(Protocol):
     def flush(self) -> None:
         """Write what is buffered and let go of it."""
 
-    def renew(self, state: BucketState) -> None:
+    def refresh(self, state: BucketState) -> None:
         """Go on from what the bucket holds now. REQUIRES: nothing was added since the last `prepare_commit`."""
 
-    def settle(self, *, full: bool = False) -> None:
+    def finish(self, *, full: bool = False) -> None:
         """Flush, finish every file, and compact as is due before a commit, or wholly. The files stay this writer's."""
 
     def prepare_commit(self) -> CommitMessage | None:

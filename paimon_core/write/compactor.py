@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from paimon_core.datafile.deletions import read_entries
-from paimon_core.datafile.shape import FileShape, target_size
+from paimon_core.datafile.deletion_vectors import read_entries
+from paimon_core.datafile.spec import DataFileSpec, target_size
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError
@@ -20,15 +20,15 @@ from paimon_core.fileio.parallel import ahead
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
-from paimon_core.lsm.universal import CompactUnit, looks_up
+from paimon_core.lsm.universal import CompactUnit, needs_lookup
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.stats import stats_schema
 from paimon_core.merge import merge_engine
-from paimon_core.merge.diff import Difference
-from paimon_core.merge.expire import Expiry
-from paimon_core.merge.kinds import drop_retracts
-from paimon_core.merge.upper import LEVEL, of_upper
+from paimon_core.merge.changelog_diff import ChangelogDiff
+from paimon_core.merge.high_level import LEVEL, read_high_level
+from paimon_core.merge.record_expire import RecordLevelExpire
+from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.options.file import TARGET_FILE_ROW_NUM
 from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
 from paimon_core.options.merge import (
@@ -42,8 +42,8 @@ from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from paimon_core.write.below import Below, beside
-from paimon_core.write.lift import FullChanges, Lift
+from paimon_core.write.lookup_levels import LookupFiles, sections_with_lower_levels
+from paimon_core.write.lookup_merge import FullCompactionChangelog, LookupChangelogMerge
 
 __all__ = ["CompactTask", "Compacted", "compact", "expiring"]
 
@@ -68,7 +68,7 @@ class CompactTask:
     """Files below the output, where keys that leave level 0 are looked up."""
     vectors: tuple[IndexManifestEntry, ...] = ()
     """Index files of the bucket that say which rows are deleted."""
-    tells: bool = True
+    writes_changelog: bool = True
     """What changes is told, where the table has a changelog producer for it."""
 
     @staticmethod
@@ -79,14 +79,14 @@ class CompactTask:
         unit: CompactUnit,
         vectors: tuple[IndexManifestEntry, ...] = (),
         *,
-        tells: bool = True,
+        writes_changelog: bool = True,
     ) -> "CompactTask":
         """The task to carry out ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
         level, options = unit.output_level, store.options
-        deeper = tuple(f for f in levels.all_files if f.level > level) if looks_up(options) and level else ()
+        deeper = tuple(f for f in levels.all_files if f.level > level) if needs_lookup(options) and level else ()
         unit = replace(unit, files=levels.by_age(unit.files))
         drops = levels.drops_deletes(level) or (level > 0 and bool(options.value(DELETION_VECTORS_ENABLED)))
-        return CompactTask(*place, unit, level == levels.max_level, drops, deeper, vectors, tells)
+        return CompactTask(*place, unit, level == levels.max_level, drops, deeper, vectors, writes_changelog)
 
     @property
     def size(self) -> int:
@@ -133,10 +133,10 @@ def compact(store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionV
     return _Compaction(store, task, read_entries(store, task.vectors) if vectors is None else vectors).run()
 
 
-def expiring(store: FileStore, expiry: Expiry | None = None) -> Callable[[DataFileMeta], bool]:
+def expiring(store: FileStore, expiry: RecordLevelExpire | None = None) -> Callable[[DataFileMeta], bool]:
     """Tells files that may hold rows past their time, for all their statistics tell; ``expiry`` None: as of now."""
     schema = store.schema
-    past = expiry or Expiry.of(store.options, schema.fields, store.now())
+    past = expiry or RecordLevelExpire.of(store.options, schema.fields, store.now())
 
     def may_expire(file: DataFileMeta) -> bool:
         if past is None:
@@ -159,23 +159,23 @@ class _Compaction:
         self._small, self._full_rows = target_size(store) // 10 * 7, store.options.value(TARGET_FILE_ROW_NUM)
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
         schema, options, level = store.schema, store.options, task.unit.output_level
-        expiry = Expiry.of(options, schema.fields, store.now())
+        expiry = RecordLevelExpire.of(options, schema.fields, store.now())
         self._may_expire = expiring(store, expiry)
         self._fields = (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
         read = file_reader(store, task.partition, task.bucket, self._fields, vectors=vectors)
         self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
         self._order = merge_order(store)
         self._engine = merge_engine(options, schema.fields, schema.primary_keys)
-        self._looks_up = looks_up(options)
+        self._looks_up = needs_lookup(options)
         producer = options.value(CHANGELOG_PRODUCER)
         self._full = producer == "full-compaction"
-        tells = task.tells and (producer == "lookup" or (self._full and task.to_top))
-        self._difference = _difference(store) if tells else None
+        writes_changelog = task.writes_changelog and (producer == "lookup" or (self._full and task.to_top))
+        self._difference = _difference(store) if writes_changelog else None
         self._marks = bool(options.value(DELETION_VECTORS_ENABLED))
         self._superseded: dict[str, DeletionVector] = {}
         place = task.partition, task.bucket
-        self._writer = DataFileWriter(store, *place, FileShape.of(store, level, FileSource.COMPACT))
-        self._changelog = DataFileWriter(store, *place, FileShape.changelog(store, level))
+        self._writer = DataFileWriter(store, *place, DataFileSpec.of(store, level, FileSource.COMPACT))
+        self._changelog = DataFileWriter(store, *place, DataFileSpec.changelog(store, level))
         self._before: list[DataFileMeta] = []
         self._after: list[DataFileMeta] = []
 
@@ -190,10 +190,10 @@ class _Compaction:
                     if file.file_size < self._small and file.row_count < self._full_rows:
                         waiting.append([_alone(file)])
                     else:
-                        self._settle(waiting)
+                        self._rewrite_pending(waiting)
                         waiting = []
-                        self._move(file)
-            self._settle(waiting)
+                        self._upgrade(file)
+            self._rewrite_pending(waiting)
             changelog = self._changelog.close()
         except BaseException:
             self._writer.abort()
@@ -201,15 +201,15 @@ class _Compaction:
             raise
         return Compacted(tuple(self._before), tuple(self._after), tuple(changelog), self._superseded)
 
-    def _settle(self, waiting: Sequence[list[SortedRun]]) -> None:
+    def _rewrite_pending(self, waiting: Sequence[list[SortedRun]]) -> None:
         """Rewrite the sections; a single file among no others needs none."""
         if len(waiting) == 1 and len(waiting[0]) == 1:
             for file in waiting[0][0].files:
-                self._move(file)
+                self._upgrade(file)
         elif waiting:
             self._rewrite(waiting)
 
-    def _move(self, file: DataFileMeta) -> None:
+    def _upgrade(self, file: DataFileMeta) -> None:
         """Give the file its new level, or write it anew where it may hold what must not get there."""
         alone = [[_alone(file)]]
         if self._always or (self._task.to_top and file.delete_row_count != 0) or self._may_expire(file):
@@ -220,9 +220,9 @@ class _Compaction:
                 return
             if self._difference is not None and (self._full or not file.level):
                 for _, changes in self._merged(alone):
-                    self._tell(changes)
+                    self._write_changelog(changes)
             elif self._marks and self._task.deeper and not file.level:
-                self._mark_below(file)
+                self._mark_superseded(file)
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
 
@@ -240,11 +240,11 @@ class _Compaction:
         for rows, changes in ahead(_pieces(self._merged(parts))):
             if rows is not None:
                 self._writer.write(rows)
-            self._tell(changes)
+            self._write_changelog(changes)
         self._before += [file for section in parts for run in section for file in run.files]
         self._after += self._writer.close()
 
-    def _tell(self, changes: Sequence[pa.Table]) -> None:
+    def _write_changelog(self, changes: Sequence[pa.Table]) -> None:
         for rows in changes:
             self._changelog.write(rows)
 
@@ -262,22 +262,22 @@ class _Compaction:
     def _plainly(self, parts: Sequence[list[SortedRun]]) -> Merged:
         engine, read = self._engine, self._read
         if self._looks_up and not engine.skips_level_0:
-            engine, read = replace(engine, fold=of_upper(engine.fold)), with_levels(read)
+            engine, read = replace(engine, fold=read_high_level(engine.fold)), with_levels(read)
         for section in parts:
             for rows in merge_section(section, read, self._order, engine, self._store.options):
                 yield rows.drop_columns([LEVEL]) if read is not self._read else rows, ()
 
-    def _fully(self, parts: Sequence[list[SortedRun]], difference: Difference) -> Merged:
-        fold = FullChanges(self._engine, difference, self._task.unit.output_level)
+    def _fully(self, parts: Sequence[list[SortedRun]], difference: ChangelogDiff) -> Merged:
+        fold = FullCompactionChangelog(self._engine, difference, self._task.unit.output_level)
         engine, read = replace(self._engine, fold=fold, keeps_rows=False), with_levels(self._read)
         for section in parts:
             for rows in merge_section(section, read, self._order, engine, self._store.options):
                 yield rows, fold.taken()
         yield None, fold.taken()
 
-    def _mark_below(self, file: DataFileMeta) -> None:
+    def _mark_superseded(self, file: DataFileMeta) -> None:
         """Note which rows below a file supersedes that moves as it is: the keys of both tell."""
-        task, fields = self._task, Below.ordering(self._store)
+        task, fields = self._task, LookupFiles.ordering(self._store)
         read = file_reader(self._store, task.partition, task.bucket, fields, vectors=self._vectors)
         for _ in self._lifted([file], read, fields):
             pass
@@ -285,12 +285,12 @@ class _Compaction:
     def _lifted(self, files: Sequence[DataFileMeta], own: ReadFile, fields: tuple[DataField, ...]) -> Merged:
         """The rows of files merged with what lies below; ``own``: how to read them, with columns ``fields``."""
         store, task = self._store, self._task
-        below = Below(store, (task.partition, task.bucket), task.deeper, (files, fields), self._vectors)
-        for section in beside(files, task.deeper, store.schema.key_arrow):
+        below = LookupFiles(store, (task.partition, task.bucket), task.deeper, (files, fields), self._vectors)
+        for section in sections_with_lower_levels(files, task.deeper, store.schema.key_arrow):
             deep = any(run.level > task.unit.output_level for run in section)
             aged = by_age(section)
             read = below.reader(own, numbered=aged is None) if deep else with_levels(own)
-            fold = Lift(self._engine, self._difference, task.unit.output_level, below if deep else None)
+            fold = LookupChangelogMerge(self._engine, self._difference, task.unit.output_level, below if deep else None)
             engine = replace(self._engine, fold=fold, keeps_rows=False)
             order = replace(self._order, by_run=aged is not None)
             for rows in merge_section(aged or section, read, order, engine, store.options):
@@ -305,12 +305,12 @@ class _Compaction:
             self._superseded[name] = vector if there is None else there.union(vector)
 
 
-def _difference(store: FileStore) -> Difference:
+def _difference(store: FileStore) -> ChangelogDiff:
     options = store.options
     if not options.value(CHANGELOG_PRODUCER_ROW_DEDUPLICATE):
-        return Difference()
+        return ChangelogDiff()
     ignored = options.value(CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS)
-    return Difference(tuple(name for name in store.schema.names if name not in ignored))
+    return ChangelogDiff(tuple(name for name in store.schema.names if name not in ignored))
 
 
 def _alone(file: DataFileMeta) -> SortedRun:

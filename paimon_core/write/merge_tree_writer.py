@@ -6,23 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.shape import FileShape
+from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine
-from paimon_core.merge.groups import Window
 from paimon_core.merge.kway import MergeOrder, merge_runs, sort_rows
+from paimon_core.merge.window import Window
 from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
-from paimon_core.read.passes import Run, StoredRun, cuts_at, merge_in_passes
+from paimon_core.read.external_merge import Run, SpilledRun, cuts_at, multi_pass_merge
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from paimon_core.write.inline import InlineCompaction
+from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.restore import BucketState
-from paimon_core.write.sequence import SequenceRule
+from paimon_core.write.sequence import SequenceGenerator
 from paimon_core.write.spill import SpillSpace
 
-_TOLD_ROWS = 1 << 17  # of a changelog, put in order at a time
+_CHANGELOG_ROWS = 1 << 17  # of a changelog, put in order at a time
 _NEWEST_ROWS = 1 << 14  # a batch of rows that never left memory
 
 HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little more than sorting a buffer
@@ -42,17 +42,17 @@ class MergeTreeWriter:
         self,
         store: FileStore,
         place: tuple[bytes, int, int],
-        shape: FileShape,
+        shape: DataFileSpec,
         merge: tuple[MergeOrder, MergeEngine, SpillSpace | None],
-        numbering: tuple[SequenceRule, int],
-        inline: InlineCompaction | None,
-        changelog_shape: FileShape | None = None,
+        numbering: tuple[SequenceGenerator, int],
+        inline: BucketCompaction | None,
+        changelog_shape: DataFileSpec | None = None,
     ) -> None:
         self._partition, self._bucket, self._total_buckets = place
         self._order, engine, self._space = merge
         self._fold, self._steps = engine.fold, engine.keeps_rows
         self._full_file = shape.target_size
-        self._spilled: list[StoredRun] = []  # the oldest first
+        self._spilled: list[SpilledRun] = []  # the oldest first
         self._rule, self._first = numbering
         self._inline = inline
         self._rows = 0
@@ -66,7 +66,7 @@ class MergeTreeWriter:
         self.buffered = 0
 
     @property
-    def heavy(self) -> bool:
+    def memory_heavy(self) -> bool:
         """Whether files are merged in earnest when the bucket is compacted."""
         return bool(self._spilled) or (self._inline is not None and self._inline.size > HEAVY_BYTES)
 
@@ -86,7 +86,7 @@ class MergeTreeWriter:
         if self._spill():
             return
         if self._write_buffer() and self._inline is not None:
-            self._inline.keep_bounded()
+            self._inline.compact_to_stop_trigger()
 
     def _write_buffer(self) -> bool:
         if not self._pieces and not self._spilled:
@@ -112,15 +112,15 @@ class MergeTreeWriter:
         self._pieces, self.buffered = [], 0
         window = sort_rows(table.combine_chunks(), self._order)
         del table
-        self._tell(window)
+        self._write_changelog(window)
         return window
 
-    def _tell(self, window: Window) -> None:
+    def _write_changelog(self, window: Window) -> None:
         """Into the changelog goes every row as it was written."""
         if self._changelog is None:
             return
-        for at in range(0, window.num_rows, _TOLD_ROWS):
-            self._changelog.write(window.take(np.arange(at, min(at + _TOLD_ROWS, window.num_rows))))
+        for at in range(0, window.num_rows, _CHANGELOG_ROWS):
+            self._changelog.write(window.take(np.arange(at, min(at + _CHANGELOG_ROWS, window.num_rows))))
         self._told += self._changelog.close()
 
     def _spill(self) -> bool:
@@ -149,7 +149,7 @@ class MergeTreeWriter:
             if self._pieces:
                 newest = self._taken().to_batches(max_chunksize=_NEWEST_ROWS)
                 runs.append(lambda together: iter(newest))
-            yield from merge_in_passes(runs, order, self._fold, _open_runs(space), space.options)
+            yield from multi_pass_merge(runs, order, self._fold, _open_runs(space), space.options)
         else:
             if self._pieces:
                 runs.append(_by_keys(self._sorted()))
@@ -161,14 +161,14 @@ class MergeTreeWriter:
         if self._space is not None:
             self._space.drop(spilled)
 
-    def renew(self, state: BucketState) -> None:
+    def refresh(self, state: BucketState) -> None:
         """Go on from what the bucket holds now. REQUIRES: nothing was added since the last `prepare_commit`."""
         self._first = max(self._rule.after(self._first, self._rows), state.max_sequence_number + 1)
         self._rows = 0
         if self._inline is not None:
-            self._inline.renew(state)
+            self._inline.refresh(state)
 
-    def settle(self, *, full: bool = False) -> None:
+    def finish(self, *, full: bool = False) -> None:
         """Flush and compact as is due. ``full``: everything to the highest level, if rows came since that was done."""
         self._write_buffer()
         if self._inline is None:
@@ -176,18 +176,18 @@ class MergeTreeWriter:
         if full:
             self._inline.full()
         elif self._written:
-            self._inline.keep_in_shape()
-        self._inline.seal()
+            self._inline.compact_if_due()
+        self._inline.write_deletion_vectors()
 
     def prepare_commit(self) -> CommitMessage | None:
         """Hand out what was written and compacted since the last call; None when nothing was."""
         new, self._written = tuple(self._written), []
         told, self._told = tuple(self._told), []
         place = self._partition, self._bucket, self._total_buckets
-        compacted = CommitMessage(*place) if self._inline is None else self._inline.hand_over()
-        self._files.hand_over()
+        compacted = CommitMessage(*place) if self._inline is None else self._inline.release()
+        self._files.release()
         if self._changelog is not None:
-            self._changelog.hand_over()
+            self._changelog.release()
         message = replace(compacted, new_files=new, changelog_files=told)
         return None if message.is_empty else message
 

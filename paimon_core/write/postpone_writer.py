@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.shape import FileShape
+from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -43,13 +43,13 @@ class PostponeWriter:
     def __init__(self, store: FileStore, place: tuple[bytes, int, int]) -> None:
         self._partition, self._bucket, self._total_buckets = place
         self._pieces: list[pa.RecordBatch] = []
-        self._files = DataFileWriter(store, self._partition, self._bucket, FileShape.of(store))
+        self._files = DataFileWriter(store, self._partition, self._bucket, DataFileSpec.of(store))
         self._written: list[DataFileMeta] = []
         self._last_made = 0
         self.buffered = 0
 
     @property
-    def heavy(self) -> bool:
+    def memory_heavy(self) -> bool:
         """Nothing is merged."""
         return False
 
@@ -68,10 +68,10 @@ class PostponeWriter:
             self._pieces, self.buffered = [], 0
             self._files.write(table)
 
-    def renew(self, state: BucketState) -> None:
+    def refresh(self, state: BucketState) -> None:
         """What waits already has no bearing on what comes."""
 
-    def settle(self, *, full: bool = False) -> None:
+    def finish(self, *, full: bool = False) -> None:
         """Flush and finish every file. Creation times tell their order, so no two are the same."""
         self.flush()
         for file in self._files.close():
@@ -81,7 +81,7 @@ class PostponeWriter:
     def prepare_commit(self) -> CommitMessage | None:
         """Hand out what was written since the last call; None when nothing was."""
         files, self._written = self._written, []
-        self._files.hand_over()
+        self._files.release()
         message = CommitMessage(self._partition, self._bucket, self._total_buckets, new_files=tuple(files))
         return None if message.is_empty else message
 

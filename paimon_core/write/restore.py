@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from paimon_core.datafile.deletions import by_bucket, vector_entries
+from paimon_core.datafile.deletion_vectors import by_bucket, vector_entries
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.manifest.manifests import ManifestFileMeta
-from paimon_core.manifest.places import Places
 from paimon_core.manifest.prune import keep
 from paimon_core.options.bucket import BUCKET, POSTPONED
 from paimon_core.scan.entries import manifest_metas, partitions_predicate
@@ -86,7 +86,7 @@ class Restore:
         self._known |= new
         if not new or self.snapshot is None:
             return
-        self._take(Places.of_buckets(new))
+        self._take(BucketFilter.for_buckets(new))
         if self._store.options.value(BUCKET) > 0:
             self.load_totals({partition for partition, bucket in new if bucket >= 0})
 
@@ -96,7 +96,7 @@ class Restore:
         self._whole |= new
         self._counted |= new
         if new and self.snapshot is not None:
-            self._take(Places(frozenset(new)))
+            self._take(BucketFilter(frozenset(new)))
 
     def load_totals(self, partitions: Collection[bytes]) -> None:
         """Find out how many buckets these partitions have, from the newest manifests that tell.
@@ -108,8 +108,8 @@ class Restore:
         if self.snapshot is None:
             return
         newer: list[ManifestEntry] = []
-        for meta in reversed(self._may_hold(Places(frozenset(left))) if left else []):
-            newer = [*self._read(meta, Places(frozenset(left))), *newer]
+        for meta in reversed(self._may_hold(BucketFilter(frozenset(left))) if left else []):
+            newer = [*self._read(meta, BucketFilter(frozenset(left))), *newer]
             for entry in merge_entries(newer):
                 if entry.kind == ADD and entry.bucket >= 0:
                     self._check_buckets(entry)
@@ -118,7 +118,7 @@ class Restore:
             if not left:
                 break
 
-    def _take(self, places: Places) -> None:
+    def _take(self, places: BucketFilter) -> None:
         """Read the entries of places that nothing is known of yet."""
         buckets: dict[tuple[bytes, int], list[DataFileMeta]] = {}
         found = parallel_map(lambda meta: self._read(meta, places), self._may_hold(places))
@@ -129,7 +129,7 @@ class Restore:
         vectors = self._vectors()
         self._states.update((at, BucketState(tuple(files), vectors.get(at, ()))) for at, files in buckets.items())
 
-    def _may_hold(self, places: Places) -> list[ManifestFileMeta]:
+    def _may_hold(self, places: BucketFilter) -> list[ManifestFileMeta]:
         """Return the manifests, oldest first, that can hold entries of these places."""
         if self._metas is None:
             assert self.snapshot is not None
@@ -138,7 +138,7 @@ class Restore:
         where = partitions_predicate(self._store, places.partitions)
         return keep(self._metas, where, self._store.schema.partition_fields, buckets=numbers)
 
-    def _read(self, meta: ManifestFileMeta, places: Places) -> list[ManifestEntry]:
+    def _read(self, meta: ManifestFileMeta, places: BucketFilter) -> list[ManifestEntry]:
         manifests, data = self._store.manifests, self._kept.get(meta.file_name)
         if data is None:
             data = manifests.load(meta.file_name, meta.file_size)

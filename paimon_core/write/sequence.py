@@ -6,7 +6,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceRule:
+class SequenceGenerator:
     """How rows are numbered: row i of a bucket gets ``first + i * stride + offset``, first rounded up to the stride.
 
     Writers of one job that may meet in one bucket share a stride and have different offsets. Their numbers differ

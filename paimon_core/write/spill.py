@@ -7,10 +7,10 @@ from threading import Lock
 
 import pyarrow as pa
 
-from paimon_core.merge.words import Positions
+from paimon_core.merge.normalized_keys import Positions
 from paimon_core.options.lsm import WRITE_BUFFER_SPILL_MAX_DISK_SIZE, WRITE_BUFFER_SPILLABLE
 from paimon_core.options.option import Options
-from paimon_core.read.passes import StoredRun, spill_codec
+from paimon_core.read.external_merge import SpilledRun, spill_codec
 
 _BATCH_BYTES = 1 << 18  # of each run when it is read again: there may be a hundred
 
@@ -43,21 +43,21 @@ class SpillSpace:
             self._left -= size
             return True
 
-    def new_run(self) -> StoredRun:
+    def new_run(self) -> SpilledRun:
         """Return a run that holds nothing yet."""
         with self._lock:
             self._count += 1
             if self._directory is None:
                 self._directory = tempfile.TemporaryDirectory(prefix="paimon-write-")
-            return StoredRun(Path(self._directory.name) / f"{self._count}.arrow", _BATCH_BYTES)
+            return SpilledRun(Path(self._directory.name) / f"{self._count}.arrow", _BATCH_BYTES)
 
-    def put(self, run: StoredRun, reserved: int, rows: pa.Table, starts: Positions | None = None) -> None:
-        """Add the rows to the run, in the room reserved for them; ``starts`` as `StoredRun.put` has it."""
+    def put(self, run: SpilledRun, reserved: int, rows: pa.Table, starts: Positions | None = None) -> None:
+        """Add the rows to the run, in the room reserved for them; ``starts`` as `SpilledRun.put` has it."""
         before = run.size
         run.put((rows,), self._codec, starts)
         self._give_back(reserved - (run.size - before))
 
-    def drop(self, runs: Sequence[StoredRun]) -> None:
+    def drop(self, runs: Sequence[SpilledRun]) -> None:
         """The runs are needed no more."""
         for run in runs:
             run.delete()

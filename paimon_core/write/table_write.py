@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.datafile.shape import FileShape
+from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.commit_message import CommitMessage
@@ -23,21 +23,21 @@ from paimon_core.options.lsm import (
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
-from paimon_core.store.expired import expiry_told
+from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.append_writer import PIECE_BYTES, AppendWriter, OpenFiles
+from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.bucket_writer import BucketWriter
-from paimon_core.write.data import Data, Rows, arrow_data
-from paimon_core.write.inline import InlineCompaction
+from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.merge_tree_writer import MergeTreeWriter
 from paimon_core.write.postpone_writer import PostponeWriter, postponing
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing import ALL, ROUTERS, Batch, BucketMode, Indexes, Share, bucket_mode
+from paimon_core.write.routing import ALL_KEYS, ROUTERS, Batch, BucketMode, Indexes, KeyShard, bucket_mode
 from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
-from paimon_core.write.sequence import SequenceRule
+from paimon_core.write.sequence import SequenceGenerator
 from paimon_core.write.spill import SpillSpace
 
 ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
@@ -83,10 +83,10 @@ class TableWrite:
         store.io.check_can_commit()
         self._store = store
         mode = bucket_mode(store.schema)
-        self._rule = SequenceRule(*sequence)
-        share = Share(*alone) if isinstance(alone, tuple) else ALL if self._rule.sole else None
+        self._rule = SequenceGenerator(*sequence)
+        share = KeyShard(*alone) if isinstance(alone, tuple) else ALL_KEYS if self._rule.sole else None
         self._router = ROUTERS[mode](store, share)
-        self._shape = FileShape.of(store)
+        self._shape = DataFileSpec.of(store)
         engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
         self._space = SpillSpace.of(store.options)
         self._keyed = None if engine is None else (merge_order(store), engine, self._space)
@@ -121,7 +121,7 @@ class TableWrite:
         Raises InvalidInputError naming column and row for data the table cannot hold; rows given before stay written.
         OutOfRangeError where the snapshot this writer goes on from expires before all of it that matters was read.
         """
-        with expiry_told(self._store, self.base_id):
+        with raise_if_expired(self._store, self.base_id):
             self._write(arrow_data(data), row_kinds)
 
     def _write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> None:
@@ -196,7 +196,7 @@ class TableWrite:
         del gathered
         batch = Batch(rows, kinds, *partition_codes(rows, self._store.schema.partition_keys))
         self._look_again()
-        batch, buckets = self._router.deal(batch, self._restore)
+        batch, buckets = self._router.route(batch, self._restore)
         if not len(buckets):
             return
         least = int(buckets.min())
@@ -232,7 +232,7 @@ class TableWrite:
         if writer is None:
             writer = self._writers[at] = self._new_writer(partition, bucket)
         elif at not in self._current and self._restores:
-            writer.renew(self._numbers.state(partition, bucket))
+            writer.refresh(self._numbers.state(partition, bucket))
         self._current.add(at)
         return writer
 
@@ -245,8 +245,8 @@ class TableWrite:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
             shared = self._open_files, self._space
             return AppendWriter(self._store, place, self._shape, first, joins, shared, sole=self._one_place)
-        inline = InlineCompaction(self._store, place, state, tells=self._tells) if self._compacts else None
-        told = FileShape.changelog(self._store) if self._tells and self._input else None
+        inline = BucketCompaction(self._store, place, state, writes_changelog=self._tells) if self._compacts else None
+        told = DataFileSpec.changelog(self._store) if self._tells and self._input else None
         return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)
 
     def _keep_within_limit(self) -> None:
@@ -269,7 +269,7 @@ class TableWrite:
         commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
         Raises OutOfRangeError as ``write``.
         """
-        with expiry_told(self._store, self.base_id):
+        with raise_if_expired(self._store, self.base_id):
             return self._prepared(identifier)
 
     def _prepared(self, identifier: int | None) -> list[CommitMessage]:
@@ -282,7 +282,7 @@ class TableWrite:
             self._numbers.load(self._writers)
             for at in self._writers:
                 self._writer(*at)
-        _each(lambda w: w.settle(full=full), list(self._writers.values()))
+        _each(lambda w: w.finish(full=full), list(self._writers.values()))
         indexes = self._router.write_indexes()
         messages = [self._message(at, writer, indexes.get(at)) for at, writer in self._writers.items()]
         self._handed_out = True
@@ -323,10 +323,10 @@ class TableWrite:
 
 def _each(do: Callable[[BucketWriter], None], writers: list[BucketWriter]) -> None:
     """Some at a time; those that take much memory one after the other, with all cores to themselves."""
-    light, heavy = [w for w in writers if not w.heavy], [w for w in writers if w.heavy]
+    light, memory_heavy = [w for w in writers if not w.memory_heavy], [w for w in writers if w.memory_heavy]
     for _ in parallel_map(do, light, threads=ENCODERS):
         pass
-    for writer in heavy:
+    for writer in memory_heavy:
         do(writer)
 
 

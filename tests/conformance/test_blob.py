@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_core.lsm.row_groups import is_blob
+from paimon_core.lsm.row_ranges import is_blob
 from paimon_core.scan.entries import live_entries
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from paimon_core.datafile.deletions import deleted_rows, vector_entries
+from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.lsm.universal import num_levels
 from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.types.datatype import AtomicType

@@ -11,7 +11,7 @@ from paimon_core.datafile.hash_index import read_hashes
 from paimon_core.manifest.index_entry import HASH
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
-from paimon_core.write.routing.assign import slots_of
+from paimon_core.write.routing.bucket_assigner import slots_of
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
 

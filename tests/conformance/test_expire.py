@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_core.maintenance.upkeep import maintain
+from paimon_core.maintenance.expire import expire_after_commit
 from tests.conformance.compare import same
 from tests.conformance.kinds import Kind, dotted, keyed
 from tests.conformance.shared_table import SharedTable, created_by_java
@@ -91,7 +91,7 @@ def test_by_time_and_with_a_consumer(judge, name, rng):
             table.ours().expire_snapshots(int(time.time() * 1000) - int(hours * HOUR), 100, least)
         else:
             options = {"snapshot.num-retained.min": str(least), "snapshot.expire.limit": str(limit)}
-            maintain(table.ours(**options, **{"snapshot.time-retained": f"{int(hours * 60)} min"}).store)
+            expire_after_commit(table.ours(**options, **{"snapshot.time-retained": f"{int(hours * 60)} min"}).store)
         same(left(table), left(twin), f"{table.name}: {rules}")
         if limit == 1:
             for one in (table, twin):

@@ -5,7 +5,7 @@ import pytest
 
 from paimon_core.datafile.reader import read_file
 from paimon_core.fileindex.columns import FileIndexes, indexed_columns
-from paimon_core.fileindex.container import unpack
+from paimon_core.fileindex.index_file import unpack
 from paimon_core.fileio.fileio import join
 from paimon_core.scan.entries import live_entries
 from paimon_core.types.parse import parse_type

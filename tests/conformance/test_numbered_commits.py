@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.commit.idempotent import IdempotentCommits
 from tests.conformance.kinds import keyed
 from tests.conformance.shared_table import created_by_java
 
@@ -26,7 +26,9 @@ def test_java_cleans_up_and_a_batch_is_known_again(judge, name, rng):
         with ours.writer() as writer:
             writer.write(table.arrow([row for _, row in batches[number]]))
             messages = writer.prepare_commit()
-            return NumberedCommits(ours.store, "query", gapless=True).commit(messages, number, base_id=writer.base_id)
+            return IdempotentCommits(ours.store, "query", consecutive=True).commit(
+                messages, number, base_id=writer.base_id
+            )
 
     for number in range(2):
         batch(number)

@@ -11,7 +11,7 @@ import pytest
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.format.stats import StatsCollector, parse_mode
-from paimon_core.lsm.append_picks import AppendPicks
+from paimon_core.lsm.append_compaction import AppendCompactionPolicy
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction
@@ -27,7 +27,7 @@ from paimon_core.types.arrow import to_arrow
 from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import STRING, DataField
 from paimon_core.types.parse import parse_type
-from paimon_core.write.routing.assign import BucketRule
+from paimon_core.write.routing.bucket_assigner import BucketAssigner
 from tests.support.manifests import KEY, data_file
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spec" / "behaviour.md").read_text()
@@ -160,7 +160,7 @@ def test_picks(row):
 
 @examples("3.6", "files in MiB (target 256, cost 4, min 5)")
 def test_append_picks(row):
-    picks = AppendPicks(256 * MIB, int(256 * MIB * 0.7), 4 * MIB, 5)
+    picks = AppendCompactionPolicy(256 * MIB, int(256 * MIB * 0.7), 4 * MIB, 5)
     sizes = numbers(row["files in MiB (target 256, cost 4, min 5)"])
     files = [replace(data_file(f"f{i}"), file_size=size * MIB) for i, size in enumerate(sizes)]
     for full in (False, True):
@@ -264,7 +264,7 @@ def test_bucket_functions(row):
 @examples("6.2", "slots", "slot of the keys", "`max-buckets`")
 def test_dynamic_buckets(row):
     slots, slot, most = (int(row[column]) for column in ("slots", "slot of the keys", "`max-buckets`"))
-    rule = BucketRule(slots, 2, most if most > 0 else None)
+    rule = BucketAssigner(slots, 2, most if most > 0 else None)
     hashes = np.array([slot + slots * i for i in range(int(row["new keys"]))], np.int32)
     assert rule.fill(hashes, {}).tolist() == numbers(row["buckets"])
 

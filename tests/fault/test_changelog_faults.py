@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from paimon_core.datafile.deletions import vector_entries
+from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.errors import CommitUnknownError, PaimonError
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema

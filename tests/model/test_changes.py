@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.datafile.deletions import deleted_rows, vector_entries
+from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.lsm.universal import num_levels
-from paimon_core.maintenance.after_write import compact_touched
+from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.merge import MERGE_ENGINES
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
@@ -118,7 +118,7 @@ class History:
                 writer.write(arrow([row for _, row in own]), pa.array([kind for kind, _ in own], pa.string()))
                 messages += writer.prepare_commit()
         self.table.committer().commit(messages)
-        compact_touched(self.table.store, {(m.partition, m.bucket) for m in messages})
+        compact_written_buckets(self.table.store, {(m.partition, m.bucket) for m in messages})
 
     def expected(self) -> list[dict]:
         found = []

@@ -15,7 +15,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from paimon_spark.distribute import JobNames, OnSpark, dealt
+from paimon_spark.distribute import JobNames, SparkRunner, balance
 from paimon_spark.options import write_request
 from paimon_spark.types import spark_schema
 from paimon_spark.write_job import WriteJob
@@ -72,7 +72,7 @@ def test_every_bucket_is_a_task_and_every_core_has_some(spark, path):
     rows = live_rows(table)
     tasks = plan_compaction(table.store, full=True)
     assert len(tasks) >= 50
-    done = OnSpark(spark, "test").results(table.store, tasks, run_task)
+    done = SparkRunner(spark, "test").results(table.store, tasks, run_task)
     workers = {result.worker for result in done}
     assert len(workers) == 2, "both cores, or executors, had tasks"
     assert [result.number for result in done] == list(range(len(tasks)))
@@ -206,7 +206,7 @@ def test_a_killed_worker_is_replaced(spark, path):
     table = days(path, 6)
     rows = live_rows(table)
     tasks = plan_compaction(table.store, full=True)
-    messages = OnSpark(spark, "test").run_all(table.store, tasks, run_and_die_once, None)
+    messages = SparkRunner(spark, "test").run_all(table.store, tasks, run_and_die_once, None)
     assert Path(path, "died").exists()
     table.committer().compact(messages)
     assert live_rows(table) == rows
@@ -230,7 +230,7 @@ def test_a_job_that_fails_leaves_nothing(spark, path):
     before = files_below(path)
     tasks = plan_compaction(table.store, full=True)
     with pytest.raises(Exception, match="the disk is full"):
-        OnSpark(spark, "test").run_all(table.store, tasks, run_or_break, None)
+        SparkRunner(spark, "test").run_all(table.store, tasks, run_or_break, None)
     end = time.monotonic() + 10
     while files_below(path) != before and time.monotonic() < end:
         time.sleep(0.2)
@@ -282,12 +282,12 @@ def test_what_the_session_calls_its_jobs_is_kept(spark, path):
 
 
 def test_large_tasks_come_first_and_slots_are_even():
-    assert dealt([], 8) == []
-    assert dealt([1, 5, 3], 8) == [[1], [2], [0]]
-    slots = dealt([0] * 10_000, 64)
+    assert balance([], 8) == []
+    assert balance([1, 5, 3], 8) == [[1], [2], [0]]
+    slots = balance([0] * 10_000, 64)
     assert {len(slot) for slot in slots} <= {156, 157}
     assert sorted(i for slot in slots for i in slot) == list(range(10_000))
-    assert dealt([10, 1, 1, 1, 1], 2) == [[0], [1, 2, 3, 4]]
+    assert balance([10, 1, 1, 1, 1], 2) == [[0], [1, 2, 3, 4]]
 
 
 def test_names_of_a_job_are_known_again():

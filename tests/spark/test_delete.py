@@ -10,7 +10,7 @@ import paimon_spark
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from paimon_spark.distribute import OnSpark
+from paimon_spark.distribute import SparkRunner
 from tests.support.tables import files_below, rows_of
 
 pytestmark = pytest.mark.spark
@@ -113,7 +113,7 @@ def test_rows_of_a_snapshot_that_expires_meanwhile_are_looked_for_again(spark, w
         open_spark(spark, table.path).delete("v = 'it''s 2'", progress=False)
 
 
-class Late(OnSpark):
+class Late(SparkRunner):
     """Tasks that Spark runs too late: before, the next of `others` does its part."""
 
     others: ClassVar[list] = []
@@ -127,7 +127,7 @@ class Late(OnSpark):
 @pytest.mark.parametrize("name", ["rewritten", "keys"])
 def test_files_that_are_gone_when_their_task_runs_are_no_damage(spark, warehouse, monkeypatch, name):
     table = sales(f"{warehouse}/db.db/sales", name, **{"write-only": "true", "compaction.min.file-num": "2"})
-    monkeypatch.setattr("paimon_spark.table.OnSpark", Late)
+    monkeypatch.setattr("paimon_spark.table.SparkRunner", Late)
     before = sorted(table.to_arrow().to_pylist(), key=str)
     calls = [lambda: open_spark(spark, table.path).compact(full=True, progress=False)]
     if name == "rewritten":

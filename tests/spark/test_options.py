@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
 from paimon_core.predicate.expr import And, Leaf
 from paimon_core.predicate.expr import Not as PredicateNot
-from paimon_core.store.external import NO_TRUST, Trust
+from paimon_core.store.external_paths import NO_TRUST, Trust
 from paimon_spark.filters import predicate_of
 from paimon_spark.options import (
     Place,

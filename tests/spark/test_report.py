@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidInputError, MissingDependencyError, NotFoundError, UnsupportedError
-from paimon_core.manifest import records
+from paimon_core.manifest import serializers
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark import PaimonTable, report
@@ -54,7 +54,7 @@ def damaged_manifests(spark, path):
 
 def manifests_of_a_later_version(spark, path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "MANIFEST_VERSION", 3)
+        patch.setattr(serializers, "MANIFEST_VERSION", 3)
         keyed(path)
     load(spark, path).collect()
 

@@ -12,7 +12,7 @@ from tests.support import merge_model as model
 from tests.support.merge_model import ADDS, Agg
 
 Row = Mapping[str, Any]
-Fold = Callable[[Sequence[tuple[str, Row]], Sequence[str]], "tuple[str, Row] | None"]
+MergeFunction = Callable[[Sequence[tuple[str, Row]], Sequence[str]], "tuple[str, Row] | None"]
 ALL = ("+I", "+U", "-U", "-D")
 
 
@@ -24,7 +24,7 @@ class Spec:
     """
 
     name: str
-    fold: Fold
+    fold: MergeFunction
     options: Mapping[str, str] = field(default_factory=dict)
     kinds: Sequence[str] = ADDS
     lawful: bool = True

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.bitmap import rbm32, rbm64
 from paimon_core.merge.aggregate.boolean import bool_and, bool_or
-from paimon_core.merge.aggregate.choice import (
+from paimon_core.merge.aggregate.collection import collect, merge_map, merge_map_with_keytime
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.first_last import (
     first_non_null_value,
     first_value,
     ignore_retract,
@@ -18,9 +20,7 @@ from paimon_core.merge.aggregate.choice import (
     last_value,
     primary_key,
 )
-from paimon_core.merge.aggregate.collection import collect, merge_map, merge_map_with_keytime
-from paimon_core.merge.aggregate.feed import Aggregate
-from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.input import Aggregate
 from paimon_core.merge.aggregate.nested import nested_partial_update, nested_update
 from paimon_core.merge.aggregate.numeric import max_, min_, product, sum_
 from paimon_core.merge.aggregate.sketch import hll_sketch, theta_sketch

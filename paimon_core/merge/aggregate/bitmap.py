@@ -14,9 +14,9 @@ from pyroaring import BitMap
 
 from paimon_core.errors import CorruptedError
 from paimon_core.merge.aggregate.bitmap64 import Bitmap64
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, refuse_retract
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.words import Column
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, refuse_retract
+from paimon_core.merge.normalized_keys import Column
 
 Union = Callable[[bytes, bytes], bytes]
 
@@ -46,7 +46,7 @@ def rbm64(field: FieldOptions) -> Aggregate:
     return partial(unions, field, "rbm64", union)
 
 
-def unions(field: FieldOptions, function: str, union: Union, column: Column, feed: Feed) -> Column:
+def unions(field: FieldOptions, function: str, union: Union, column: Column, feed: AggregateInput) -> Column:
     """The values of each group united one after the other, a late one with what is there, not the other way round.
 
     CorruptedError names the column where a value has no meaning.

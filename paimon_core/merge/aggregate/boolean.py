@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, any_of, numbers, refuse_retract, valid
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.words import Column
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, any_of, numbers, refuse_retract, valid
+from paimon_core.merge.normalized_keys import Column
 
 
 def bool_and(field: FieldOptions) -> Aggregate:
@@ -23,7 +23,7 @@ def bool_or(field: FieldOptions) -> Aggregate:
 def _combined(field: FieldOptions, name: str, combine: Any) -> Aggregate:
     field.check_root(name, "BOOLEAN")
 
-    def aggregate(column: Column, feed: Feed) -> Column:
+    def aggregate(column: Column, feed: AggregateInput) -> Column:
         refuse_retract(field, name, feed)
         values = combine.reduceat(numbers(column, combine is np.logical_and), feed.starts)
         return pa.array(values, pa.bool_(), mask=~any_of(valid(column), feed.starts))

@@ -14,9 +14,10 @@ from pyarrow import types as pt
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
-from paimon_core.merge.aggregate.feed import (
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.input import (
     Aggregate,
-    Feed,
+    AggregateInput,
     Mask,
     any_of,
     first,
@@ -24,8 +25,7 @@ from paimon_core.merge.aggregate.feed import (
     refuse_retract,
     valid,
 )
-from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.words import Column, Positions
+from paimon_core.merge.normalized_keys import Column, Positions
 from paimon_core.types.datatype import ArrayType, AtomicType, MapType, RowType
 
 # ---- collect
@@ -42,7 +42,7 @@ def collect(field: FieldOptions) -> Aggregate:
     return partial(_collect, field.distinct)
 
 
-def _collect(distinct: bool, column: Column, feed: Feed) -> Column:
+def _collect(distinct: bool, column: Column, feed: AggregateInput) -> Column:
     elements = Elements.of(column, feed)
     absent = _never_added(column, feed)
     if not (distinct or elements.retract.any()) or not len(elements.row):
@@ -63,7 +63,7 @@ def _collect(distinct: bool, column: Column, feed: Feed) -> Column:
     return elements.gather(np.sort(order[stays]), absent)
 
 
-def _in_set(feed: Feed) -> Mask:
+def _in_set(feed: AggregateInput) -> Mask:
     """Rows that a distinct collect takes in as a set: all but a copied array and the retracts directly behind it."""
     added: Positions = np.cumsum(~feed.retract)
     within: Positions = added - (added - ~feed.retract)[feed.starts][feed.group()]
@@ -80,7 +80,7 @@ def _queue_length(steps: Positions, classes: Classes) -> Positions:
     return length
 
 
-def _never_added(column: Column, feed: Feed) -> Mask:
+def _never_added(column: Column, feed: AggregateInput) -> Mask:
     return ~any_of(valid(column) & ~feed.retract, feed.starts)
 
 
@@ -93,7 +93,7 @@ def merge_map(field: FieldOptions) -> Aggregate:
     return _merge_map
 
 
-def _merge_map(column: Column, feed: Feed) -> Column:
+def _merge_map(column: Column, feed: AggregateInput) -> Column:
     elements = Elements.of(column, feed)
     classes = Classes.of(codes(elements.values.flatten()[0]), elements.group)
     rank = np.where(_kept(elements, classes), elements.line()[classes.order], -1)
@@ -144,7 +144,7 @@ def merge_map_with_keytime(field: FieldOptions) -> Aggregate:
     return partial(_merge_map_with_keytime, field, at)
 
 
-def _merge_map_with_keytime(field: FieldOptions, time: int, column: Column, feed: Feed) -> Column:
+def _merge_map_with_keytime(field: FieldOptions, time: int, column: Column, feed: AggregateInput) -> Column:
     refuse_retract(field, "merge_map_with_keytime", feed)
     elements = Elements.of(column, feed)
     keys, rows = elements.values.flatten()

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from paimon_core.merge.aggregate.feed import Feed, Mask, offsets, sizes_of, valid
-from paimon_core.merge.words import Column, Positions
+from paimon_core.merge.aggregate.input import AggregateInput, Mask, offsets, sizes_of, valid
+from paimon_core.merge.normalized_keys import Column, Positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,14 +23,14 @@ class Elements:
     """
 
     column: Column
-    feed: Feed
+    feed: AggregateInput
     values: Column
     row: Positions
     group: Positions
     retract: Mask
 
     @staticmethod
-    def of(column: Column, feed: Feed) -> "Elements":
+    def of(column: Column, feed: AggregateInput) -> "Elements":
         """Spread a column of lists or maps; a null has no elements."""
         values, row = spread(column)
         return Elements(column, feed, values, row, feed.group()[row], feed.retract[row])

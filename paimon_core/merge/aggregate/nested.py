@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, Mask, any_of, first, refuse_retract, valid
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.words import Column, Positions
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, Mask, any_of, first, refuse_retract, valid
+from paimon_core.merge.normalized_keys import Column, Positions
 from paimon_core.types.datatype import ArrayType, RowType
 
 _UNKNOWN = ("nested-sequence-field", "nested-key-null-strategy")
@@ -74,7 +74,7 @@ class _Rows:
     line: Positions
 
     @staticmethod
-    def of(nested: _Nested, column: Column, feed: Feed) -> "_Rows":
+    def of(nested: _Nested, column: Column, feed: AggregateInput) -> "_Rows":
         elements = Elements.of(column, feed)
         values, row, group = elements.values, elements.row, elements.group
         present, opening = valid(column), first(valid(column) & ~feed.retract, feed.starts)
@@ -100,7 +100,7 @@ def nested_update(field: FieldOptions) -> Aggregate:
     return partial(_nested_update, _Nested.of(field, "nested_update"))
 
 
-def _nested_update(nested: _Nested, column: Column, feed: Feed) -> Column:
+def _nested_update(nested: _Nested, column: Column, feed: AggregateInput) -> Column:
     rows = _Rows.of(nested, column, feed)
     elements = rows.elements
     absent = ~any_of(valid(column) & ~feed.retract, feed.starts)
@@ -193,7 +193,7 @@ def nested_partial_update(field: FieldOptions) -> Aggregate:
     return partial(_nested_partial_update, nested)
 
 
-def _nested_partial_update(nested: _Nested, column: Column, feed: Feed) -> Column:
+def _nested_partial_update(nested: _Nested, column: Column, feed: AggregateInput) -> Column:
     refuse_retract(nested.field, "nested_partial_update", feed)
     rows = _Rows.of(nested, column, feed)
     elements = rows.elements

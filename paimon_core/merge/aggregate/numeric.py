@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.aggregate.feed import (
+from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.input import (
     Aggregate,
-    Feed,
+    AggregateInput,
     Mask,
     any_of,
     numbers,
@@ -27,9 +28,8 @@ from paimon_core.merge.aggregate.feed import (
     sizes_of,
     valid,
 )
-from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.aggregate.ordering import flip, sortable
-from paimon_core.merge.words import Column, Positions, words
+from paimon_core.merge.normalized_keys import Column, Positions, words
 from paimon_core.types.numpy_type import numpy_type
 
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -46,7 +46,7 @@ def sum_(field: FieldOptions) -> Aggregate:
     """The sum of the values that are not null; a retract subtracts. Lawful but for float rounding."""
     field.check_root("sum", *NUMBERS)
 
-    def aggregate(column: Column, feed: Feed) -> Column:
+    def aggregate(column: Column, feed: AggregateInput) -> Column:
         present = valid(column)
         absent = ~any_of(present, feed.starts)
         if pa.types.is_floating(column.type):
@@ -64,7 +64,7 @@ def sum_(field: FieldOptions) -> Aggregate:
     return aggregate
 
 
-def _sums(values: _I64, feed: Feed) -> _I64 | None:
+def _sums(values: _I64, feed: AggregateInput) -> _I64 | None:
     """Sums of signed 64-bit values; None where one does not fit."""
     most = max(-int(values.min()), int(values.max()))
     if most * int(sizes_of(feed.starts, len(values)).max()) < 2**63:
@@ -75,7 +75,7 @@ def _sums(values: _I64, feed: Feed) -> _I64 | None:
     return top << 32 | low if _fits(top, pa.int32()) else None
 
 
-def _limb_sums(limbs: list[_I64], feed: Feed) -> list[_I64]:
+def _limb_sums(limbs: list[_I64], feed: AggregateInput) -> list[_I64]:
     """Sums of numbers in limbs of 32 bits, most significant first; carried, so that only the first may be wide."""
     sign = np.where(feed.retract, -1, 1)
     sums = [np.add.reduceat(limb * sign, feed.starts) for limb in limbs]
@@ -85,7 +85,7 @@ def _limb_sums(limbs: list[_I64], feed: Feed) -> list[_I64]:
     return sums
 
 
-def _decimal_sums(column: Column, feed: Feed, absent: Mask, field: FieldOptions) -> Column:
+def _decimal_sums(column: Column, feed: AggregateInput, absent: Mask, field: FieldOptions) -> Column:
     halves = _halves(column.fill_null(pa.scalar(Decimal(0), column.type)))
     low, high = halves[:, 0], halves[:, 1]
     limbs = _limb_sums([high >> 32, high & 0xFFFF_FFFF, low >> 32 & 0xFFFF_FFFF, low & 0xFFFF_FFFF], feed)
@@ -142,7 +142,7 @@ def product(field: FieldOptions) -> Aggregate:
     """
     field.check_root("product", *NUMBERS)
 
-    def aggregate(column: Column, feed: Feed) -> Column:
+    def aggregate(column: Column, feed: AggregateInput) -> Column:
         if pa.types.is_decimal(column.type):
             return per_group(partial(_decimal_product, field, column.type))(column, feed)
         floating = pa.types.is_floating(column.type)
@@ -179,7 +179,7 @@ def _products(values: _I64, starts: Positions, kind: pa.DataType, field: FieldOp
 
 
 def _divided(
-    values: npt.NDArray[Any], present: Mask, feed: Feed, kind: pa.DataType, field: FieldOptions
+    values: npt.NDArray[Any], present: Mask, feed: AggregateInput, kind: pa.DataType, field: FieldOptions
 ) -> tuple[npt.NDArray[Any], Mask]:
     """Products with retracts, a row of every group at a time, and which groups have one."""
     one = values.dtype.type(1)
@@ -247,7 +247,7 @@ def min_(field: FieldOptions) -> Aggregate:
 def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
     field.check_root(name, *ORDERED)
 
-    def aggregate(column: Column, feed: Feed) -> Column:
+    def aggregate(column: Column, feed: AggregateInput) -> Column:
         refuse_retract(field, name, feed)
         kind, present = column.type, valid(column)
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
@@ -263,7 +263,7 @@ def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
     return aggregate
 
 
-def _best_rows(column: Column, present: Mask, feed: Feed, better: Any) -> npt.NDArray[Any]:
+def _best_rows(column: Column, present: Mask, feed: AggregateInput, better: Any) -> npt.NDArray[Any]:
     """The row with the best value of each group, NaN where it has none: word by word, among those that still tie."""
     found = np.full(len(feed.starts), np.nan)
     rows = np.flatnonzero(present)

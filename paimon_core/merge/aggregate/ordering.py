@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.merge.aggregate.feed import numbers
-from paimon_core.merge.words import Column
+from paimon_core.merge.aggregate.input import numbers
+from paimon_core.merge.normalized_keys import Column
 
 
 def sortable(column: Column) -> npt.NDArray[Any]:

@@ -10,8 +10,8 @@ from types import ModuleType
 
 from paimon_core.errors import MissingDependencyError
 from paimon_core.merge.aggregate.bitmap import unions
-from paimon_core.merge.aggregate.feed import Aggregate
 from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.input import Aggregate
 
 _NOMINAL_ENTRIES = 12  # as a power of two
 _ALL_SAMPLED = bytes.fromhex("0000803f")  # the probability 1.0

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.aggregate.feed import Aggregate, Feed, any_of, offsets, refuse_retract, valid
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.words import Column, Positions
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, any_of, offsets, refuse_retract, valid
+from paimon_core.merge.normalized_keys import Column, Positions
 from paimon_core.types.datatype import MAX_LENGTH, AtomicType
 
 
@@ -25,7 +25,7 @@ def listagg(field: FieldOptions) -> Aggregate:
             f"'fields.{field.name}.list-agg-delimiter' is empty"
         )
 
-    def aggregate(column: Column, feed: Feed) -> Column:
+    def aggregate(column: Column, feed: AggregateInput) -> Column:
         refuse_retract(field, "listagg", feed)
         line = feed.line()
         if line is not None:

@@ -10,10 +10,10 @@ from paimon_core.write.routing.cross_partition import cross_partition
 from paimon_core.write.routing.dynamic import dynamic
 from paimon_core.write.routing.fixed import fixed
 from paimon_core.write.routing.postpone import postpone
-from paimon_core.write.routing.router import ALL, Batch, BucketMode, Indexes, Router, Share, bucket_mode
+from paimon_core.write.routing.router import ALL_KEYS, Batch, BucketMode, Indexes, KeyShard, Router, bucket_mode
 from paimon_core.write.routing.unaware import unaware
 
-ROUTERS: dict[BucketMode, Callable[[FileStore, Share | None], Router]] = {
+ROUTERS: dict[BucketMode, Callable[[FileStore, KeyShard | None], Router]] = {
     BucketMode.HASH_FIXED: fixed,
     BucketMode.HASH_DYNAMIC: dynamic,
     BucketMode.KEY_DYNAMIC: cross_partition,
@@ -21,4 +21,4 @@ ROUTERS: dict[BucketMode, Callable[[FileStore, Share | None], Router]] = {
     BucketMode.BUCKET_UNAWARE: unaware,
 }
 
-__all__ = ["ALL", "ROUTERS", "Batch", "BucketMode", "Indexes", "Router", "Share", "bucket_mode"]
+__all__ = ["ALL_KEYS", "ROUTERS", "Batch", "BucketMode", "Indexes", "KeyShard", "Router", "bucket_mode"]

@@ -23,18 +23,18 @@ from paimon_core.scan.table_scan import TableScan
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.row_kind import DELETE
-from paimon_core.write.place_index import Marks, PlaceIndex, fingerprints
+from paimon_core.write.key_locations import Fingerprints, KeyLocationIndex, fingerprints
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing.assign import BucketRule, slots_of
+from paimon_core.write.routing.bucket_assigner import BucketAssigner, slots_of
 from paimon_core.write.routing.dynamic import groups, index_memory
-from paimon_core.write.routing.router import Batch, Indexes, Router, Share
+from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router
 
 __all__ = ["cross_partition"]
 
 _BUCKETS = 1 << 16  # a place is the number of a partition times this, plus a bucket
 
 
-def cross_partition(store: FileStore, share: Share | None) -> Router:
+def cross_partition(store: FileStore, share: KeyShard | None) -> Router:
     """Rows by the index of keys. REQUIRES: no other writer gets rows of these keys; InvalidInputError if one may."""
     if share is None:
         raise InvalidInputError(
@@ -47,7 +47,7 @@ def cross_partition(store: FileStore, share: Share | None) -> Router:
 class _CrossPartition:
     """Deals rows out with all keys of the table at hand, or with those of its share."""
 
-    def __init__(self, store: FileStore, share: Share) -> None:
+    def __init__(self, store: FileStore, share: KeyShard) -> None:
         schema, options = store.schema, store.options
         self._store, self._share = store, share
         self._engine = str(options.value(MERGE_ENGINE)).lower()
@@ -57,13 +57,13 @@ class _CrossPartition:
                 "in the old one too; take the option away, or put the partition columns into the primary key"
             )
         self._skips_level_0 = merge_engine(options, schema.fields, schema.primary_keys).skips_level_0
-        self._rule = BucketRule.of(options, shared=False)
+        self._rule = BucketAssigner.of(options, shared=False)
         self._limit = index_memory(options)
         self._restore: Restore | None = None
         self._forget()
 
     def _forget(self) -> None:
-        self._index = PlaceIndex()
+        self._index = KeyLocationIndex()
         self._partitions: list[bytes] = []
         self._numbers: dict[bytes, int] = {}
         self._sizes: dict[int, dict[int, int]] = {}  # keys of each bucket, by the number of the partition
@@ -79,7 +79,7 @@ class _CrossPartition:
         self._check_all_show(restore.snapshot)
         fields = tuple(store.schema.field(key) for key in store.schema.primary_keys)
         read = TableRead(store, fields)
-        known: list[tuple[Marks, np.ndarray]] = []
+        known: list[tuple[Fingerprints, np.ndarray]] = []
         held = keys = 0
         for split in TableScan(store, restore.snapshot).plan().splits:
             if self._forgotten(split):
@@ -93,7 +93,7 @@ class _CrossPartition:
                 held += sum(column.nbytes for column in (*known[-1][0], known[-1][1]))
                 keys += len(known[-1][1])
                 self._check_memory(keys, held)
-        self._index = PlaceIndex(known)
+        self._index = KeyLocationIndex(known)
 
     def _forgotten(self, split: DataSplit) -> bool:
         """Whether all its files are older than the index looks back: their keys count as new."""
@@ -136,7 +136,7 @@ class _CrossPartition:
 
     # ---- rows
 
-    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+    def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         if restore is not self._restore:
             self._load(restore)
         numbers = np.array([self._number(partition) for partition in batch.found], np.int64)
@@ -152,7 +152,7 @@ class _CrossPartition:
 
     def _moving(
         self, batch: Batch, grouped: tuple[np.ndarray, np.ndarray, np.ndarray], wanted: np.ndarray, known: np.ndarray,
-        marks: Marks,
+        marks: Fingerprints,
     ) -> tuple[Batch, np.ndarray]:  # fmt: skip
         """Every row goes to its own partition; where the key lived in another one it is deleted there, just before."""
         order, first, group = grouped
@@ -180,7 +180,7 @@ class _CrossPartition:
 
     def _staying(
         self, batch: Batch, grouped: tuple[np.ndarray, np.ndarray, np.ndarray], wanted: np.ndarray, known: np.ndarray,
-        marks: Marks,
+        marks: Fingerprints,
     ) -> tuple[Batch, np.ndarray]:  # fmt: skip
         """A key stays in the partition it came to first, and its rows go there or nowhere."""
         order, first, group = grouped
@@ -211,7 +211,7 @@ class _CrossPartition:
         found, codes = np.unique(partitions[by_arrival], return_inverse=True)
         for code, members in groups(codes, len(found)):
             mine = by_arrival[members]
-            buckets[mine] = self._rule.fill(narrow[mine], self._sizes.get(int(found[code]), {}))
+            buckets[mine] = self._rule.assign_in_order(narrow[mine], self._sizes.get(int(found[code]), {}))
         return buckets
 
     def _with_deletes(
@@ -249,7 +249,7 @@ class _CrossPartition:
         self._forget()
 
 
-def _by_key(marks: Marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_key(marks: Fingerprints) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows by key, those of one key in order of arrival; where each key begins; and the number of each row's key."""
     order = np.argsort(marks[0])
     wide = marks[0][order]

@@ -12,10 +12,10 @@ from paimon_core.options.option import Options
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.key_index import KeyIndex, packed, unpacked
+from paimon_core.write.hash_bucket_index import PartitionIndex, packed, unpacked
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing.assign import BucketRule
-from paimon_core.write.routing.router import ALL, Batch, Indexes, Router, Share
+from paimon_core.write.routing.bucket_assigner import BucketAssigner
+from paimon_core.write.routing.router import ALL_KEYS, Batch, Indexes, KeyShard, Router
 
 __all__ = ["dynamic", "index_memory"]
 
@@ -23,7 +23,7 @@ _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 _MEMORY = 1 << 30  # of indexes, where the option does not say
 
 
-def dynamic(store: FileStore, share: Share | None) -> Router:
+def dynamic(store: FileStore, share: KeyShard | None) -> Router:
     """Rows by the hash of their key within the partition."""
     return _Dynamic(store, share)
 
@@ -42,16 +42,16 @@ class _Dynamic:
     them.
     """
 
-    def __init__(self, store: FileStore, share: Share | None) -> None:
-        self._store, self._shared = store, share != ALL
-        self._counts = share is not None and (share == ALL or share.slots > 0)
-        rule = BucketRule.of(store.options, shared=self._shared)
+    def __init__(self, store: FileStore, share: KeyShard | None) -> None:
+        self._store, self._shared = store, share != ALL_KEYS
+        self._counts = share is not None and (share == ALL_KEYS or share.slots > 0)
+        rule = BucketAssigner.of(store.options, shared=self._shared)
         self._rule = rule.with_slots(share.slots) if share is not None and share.slots else rule
         self._limit = index_memory(store.options)
         self._partitions: dict[bytes, _Partition] = {}  # the one used last is the last
         self._restore: Restore | None = None
 
-    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+    def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         hashes = np.empty(batch.rows.num_rows, np.int32)
         keys = batch.rows.select(list(self._store.schema.trimmed_primary_keys))
         for at in range(0, len(hashes), _SLICE):
@@ -120,10 +120,10 @@ class _Partition:
     """The index of one partition: what the table says, and what this writer adds."""
 
     def __init__(self) -> None:
-        self.index = KeyIndex()
+        self.index = PartitionIndex()
         self.touched: set[int] = set()
         """Buckets that got rows since the indexes were written last."""
-        self._added = KeyIndex()
+        self._added = PartitionIndex()
         self._entries: dict[int, IndexManifestEntry] = {}
         self._sizes: dict[int, int] = {}  # when it was loaded
 
@@ -139,7 +139,7 @@ class _Partition:
         if self._entries == entries and len(self.index):
             return
         own = self._added.by_bucket()
-        self.index, self._entries = KeyIndex(), entries
+        self.index, self._entries = PartitionIndex(), entries
         found = [(bucket, read_hashes(store, entry)) for bucket, entry in entries.items()]
         self.index.add_packed(_joined(found, store, key))
         self.index.sizes.update((bucket, 0) for bucket in entries if bucket not in self.index.sizes)
@@ -148,7 +148,7 @@ class _Partition:
             new = hashes[self.index.find(hashes) < 0]
             self.index.add(new, np.full(len(new), bucket))
 
-    def assign(self, hashes: np.ndarray, rule: BucketRule, *, counts: bool) -> np.ndarray:
+    def assign(self, hashes: np.ndarray, rule: BucketAssigner, *, counts: bool) -> np.ndarray:
         """Return the bucket of each key; new keys are known from then on.
 
         ``counts``: no other writer gets new keys of the slots met here, so their buckets are filled to the target.
@@ -164,9 +164,9 @@ class _Partition:
             if counts:
                 arrival = np.argsort(order[first][missing])
                 found = np.empty(len(new), np.int32)
-                found[arrival] = rule.fill(new[arrival], self.index.sizes)
+                found[arrival] = rule.assign_in_order(new[arrival], self.index.sizes)
             else:
-                found = rule.fixed(new, self._sizes)
+                found = rule.assign_by_hash(new, self._sizes)
             self.index.add(new, found)
             self._added.add(new, found)
             buckets[missing] = found
@@ -190,7 +190,7 @@ class _Partition:
                 self._entries[bucket] = new
         self.touched = set()
         if not shared:
-            self._added = KeyIndex()
+            self._added = PartitionIndex()
 
 
 def groups(codes: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray | slice]]:

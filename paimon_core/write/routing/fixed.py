@@ -6,10 +6,10 @@ import pyarrow as pa
 from paimon_core.options.bucket import BUCKET
 from paimon_core.row.bucket import buckets
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.routing.router import Router, Share, Stateless
+from paimon_core.write.routing.router import KeyShard, Router, RowRouter
 
 
-def fixed(store: FileStore, share: Share | None) -> Router:
+def fixed(store: FileStore, share: KeyShard | None) -> Router:
     """Rows by the table's bucket function over its bucket key."""
     count, function = store.options.value(BUCKET), store.bucket_function
     keys = list(store.schema.bucket_keys)
@@ -19,4 +19,4 @@ def fixed(store: FileStore, share: Share | None) -> Router:
             return np.zeros(rows.num_rows, np.int32)
         return buckets(rows.select(keys), count, function)
 
-    return Stateless(route, count)
+    return RowRouter(route, count)

@@ -9,16 +9,16 @@ from paimon_core.options.option import Options
 from paimon_core.row.bucket import buckets
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing.router import Batch, Indexes, Router, Share, Stateless
+from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router, RowRouter
 
 __all__ = ["default_buckets", "postpone"]
 
 
-def postpone(store: FileStore, share: Share | None) -> Router:
+def postpone(store: FileStore, share: KeyShard | None) -> Router:
     """Real buckets or none, by the option ``postpone.batch-write-fixed-bucket``."""
     if store.options.value(POSTPONE_BATCH_WRITE_FIXED_BUCKET):
         return _Real(store)
-    return Stateless(lambda rows: np.full(rows.num_rows, POSTPONED, np.int32), POSTPONED)
+    return RowRouter(lambda rows: np.full(rows.num_rows, POSTPONED, np.int32), POSTPONED)
 
 
 def default_buckets(options: Options) -> int:
@@ -34,7 +34,7 @@ class _Real:
         self._restore: Restore | None = None
         self._keys = list(store.schema.bucket_keys)
 
-    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+    def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         if restore is not self._restore:
             self._check_again(restore)
         new = [partition for partition in batch.found if partition not in self._totals]

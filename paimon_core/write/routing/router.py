@@ -36,7 +36,7 @@ class Indexes:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class KeyShard:
     """Which keys a writer gets all rows of: those whose hash is ``number`` modulo ``of``."""
 
     number: int = 0
@@ -45,7 +45,7 @@ class Share:
     """Where keys stay in their partition: the slots of a partition, each of which one writer gets all new keys of."""
 
 
-ALL = Share()
+ALL_KEYS = KeyShard()
 """The share of a writer without others. None stands for that of writers any of which may meet any key."""
 
 
@@ -55,7 +55,7 @@ class Router(Protocol):
     Laws: all rows of a key go to one bucket; cutting the rows into batches differently changes nothing.
     """
 
-    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+    def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         """The rows to be written, and the bucket (int32) of each: those given, unless the mode says otherwise.
 
         What the mode must know of the partitions is loaded into ``restore``.
@@ -71,13 +71,13 @@ class Router(Protocol):
         """Let go of memory and local files."""
 
 
-class Stateless:
+class RowRouter:
     """A router that looks at nothing but the row."""
 
     def __init__(self, bucket_of: Callable[[pa.RecordBatch], np.ndarray], total: int) -> None:
         self._bucket_of, self._total = bucket_of, total
 
-    def deal(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
+    def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         """The rows as they are."""
         return batch, self._bucket_of(batch.rows)
 

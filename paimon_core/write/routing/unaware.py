@@ -4,9 +4,9 @@ import numpy as np
 
 from paimon_core.options.bucket import BUCKET
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.routing.router import Router, Share, Stateless
+from paimon_core.write.routing.router import KeyShard, Router, RowRouter
 
 
-def unaware(store: FileStore, share: Share | None) -> Router:
+def unaware(store: FileStore, share: KeyShard | None) -> Router:
     """All rows to bucket 0, whatever the table."""
-    return Stateless(lambda rows: np.zeros(rows.num_rows, np.int32), store.options.value(BUCKET))
+    return RowRouter(lambda rows: np.zeros(rows.num_rows, np.int32), store.options.value(BUCKET))

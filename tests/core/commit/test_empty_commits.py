@@ -2,7 +2,7 @@
 
 import pytest
 
-from paimon_core.commit.numbered import NumberedCommits
+from paimon_core.commit.idempotent import IdempotentCommits
 from tests.support.tables import append_table, orders
 
 FORCED, IGNORED, SHOWN = (
@@ -30,7 +30,7 @@ def test_the_options_say_whether_a_commit_without_changes_makes_a_snapshot(
     made = [
         table.write(orders()),
         table.committer("someone").commit([], 7),
-        NumberedCommits(table.store, "app").commit([], 1),
+        IdempotentCommits(table.store, "app").commit([], 1),
     ]
     assert [one is not None for one in made] == [batch, with_identifier, numbered]
     assert table.snapshot().id == 1 + sum(one is not None for one in made)

@@ -41,7 +41,7 @@ def test_vectors_go_with_their_files_and_unknown_kinds_stay():
     base = [index("v0", "a", "b"), index("v1", "c"), index("x", kind="range-bitmap-of-tomorrow")]
     half = replace(index("v0", "b"), file_size=base[0].file_size)
     assert apply_indexes(base, gone={"a", "c"}) == [half, base[2]]
-    assert apply_indexes(base, emptied={(b"", 0)}) == []
+    assert apply_indexes(base, cleared_buckets={(b"", 0)}) == []
     assert apply_indexes(base, gone={"z"}) == base
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.intents import Intent, Intents
-from paimon_core.commit.numbered import NumberedCommits
 from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
@@ -41,7 +41,7 @@ def batch(io, number, rows=None, **how):
         for n in [number] if rows is None else rows:
             writer.write(orders((n, "x", n)))
         messages = writer.prepare_commit()
-    return NumberedCommits(table.store, USER, **how).commit(messages, number, base_id=writer.base_id)
+    return IdempotentCommits(table.store, USER, **how).commit(messages, number, base_id=writer.base_id)
 
 
 def others(io, times=1):
@@ -79,7 +79,7 @@ def test_a_batch_that_began_and_did_not_land_lands(io):
     store = table_at(io).store
     Intents(store.io, store.branch_root, USER).begin(1, Intent(1))
     others(io, 2)
-    assert batch(io, 1, gapless=True).id == 4
+    assert batch(io, 1, consecutive=True).id == 4
     assert numbers(io) == [0, 1]
 
 
@@ -90,10 +90,10 @@ def test_only_the_last_intent_is_kept(io):
 
 
 def test_empty_batches_leave_no_snapshot_but_count(io):
-    batch(io, 0, rows=[], gapless=True)
+    batch(io, 0, rows=[], consecutive=True)
     assert table_at(io).snapshot() is None
-    assert batch(io, 1, gapless=True).id == 1
-    assert NumberedCommits(table_at(io).store, USER).last() == 1
+    assert batch(io, 1, consecutive=True).id == 1
+    assert IdempotentCommits(table_at(io).store, USER).last() == 1
 
 
 def test_what_is_known_to_have_landed_may_expire(io):
@@ -102,10 +102,10 @@ def test_what_is_known_to_have_landed_may_expire(io):
     others(io, 3)
     expire(io, 4)
     files = data_files(io)
-    assert NumberedCommits(table_at(io).store, USER).has_landed(1)
-    assert batch(io, 1, gapless=True) is None
+    assert IdempotentCommits(table_at(io).store, USER).has_landed(1)
+    assert batch(io, 1, consecutive=True) is None
     assert data_files(io) == files
-    assert batch(io, 2, gapless=True).id == 6
+    assert batch(io, 2, consecutive=True).id == 6
     assert numbers(io) == [0, 1, 2]
 
 
@@ -150,10 +150,10 @@ def test_batches_that_do_not_follow_are_refused(io, done, number, why):
         batch(io, n)
     files = data_files(io)
     with pytest.raises(InvalidInputError, match=why):
-        batch(io, number, gapless=True)
+        batch(io, number, consecutive=True)
     assert data_files(io) == files
-    assert batch(io, number, gapless=True, doubt="skip") is None
-    assert batch(io, number, rows=[99], gapless=True, doubt="commit") is not None
+    assert batch(io, number, consecutive=True, doubt="skip") is None
+    assert batch(io, number, rows=[99], consecutive=True, doubt="commit") is not None
     assert 99 in numbers(io)
 
 
@@ -162,7 +162,7 @@ def test_versions_may_leave_numbers_out_and_old_ones_are_passed_over(io):
     assert batch(io, 20).id == 2
     assert batch(io, 15) is None
     assert numbers(io) == [10, 20]
-    assert NumberedCommits(table_at(io).store, USER).has_landed(15)
+    assert IdempotentCommits(table_at(io).store, USER).has_landed(15)
 
 
 def test_without_intents_the_snapshots_tell(io):
@@ -171,14 +171,14 @@ def test_without_intents_the_snapshots_tell(io):
     others(io)
     for path in [path for path in io.files if "/intent/" in path]:
         del io.files[path]
-    assert batch(io, 2, gapless=True) is None
-    assert batch(io, 3, gapless=True).id == 5
+    assert batch(io, 2, consecutive=True) is None
+    assert batch(io, 3, consecutive=True).id == 5
     assert numbers(io) == [0, 1, 2, 3]
 
 
 def test_has_landed_is_sure_and_changes_nothing(io):
     store = table_at(io).store
-    ask = NumberedCommits(store, USER).has_landed
+    ask = IdempotentCommits(store, USER).has_landed
     batch(io, 0)
     Intents(store.io, store.branch_root, USER).begin(1, Intent(1))
     before = dict(io.files)
@@ -196,12 +196,12 @@ def test_complete_mode_replaces_the_table_once(io):
         with table.writer(overwrite=True) as writer:
             writer.write(orders((n, "x", n)))
             messages = writer.prepare_commit()
-        made = NumberedCommits(table.store, USER, gapless=True).overwrite(messages, n)
+        made = IdempotentCommits(table.store, USER, consecutive=True).overwrite(messages, n)
         if made is not None and n == 1:
             died_before_it_noted(io, 1)
     assert numbers(io) == [1]
     assert table_at(io).snapshot().id == 2
-    assert NumberedCommits(table.store, USER, gapless=True).overwrite([], 2).id == 3
+    assert IdempotentCommits(table.store, USER, consecutive=True).overwrite([], 2).id == 3
     assert numbers(io) == []
 
 
@@ -246,11 +246,11 @@ def test_attempts_at_one_batch_that_meet_leave_it_once(turns, empty):
         batch(memory, 0)
 
     def dead(io):
-        return batch(io, 1 - empty, gapless=True)
+        return batch(io, 1 - empty, consecutive=True)
 
     def alive(io):
         for n in (1, 2, 3):
-            batch(io, n - empty, gapless=True)
+            batch(io, n - empty, consecutive=True)
 
     ended = interleave(memory, [dead, alive, others], turns)
     assert ended[1] is None, ended

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from paimon_core.datafile.deletions import by_bucket, deleted_rows, rows_left, vectors_of
+from paimon_core.datafile.deletion_vectors import by_bucket, deleted_rows, restrict_to_files, rows_left
 from paimon_core.deletion.files import StoredVector
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
@@ -25,8 +25,8 @@ HASHES = IndexManifestEntry(ADD, EMPTY_ROW, 0, HASH, "h", 4, 1)
 
 def test_index_files_are_narrowed_to_data_files():
     narrow = replace(ONE, deletion_ranges=ONE.deletion_ranges[1:], row_count=1)
-    assert vectors_of([ONE, HASHES, OTHER], {"b", "c"}) == (narrow, OTHER)
-    assert vectors_of([ONE, HASHES], {"c"}) == ()
+    assert restrict_to_files([ONE, HASHES, OTHER], {"b", "c"}) == (narrow, OTHER)
+    assert restrict_to_files([ONE, HASHES], {"c"}) == ()
     assert by_bucket([ONE, OTHER, OLD]) == {(EMPTY_ROW, 0): (ONE, OLD), (EMPTY_ROW, 1): (OTHER,)}
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import paimon_core
 from paimon_core.errors import InvalidInputError
-from paimon_core.fileindex.container import unpack
+from paimon_core.fileindex.index_file import unpack
 from paimon_core.scan.entries import live_entries
 
 

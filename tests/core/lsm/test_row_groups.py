@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError
-from paimon_core.lsm.row_groups import blobs_in_order, is_blob, overlap, row_groups
+from paimon_core.lsm.row_ranges import blobs_in_order, group_by_row_range, is_blob, overlap
 from tests.support.manifests import data_file
 
 
@@ -17,7 +17,7 @@ def names(groups):
 
 def test_the_newest_comes_first_and_blobs_last():
     files = [file("b.blob", 2, 1), file("old", 0, 3), file("a.blob", 0, 2), file("new", 0, 3, 7), file("next", 3, 2)]
-    assert names(row_groups(files)) == [["new", "old", "a.blob", "b.blob"], ["next"]]
+    assert names(group_by_row_range(files)) == [["new", "old", "a.blob", "b.blob"], ["next"]]
     assert [is_blob(f) for f in files] == [True, False, True, False, False]
 
 
@@ -68,13 +68,13 @@ def test_files_overlap_where_they_share_a_row():
 
 
 def test_files_without_ids_are_alone():
-    assert names(row_groups([file("x", None, 3), file("y", None, 3), file("z", 0, 3)])) == [["x"], ["y"], ["z"]]
+    assert names(group_by_row_range([file("x", None, 3), file("y", None, 3), file("z", 0, 3)])) == [["x"], ["y"], ["z"]]
 
 
 @pytest.mark.parametrize("other", [(1, 3), (0, 2), (2, 5)])
 def test_files_that_share_some_rows_are_refused_by_name(other):
     with pytest.raises(CorruptedError, match=r"one .*two"):
-        row_groups([file("one", 0, 3, 2), file("two", *other)])
+        group_by_row_range([file("one", 0, 3, 2), file("two", *other)])
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), max_size=6), st.randoms())
@@ -84,7 +84,7 @@ def test_groups_are_the_ranges(shape, random):
         files += [file(f"{first}-{i}", first, rows, i) for i in range(slices)]
         first += rows
     mixed = random.sample(files, len(files))
-    found = row_groups(mixed)
+    found = group_by_row_range(mixed)
     assert [len(g) for g in found] == [slices for _, slices in shape]
     assert [g[0].first_row_id for g in found] == sorted({f.first_row_id for f in files})
     assert all(g[0].max_sequence_number == len(g) - 1 for g in found)

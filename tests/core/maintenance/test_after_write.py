@@ -4,7 +4,7 @@ import pytest
 
 from paimon_core.commit.compaction import compacts, without_compaction
 from paimon_core.errors import PaimonError
-from paimon_core.maintenance.after_write import compact_touched
+from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.table import Table
 from tests.support.compaction import check_levels, levels_of, only_levels, shape
 from tests.support.tables import append_table, files_below, keyed_table, orders, rows_of
@@ -32,34 +32,34 @@ def upserts(table: Table, tasks: int, value: str) -> set[tuple[bytes, int]]:
 def test_buckets_touched_get_into_shape_in_one_snapshot(tmp_path):
     table = keyed_table(tmp_path / "t")
     touched = upserts(table, 7, "a")
-    made = compact_touched(table.store, touched)
+    made = compact_written_buckets(table.store, touched)
     assert (made.id, made.commit_kind) == (2, "COMPACT")
     check_levels(table, most_runs=1)
     assert {(row["v"], row["n"] - row["id"]) for row in rows_of(table.to_arrow())} == {("a", 0)}
-    assert compact_touched(table.store, touched) is None
+    assert compact_written_buckets(table.store, touched) is None
 
 
 def test_other_buckets_are_left_alone(tmp_path):
     table = keyed_table(tmp_path / "t")
     upserts(table, 7, "a")
-    compact_touched(table.store, {(b"\0" * 12, 9)})
+    compact_written_buckets(table.store, {(b"\0" * 12, 9)})
     assert len(table.snapshots()) == 1
     ((at, _), *_) = levels_of(table).items()
-    compact_touched(table.store, {at})
+    compact_written_buckets(table.store, {at})
     assert sorted(len(levels.runs) for levels in levels_of(table).values()) == [1, 7]
 
 
 def test_what_the_policy_leaves_is_left(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
-    assert compact_touched(table.store, upserts(table, 3, "a")) is None
+    assert compact_written_buckets(table.store, upserts(table, 3, "a")) is None
     assert shape(table) == [(0, 30)] * 3
-    assert compact_touched(table.with_options({"write-only": "true"}).store, upserts(table, 9, "b")) is None
-    assert compact_touched(table.store, set()) is None
+    assert compact_written_buckets(table.with_options({"write-only": "true"}).store, upserts(table, 9, "b")) is None
+    assert compact_written_buckets(table.store, set()) is None
 
 
 def test_every_batch_ends_with_a_full_compaction_where_one_is_due_by_number(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"full-compaction.delta-commits": "3"})
-    compact_touched(table.store, upserts(table, 2, "a"))
+    compact_written_buckets(table.store, upserts(table, 2, "a"))
     assert shape(table) == [(5, 90)]
 
 
@@ -67,11 +67,11 @@ def test_buckets_of_append_tables_keep_their_order(tmp_path):
     table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
     touched = upserts(table, 6, "a")
     rows = table.to_arrow().to_pylist()
-    assert compact_touched(table.store, touched).commit_kind == "COMPACT"
+    assert compact_written_buckets(table.store, touched).commit_kind == "COMPACT"
     assert len(live_files(table)) == 1
     assert table.to_arrow().to_pylist() == rows
     loose = append_table(tmp_path / "loose")
-    assert compact_touched(loose.store, upserts(loose, 6, "a")) is None
+    assert compact_written_buckets(loose.store, upserts(loose, 6, "a")) is None
 
 
 def live_files(table: Table) -> list[str]:
@@ -86,7 +86,7 @@ def test_a_failure_leaves_the_rows_and_no_file(tmp_path):
     victim.write_bytes(b"garbage")
     before = files_below(tmp_path)
     with pytest.raises(PaimonError, match=victim.name):
-        compact_touched(table.store, touched)
+        compact_written_buckets(table.store, touched)
     assert files_below(tmp_path) == before
     victim.write_bytes(content)
     assert table.to_arrow().num_rows == 90

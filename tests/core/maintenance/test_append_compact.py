@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, InvalidInputError
-from paimon_core.lsm.append_picks import AppendPicks
+from paimon_core.lsm.append_compaction import AppendCompactionPolicy
 from paimon_core.maintenance.append_compact import plan_append, run
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.stats import EMPTY_STATS
@@ -46,7 +46,7 @@ def names(groups):
     return [[int(f.file_name[1:]) for f in group] for group in groups]
 
 
-PICKS = AppendPicks(target_size=100, small_size=70, open_cost=4)
+PICKS = AppendCompactionPolicy(target_size=100, small_size=70, open_cost=4)
 
 
 # ---- picks
@@ -100,7 +100,7 @@ def test_full_ordered_picks_leave_leading_large_files(sizes, expected):
 @given(st.lists(st.integers(1, 250), max_size=60), st.booleans(), st.integers(1, 7))
 @settings(max_examples=200, deadline=None)
 def test_picks_are_disjoint_and_ordered_ones_contiguous(sizes, full, least):
-    picks = AppendPicks(100, 70, 4, least)
+    picks = AppendCompactionPolicy(100, 70, 4, least)
     files = [file(i, size) for i, size in enumerate(sizes)]
     for groups, contiguous in ((picks.ordered(files, full=full), True), (picks.unordered(files, full=full), False)):
         picked = [n for group in names(groups) for n in group]

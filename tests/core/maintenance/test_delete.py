@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.datafile.deletions import read_entries, vector_entries
+from paimon_core.datafile.deletion_vectors import read_entries, vector_entries
 from paimon_core.deletion.files import StoredVector
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.maintenance.delete import check_deletes

@@ -4,8 +4,16 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CommitConflictError, CorruptedError, OutOfRangeError
-from paimon_core.maintenance import append_compact, compact, delete, postponed, rescale, slices, sort_compact
-from paimon_core.maintenance.carry_out import HERE
+from paimon_core.maintenance import (
+    append_compact,
+    compact,
+    compact_postponed,
+    data_evolution,
+    delete,
+    rescale,
+    sort_compact,
+)
+from paimon_core.maintenance.execute import LOCAL
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
@@ -64,7 +72,7 @@ class Late:
     def run_all(self, store, tasks, run, progress):
         if self.others:
             self.others.pop(0)()
-        return HERE.run_all(store, tasks, run, progress)
+        return LOCAL.run_all(store, tasks, run, progress)
 
 
 def contents(table):
@@ -177,7 +185,8 @@ def meddle(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "module"), [("keys", compact), ("rows", append_compact), ("slices", slices), ("rows", sort_compact)]
+    ("name", "module"),
+    [("keys", compact), ("rows", append_compact), ("slices", data_evolution), ("rows", sort_compact)],
 )
 def test_a_snapshot_that_expires_while_it_is_planned_is_planned_again(tmp_path, meddle, name, module):
     table = table_of(tmp_path / "t", name)
@@ -219,7 +228,7 @@ def test_waiting_rows_that_others_dealt_out_are_left_to_them(tmp_path, meddle):
     )
     for place in ("waiting_rows", "live_entries"):
         table.write(pa.concat_tables([rows(p, 1, 2) for p in (1, 2)]))
-        meddler = meddle(postponed, place, lambda: overtaken(table, partitions=[{"p": 1}]))
+        meddler = meddle(compact_postponed, place, lambda: overtaken(table, partitions=[{"p": 1}]))
         table.compact()
         assert meddler.others == []
         assert [(r["p"], r["id"]) for r in contents(table)] == [(1, 1), (1, 2), (2, 1), (2, 2)]
@@ -241,7 +250,7 @@ def test_a_rescale_reads_again(tmp_path, meddle, where):
 def test_columns_of_an_expired_snapshot_are_not_told_to_be_damaged(tmp_path, meddle, where):
     table = table_of(tmp_path / "t", "slices")
     (first, *_), before = table.to_arrow(columns=[ROW_ID.name]).column(0).to_pylist(), contents(table)
-    meddle(slices, where, lambda: overtaken(table))
+    meddle(data_evolution, where, lambda: overtaken(table))
     with pytest.raises(OutOfRangeError, match="expired"):
         table.update_columns(pa.table({ROW_ID.name: [first], "v": ["new"]}))
     assert contents(table) == before

@@ -11,7 +11,7 @@ from pyarrow import orc, parquet
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.manifest.decode import UnknownFieldsError, decode_entries, decode_records
-from paimon_core.manifest.records import MANIFEST_VERSION, manifest_file_of, record_of_entry
+from paimon_core.manifest.serializers import MANIFEST_VERSION, entry_to_record, manifest_file_from_record
 from tests.support.manifests import entries, entry, manifests
 
 TEXTS = pa.list_(pa.string())
@@ -28,7 +28,7 @@ formats = pytest.mark.parametrize("name", sorted(WRITERS))
 
 def columnar(name, given_entries):
     """A manifest as Java writes it in this format."""
-    records = [record_of_entry(e) for e in given_entries]
+    records = [entry_to_record(e) for e in given_entries]
     names = [n for n in records[0]["_FILE"] if n != "_WRITE_COLS_SEQUENCES"]
     file = pa.struct([(n, TYPES.get(n, pa.int64())) for n in names])
     whole = {"_VERSION": pa.int32(), "_KIND": pa.int8(), "_PARTITION": pa.binary(), "_BUCKET": pa.int32()}
@@ -67,9 +67,9 @@ def test_damage_names_the_file(name):
         with pytest.raises(CorruptedError, match="the-file"):
             decode_entries(broken, "the-file")
     with pytest.raises(CorruptedError, match="the-file"):
-        decode_records(data, "the-file", MANIFEST_VERSION, manifest_file_of)
+        decode_records(data, "the-file", MANIFEST_VERSION, manifest_file_from_record)
     with pytest.raises(UnsupportedError, match="version 2"):
-        decode_records(data, "the-file", 3, manifest_file_of)
+        decode_records(data, "the-file", 3, manifest_file_from_record)
 
 
 def test_avro_is_told_by_its_first_bytes():

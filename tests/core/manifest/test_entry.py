@@ -9,8 +9,8 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, merge_entries
+from paimon_core.manifest.fast_constructor import fast_constructor
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
-from paimon_core.manifest.quick import quick
 from paimon_core.manifest.stats import EMPTY_STATS
 from tests.support.manifests import data_file, data_files, entry
 
@@ -76,7 +76,7 @@ def _legal(part):
 
 
 def test_files_made_quickly_are_like_others():
-    made = quick(DataFileMeta)(*(getattr(data_file(), name) for name in DataFileMeta.__slots__))
+    made = fast_constructor(DataFileMeta)(*(getattr(data_file(), name) for name in DataFileMeta.__slots__))
     assert type(made) is DataFileMeta
     assert made == data_file()
     assert hash(made) == hash(data_file())

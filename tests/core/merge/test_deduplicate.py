@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.merge.deduplicate import deduplicate
-from paimon_core.merge.groups import Window
-from paimon_core.merge.kinds import drop_retracts
 from paimon_core.merge.kway import MergeOrder, sort_rows
+from paimon_core.merge.row_kinds import drop_retracts
+from paimon_core.merge.window import Window
 
 ADD, BEFORE, AFTER, DELETE = range(4)
 

@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.merge.diff import Difference, Versions
+from paimon_core.merge.changelog_diff import ChangelogDiff, RowVersions
 from paimon_core.merge.equality import equal_values
-from paimon_core.merge.kinds import VALUE_KIND
+from paimon_core.merge.row_kinds import VALUE_KIND
 
 ROWS = st.dictionaries(
     st.integers(0, 9), st.tuples(st.none() | st.integers(0, 2), st.none() | st.text("ab", max_size=1))
 )
 
 
-def versions(rows: dict[int, tuple]) -> Versions:
+def versions(rows: dict[int, tuple]) -> RowVersions:
     keys = sorted(rows)
     columns = {
         "a": pa.array([rows[k][0] for k in keys], pa.int32()),
         "b": pa.array([rows[k][1] for k in keys], pa.string()),
         VALUE_KIND: pa.array([0] * len(keys), pa.int8()),
     }
-    return Versions(pa.table(columns), np.array(keys, np.int64))
+    return RowVersions(pa.table(columns), np.array(keys, np.int64))
 
 
 @given(ROWS, ROWS, st.sampled_from([None, ("a", "b"), ("a",), ("b",)]))
@@ -34,7 +34,7 @@ def test_changes_are_those_a_loop_finds(before, after, compared):
             expected += [(*row, kind) for row, kind in ((old, 3), (new, 0)) if row is not None]
         elif compared is None or any(old["ab".index(c)] != new["ab".index(c)] for c in compared):
             expected += [(*old, 1), (*new, 2)]
-    found = Difference(compared).changes(versions(before), versions(after))
+    found = ChangelogDiff(compared).changes(versions(before), versions(after))
     assert [tuple(row.values()) for row in found.to_pylist()] == expected
 
 

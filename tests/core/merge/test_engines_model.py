@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge import merge_engine
-from paimon_core.merge.groups import Window
+from paimon_core.merge.window import Window
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import DataField

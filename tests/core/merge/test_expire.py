@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.expire import Expiry
+from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -14,7 +14,7 @@ OPTIONS = Options({"record-level.expire-time": "10 s", "record-level.time-field"
 
 
 def expiry(kind):
-    made = Expiry.of(OPTIONS, [DataField(0, "t", parse_type(kind))], NOW)
+    made = RecordLevelExpire.of(OPTIONS, [DataField(0, "t", parse_type(kind))], NOW)
     assert made is not None
     return made
 
@@ -53,7 +53,7 @@ def test_a_file_is_judged_by_its_least_time():
 
 
 def test_without_the_option_nothing_expires():
-    assert Expiry.of(Options({}), [], NOW) is None
+    assert RecordLevelExpire.of(Options({}), [], NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_without_the_option_nothing_expires():
 def test_bad_options_are_refused(options, message):
     fields = [DataField(0, "s", parse_type("STRING"))]
     with pytest.raises(InvalidInputError, match=message):
-        Expiry.of(Options(options), fields, NOW)
+        RecordLevelExpire.of(Options(options), fields, NOW)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.merge.normalized_keys import comparable, nullable_key_words, words
 from paimon_core.merge.sorting import sort_groups
-from paimon_core.merge.words import comparable, nullable_words, words
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
@@ -130,7 +130,7 @@ def test_further_words_order_ties_with_nulls_smallest_in_both_directions(name, d
     size = data.draw(st.integers(1, 30))
     key = pa.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)), pa.int64())
     column = pa.array(data.draw(st.lists(st.sampled_from([None, *pool]), min_size=size, max_size=size)), kind)
-    then = nullable_words(column, "s", descending=descending)
+    then = nullable_key_words(column, "s", descending=descending)
     order, _ = sorted_by_words([key], then, runs=True)
 
     plain = comparable(column, "s").to_pylist()
@@ -142,7 +142,7 @@ def test_further_words_order_ties_with_nulls_smallest_in_both_directions(name, d
 def test_nan_of_a_sequence_field_is_largest_whatever_its_bits():
     negative_nan = np.array([0xFFF8_0000_0000_0001], np.uint64).view(np.float64)[0]
     column = pa.array(np.array([math.nan, math.inf, negative_nan, -math.inf, -0.0, 0.0]))
-    order, starts = sort_groups(nullable_words(column, "s"), [], 6, runs=None)
+    order, starts = sort_groups(nullable_key_words(column, "s"), [], 6, runs=None)
     assert (order.tolist(), starts.tolist()) == ([3, 4, 5, 1, 0, 2], [0, 1, 3, 4])
 
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.merge.groups import Window
-from paimon_core.merge.upper import LEVEL, of_upper, upper
+from paimon_core.merge.high_level import LEVEL, pick_high_level, read_high_level
+from paimon_core.merge.window import Window
 
 GROUPS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=5), min_size=1, max_size=8)
 
@@ -29,7 +29,7 @@ def counting(group: list[int]) -> list[int]:
 @given(GROUPS, st.integers(0, 99))
 def test_rows_of_level_0_and_of_the_smallest_above_count(groups, seed):
     window = window_of(groups, np.random.default_rng(seed))
-    left = upper(window)
+    left = pick_high_level(window)
     expected = [counting(group) for group in groups]
     first = np.cumsum([0, *map(len, groups)])[:-1]
     assert left.num_groups == len(groups)
@@ -41,4 +41,4 @@ def test_rows_of_level_0_and_of_the_smallest_above_count(groups, seed):
 
 def test_the_fold_sees_no_more():
     window = window_of([[0, 3, 1], [2]], np.random.default_rng(0))
-    assert of_upper(lambda w: w.take(w.ends - 1))(window).column(LEVEL).to_pylist() == [1, 2]
+    assert read_high_level(lambda w: w.take(w.ends - 1))(window).column(LEVEL).to_pylist() == [1, 2]

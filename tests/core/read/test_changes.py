@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.errors import OutOfRangeError, UnsupportedError
-from paimon_core.read.moves import runs_that_end
+from paimon_core.read.cross_partition_changes import keys_with_last_kind
 from paimon_core.scan.stream_scan import Limits
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.snapshot import CommitKind
@@ -187,7 +187,7 @@ def test_runs_by_how_they_end(rows, size, alive):
     )
     found = [
         tuple(r.values())
-        for b in runs_that_end(iter(table.to_batches(max_chunksize=size)), ["key"], alive=alive)
+        for b in keys_with_last_kind(iter(table.to_batches(max_chunksize=size)), ["key"], alive=alive)
         for r in b.to_pylist()
     ]
     assert found == [(kind, key) for key, kind in rows if (last[key] % 2 == 0) == alive]

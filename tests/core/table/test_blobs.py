@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, InvalidInputError
-from paimon_core.lsm.row_groups import is_blob
+from paimon_core.lsm.row_ranges import is_blob
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn
 from paimon_core.schema.schema import Schema

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paimon_core.datafile.deletions import deleted_rows, vector_entries
+from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.errors import InvalidInputError, OutOfRangeError
 from paimon_core.table import Table
 from tests.support.compaction import levels_of, shape

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
-from paimon_core.maintenance.slices import plan_slices, run
+from paimon_core.maintenance.data_evolution import plan_slices, run
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table

@@ -10,8 +10,8 @@ import pytest
 
 import paimon_core
 from paimon_core.errors import CorruptedError, InvalidInputError
-from paimon_core.read import look_up
-from paimon_core.read.key_blocks import KeyBlocks
+from paimon_core.read import lookup
+from paimon_core.read.key_cache import KeyCache
 from paimon_core.scan.entries import live_entries
 
 FIELDS = pa.schema(
@@ -78,7 +78,7 @@ def filled(table, seed, turns=6, deletes=True):
 @pytest.mark.parametrize("small", [True, False], ids=["whole", "keys-first"])
 def test_rows_are_those_of_a_read(tmp_path, monkeypatch, name, layout, small):
     if not small:
-        monkeypatch.setattr(look_up, "_SMALL_FILE", 0)
+        monkeypatch.setattr(lookup, "_SMALL_FILE", 0)
     options = TABLES[name]
     keys, partitions = {"one": (("k",), ()), "several": (("k", "t"), ()), "partitioned": (("p", "k"), ("p",))}[layout]
     if options.get("bucket") == "-1" and layout == "partitioned":
@@ -139,21 +139,21 @@ def stretches(tmp_path, **options):
 
 
 def test_files_of_one_bucket_that_share_no_key_are_read_side_by_side(tmp_path, monkeypatch):
-    table, both, plain = stretches(tmp_path), threading.Barrier(2), look_up.read_file
+    table, both, plain = stretches(tmp_path), threading.Barrier(2), lookup.read_file
 
     def meeting(*args):
         both.wait(timeout=30)  # broken where one file is read after the other
         return plain(*args)
 
-    monkeypatch.setattr(look_up, "read_file", meeting)
+    monkeypatch.setattr(lookup, "read_file", meeting)
     assert table.get([{"k": 101}, {"k": 1}])["v"].to_pylist() == [101, 1]
 
 
 @pytest.mark.parametrize(("bound", "again"), [("1 mb", 0), ("100 b", 2)])
 def test_small_files_are_kept_whole_within_the_bound(tmp_path, monkeypatch, bound, again):
     table = stretches(tmp_path, **{"lookup.cache-max-memory-size": bound})
-    read, plain = [], look_up.read_file
-    monkeypatch.setattr(look_up, "read_file", lambda *args: read.append(args) or plain(*args))
+    read, plain = [], lookup.read_file
+    monkeypatch.setattr(lookup, "read_file", lambda *args: read.append(args) or plain(*args))
     wanted = [{"k": k} for k in (101, 1, 60)]
     first = table.get(wanted)
     assert len(read) == 2
@@ -164,7 +164,7 @@ def test_small_files_are_kept_whole_within_the_bound(tmp_path, monkeypatch, boun
 
 
 def test_blocks_beyond_the_bound_go():
-    blocks = KeyBlocks(100)
+    blocks = KeyCache(100)
     for name in "abc":
         blocks.put(name, pa.table({"k": pa.array(range(6), pa.int64())}))
     assert [blocks.get(n) is not None for n in "abc"] == [False, True, True]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.cast import store_array
+from paimon_core.types.cast import coerce_array
 from paimon_core.types.parse import parse_type
 
 MAP = pa.array([[(1, "a")], None, [(2, "b"), (3, "ccc")]], pa.map_(pa.int64(), pa.string()))
@@ -18,7 +18,7 @@ MAP = pa.array([[(1, "a")], None, [(2, "b"), (3, "ccc")]], pa.map_(pa.int64(), p
 def store(values, text, arrow_type=None):
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, arrow_type)
     target = parse_type(text)
-    result = store_array(array, target, "c")
+    result = coerce_array(array, target, "c")
     result.validate(full=True)
     assert result.type.equals(to_arrow(target), check_metadata=True)
     return result
@@ -100,12 +100,12 @@ def test_other_values_are_refused_by_column_row_and_value(values, arrow_type, ta
 @pytest.mark.parametrize("text", ["INT", "STRING", "TIMESTAMP(3)", "ARRAY<INT>", "ROW<a MAP<STRING, DOUBLE>>", "BYTES"])
 def test_the_right_type_is_not_copied(text):
     array = pa.nulls(5, to_arrow(parse_type(text)))
-    assert store_array(array, parse_type(text), "c") is array
+    assert coerce_array(array, parse_type(text), "c") is array
 
 
 def test_rows_are_counted_from_the_first():
     with pytest.raises(InvalidInputError, match="row 101: 300"):
-        store_array(pa.array([1, 300]), parse_type("TINYINT"), "c", first_row=100)
+        coerce_array(pa.array([1, 300]), parse_type("TINYINT"), "c", first_row=100)
 
 
 def test_zones_become_utc():

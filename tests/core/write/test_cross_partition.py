@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, UnsupportedError
-from paimon_core.maintenance.staging import deal_out_staged, drop_staged, staging
+from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from paimon_core.write.place_index import PlaceIndex, fingerprints
-from paimon_core.write.routing.assign import slots_of
+from paimon_core.write.key_locations import KeyLocationIndex, fingerprints
+from paimon_core.write.routing.bucket_assigner import slots_of
 from tests.support.tables import files_below
 
 ROWS = pa.schema([("p", pa.string()), pa.field("id", pa.int64(), False), ("v", pa.int32())])
@@ -140,7 +140,7 @@ def test_rows_put_aside_are_dealt_out_in_order(tmp_path):
             staged += writer.prepare_commit()
     assert stored(table) == [("a", 1, 0), ("b", 2, 0)]
     with table.writer() as writer:
-        messages = deal_out_staged(writer, table.store, staged)
+        messages = route_staged(writer, table.store, staged)
     TableCommit(table.store).commit(messages, base_id=writer.base_id)
     drop_staged(table.store, staged)
     assert stored(table) == [("a", 1, 2), ("b", 3, 4), ("d", 2, 3)]
@@ -199,7 +199,7 @@ keys = st.tuples(st.integers(0, 3).map(lambda k: k * 2**40), st.integers(0, 3))
 
 @given(st.lists(st.dictionaries(keys, st.integers(0, 9), max_size=8), max_size=6))
 def test_places_are_a_dictionary_even_where_wide_marks_agree(batches):
-    index, model = PlaceIndex(), {}
+    index, model = KeyLocationIndex(), {}
     for batch in batches:
         index.put(_marks(batch), np.array(list(batch.values()), np.int64))
         model.update(batch)

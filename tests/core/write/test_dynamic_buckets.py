@@ -16,8 +16,8 @@ from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from paimon_core.write.key_index import KeyIndex
-from paimon_core.write.routing.assign import BucketRule, slots_of
+from paimon_core.write.hash_bucket_index import PartitionIndex
+from paimon_core.write.routing.bucket_assigner import BucketAssigner, slots_of
 from tests.support.hash_indexes import check_indexes, indexes_of
 from tests.support.tables import keyed_table, orders, rows_of
 
@@ -32,27 +32,27 @@ def dynamic_table(path, **options):
 
 
 def test_a_bucket_is_filled_before_the_next_is_opened():
-    rule = BucketRule(1, 2, None)
-    assert rule.fill(np.array([11, 12, 13, 14, 15], np.int32), {}).tolist() == [0, 0, 1, 1, 2]
-    assert rule.fill(np.array([1, 2, 3], np.int32), {0: 2, 3: 1}).tolist() == [3, 1, 1]
-    assert BucketRule(1, 2, 1).fill(np.array([1, 2, 3, 4], np.int32), {}).tolist() == [0] * 4
+    rule = BucketAssigner(1, 2, None)
+    assert rule.assign_in_order(np.array([11, 12, 13, 14, 15], np.int32), {}).tolist() == [0, 0, 1, 1, 2]
+    assert rule.assign_in_order(np.array([1, 2, 3], np.int32), {0: 2, 3: 1}).tolist() == [3, 1, 1]
+    assert BucketAssigner(1, 2, 1).assign_in_order(np.array([1, 2, 3, 4], np.int32), {}).tolist() == [0] * 4
 
 
 def test_a_slot_owns_every_so_many_buckets():
-    rule = BucketRule(2, 2, None)
-    assert rule.fill(np.array([1, -1, 3, 2], np.int32), {}).tolist() == [1, 1, 3, 0]
+    rule = BucketAssigner(2, 2, None)
+    assert rule.assign_in_order(np.array([1, -1, 3, 2], np.int32), {}).tolist() == [1, 1, 3, 0]
     assert slots_of(np.array([-(2**31), -3, 5], np.int32), 4).tolist() == [0, 3, 1]
 
 
 @given(st.lists(int32s, unique=True, max_size=60), st.integers(1, 5), st.integers(1, 9), st.integers(1, 7), st.data())
 def test_filling_does_not_depend_on_how_keys_are_cut(keys, slots, target, most, data):
-    rule = BucketRule(min(slots, most), target, most)
-    whole = rule.fill(np.array(keys, np.int32), {})
+    rule = BucketAssigner(min(slots, most), target, most)
+    whole = rule.assign_in_order(np.array(keys, np.int32), {})
     sizes: dict[int, int] = {}
     cut = data.draw(st.integers(0, len(keys)))
     pieces = []
     for piece in (keys[:cut], keys[cut:]):
-        pieces.append(rule.fill(np.array(piece, np.int32), sizes))
+        pieces.append(rule.assign_in_order(np.array(piece, np.int32), sizes))
         for bucket in pieces[-1].tolist():
             sizes[bucket] = sizes.get(bucket, 0) + 1
     assert np.concatenate(pieces).tolist() == whole.tolist()
@@ -63,24 +63,24 @@ def test_filling_does_not_depend_on_how_keys_are_cut(keys, slots, target, most, 
 
 @given(st.lists(int32s, unique=True, max_size=40), st.dictionaries(st.integers(0, 9), st.integers(0, 4)), st.booleans())
 def test_keys_that_are_dealt_out_alone_go_where_they_go_together(keys, sizes, bounded):
-    rule = BucketRule(3, 3, 7 if bounded else None)
-    together = rule.fixed(np.array(keys, np.int32), sizes)
-    alone = [int(rule.fixed(np.array([key], np.int32), sizes)[0]) for key in keys]
+    rule = BucketAssigner(3, 3, 7 if bounded else None)
+    together = rule.assign_by_hash(np.array(keys, np.int32), sizes)
+    alone = [int(rule.assign_by_hash(np.array([key], np.int32), sizes)[0]) for key in keys]
     assert together.tolist() == alone
 
 
 def test_a_partition_has_as_many_slots_as_its_expected_keys_fill_buckets():
-    rule = BucketRule(8, 10, None)
+    rule = BucketAssigner(8, 10, None)
     assert [rule.expecting(keys).slots for keys in (0, 1, 10, 11, 25, 800)] == [1, 1, 1, 2, 3, 8]
     assert rule.expecting(None) == rule
-    assert BucketRule(3, 10, None, given=True).expecting(1).slots == 3
-    assert BucketRule(2, 10, 2).with_slots(5).slots == 2
+    assert BucketAssigner(3, 10, None, given=True).expecting(1).slots == 3
+    assert BucketAssigner(2, 10, 2).with_slots(5).slots == 2
 
 
 def test_more_buckets_than_there_are_numbers_for():
-    rule = BucketRule(1, 1, None)
+    rule = BucketAssigner(1, 1, None)
     with pytest.raises(OutOfRangeError, match=r"32767 buckets of 1 keys.*dynamic-bucket.target-row-num"):
-        rule.fill(np.arange(40_000, dtype=np.int32), {})
+        rule.assign_in_order(np.arange(40_000, dtype=np.int32), {})
 
 
 # ---- the index
@@ -88,7 +88,7 @@ def test_more_buckets_than_there_are_numbers_for():
 
 @given(st.lists(st.lists(int32s, max_size=20), max_size=6))
 def test_an_index_is_a_dictionary(batches):
-    index, model = KeyIndex(), {}
+    index, model = PartitionIndex(), {}
     for number, batch in enumerate(batches):
         new = np.array(sorted(set(batch) - set(model)), np.int32)
         index.add(new, np.full(len(new), number))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from paimon_core.format.python_rows import python_rows
 from paimon_core.merge.aggregate.collection import collect, merge_map, merge_map_with_keytime
-from paimon_core.merge.aggregate.feed import Feed
 from paimon_core.merge.aggregate.field import FieldOptions
+from paimon_core.merge.aggregate.input import AggregateInput
 from paimon_core.merge.aggregate.nested import nested_partial_update, nested_update
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import to_arrow
@@ -153,7 +153,7 @@ def feed(make, type_, groups, options=None):
     texts = Options({f"fields.v.{k}": v for k, v in (options or {}).items()})
     rows = [row for group, _ in groups for row in group]
     sizes = [len(group) for group, _ in groups]
-    fed = Feed(
+    fed = AggregateInput(
         np.cumsum(sizes) - sizes,
         np.array([kind == RETRACT for _, kind in rows]),
         np.array([kind == LATE for _, kind in rows]),
@@ -166,8 +166,8 @@ def feed(make, type_, groups, options=None):
     return [row["v"] for row in python_rows(pa.record_batch({"v": made}))]
 
 
-def groups_of(values, retracts, at_most=6):
-    kinds = st.sampled_from([ADD, ADD, ADD, RETRACT, LATE] if retracts else [ADD, ADD, LATE])
+def groups_of(values, is_retract_batch, at_most=6):
+    kinds = st.sampled_from([ADD, ADD, ADD, RETRACT, LATE] if is_retract_batch else [ADD, ADD, LATE])
 
     def opening(drawn):
         rows, opened = drawn
@@ -210,13 +210,13 @@ def comparable(name, value):
 def test_equals_the_model(name, data):
     case = CASES[name]
     type_, values = TYPES[name.partition("-")[0]]
-    groups = data.draw(groups_of(values, retracts=case.retract is not None))
+    groups = data.draw(groups_of(values, is_retract_batch=case.retract is not None))
     found = feed(case.make, type_, groups, getattr(case, "options", None))
     expected = [fold(case, rows, opened) for rows, opened in groups]
     assert [comparable(name, v) for v in found] == [comparable(name, v) for v in expected]
 
 
-@given(groups_of(st.lists(st.none() | inner_rows, max_size=3), retracts=True))
+@given(groups_of(st.lists(st.none() | inner_rows, max_size=3), is_retract_batch=True))
 def test_distinct_collect_of_rows_keeps_the_first_of_equal_ones_in_order(groups):
     case = CASES["collect-distinct"]
     found = feed(collect, "ARRAY<ROW<k INT, s INT, x INT>>", groups, case.options)

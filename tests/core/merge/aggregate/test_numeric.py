@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate import aggregate
-from paimon_core.merge.aggregate.feed import Feed
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.groups import Window
+from paimon_core.merge.aggregate.input import AggregateInput
 from paimon_core.merge.partial_update import newest
+from paimon_core.merge.window import Window
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.parse import parse_type
@@ -25,7 +25,7 @@ def applied(function, kind, values, retract=(), late=()):
     t = parse_type(kind)
     minus, older = np.zeros((2, len(values)), bool)
     minus[list(retract)] = older[list(late)] = True
-    feed = Feed(np.zeros(1, np.int64), minus, older, np.zeros(1, bool))
+    feed = AggregateInput(np.zeros(1, np.int64), minus, older, np.zeros(1, bool))
     made = aggregate(function, FieldOptions("c", t, Options({})))(pa.array(values, to_arrow(t)), feed)
     assert made.type == to_arrow(t)
     return made[0].as_py()

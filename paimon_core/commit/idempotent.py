@@ -1,0 +1,213 @@
+"""Commits that their maker numbers: each number lands once, whatever crashes and is done again with other files.
+
+Why this is exact. Before an attempt at number ``n`` publishes anything it looks at the newest snapshot, then for the
+intent of ``n``, and creates it with that snapshot as base unless it is there. So whoever finds no intent of ``n`` knows
+that nothing of ``n`` was there when it looked; whoever finds one knows that nothing of ``n`` is at or below its base.
+From that base on every snapshot is looked at, up to the one the attempt is made on, before each attempt: snapshot
+numbers are given away one at a time, so of two processes at work on ``n`` the later one meets the other's snapshot. A
+number below the newest one begun has landed: its maker goes on only then; and so has one of which that is written down.
+Where it died before it wrote that down, and snapshots after the base have expired since, nobody can tell, and ``doubt``
+decides.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+from paimon_core.commit.find_commit import AlreadyCommitted, CommitSearch, HistoryExpired
+from paimon_core.commit.intents import Intent, Intents
+from paimon_core.commit.overwrite import Spec
+from paimon_core.commit.prepared_snapshot import Identity
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.errors import CommitUnknownError, InvalidInputError, OutOfRangeError, PaimonError, hide_secrets
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.file_store import FileStore
+
+_log = logging.getLogger(__name__)
+DOUBT_OPTION: Final = "write.stream.on-doubt"
+OnUnknown: TypeAlias = Literal["fail", "commit", "skip"]
+_Publish: TypeAlias = Callable[..., Snapshot | None]
+
+
+class IdempotentCommits:
+    """Numbered commits of one user to one table. Numbers grow, and are repeated only until they have landed.
+
+    ``consecutive``: numbers count up from 0 one by one, so where one does not follow the last, something is wrong; else
+    numbers below the last are those of commits done before. ``maker`` tells apart those who number commits of one user
+    one after another: a number that another has given is no repetition, and refused. ``doubt`` says what becomes of a
+    commit of which nobody can tell whether it has landed: it fails, is done, or is left out.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        user: str,
+        *,
+        consecutive: bool = False,
+        maker: str | None = None,
+        doubt: OnUnknown = "fail",
+    ) -> None:
+        self._store, self._user, self._maker = store, user, maker
+        self._gapless, self._doubt = consecutive, doubt
+        self._commit = TableCommit(store, user)
+        self._intents = Intents(store.io, store.branch_root, user)
+
+    def last(self) -> int | None:
+        """The number of the last commit begun; None if there is none."""
+        return max(self._intents.numbers(), default=None)
+
+    def has_landed(self, number: int) -> bool:
+        """Whether this commit surely is in the table, so that no work need be done for it. Changes nothing."""
+        begun = self._intents.numbers()
+        if begun and begun[-1] > number:
+            return True
+        intent = self._intents.find(number) if number in begun else None
+        if intent is None:
+            return False
+        if self._intents.is_finished(number):
+            return True
+        latest, identity = self._store.snapshots.latest(), Identity(self._user, number, after=intent.base)
+        try:
+            CommitSearch(identity, CommitKind.APPEND, intent.base).find(self._store.snapshots, latest)
+        except AlreadyCommitted:
+            return True
+        except HistoryExpired:
+            return False
+        return False
+
+    def check_maker(self, number: int) -> None:
+        """Raises InvalidInputError where this number, or a later one, was given by another maker."""
+        last = self.last()
+        intent = self._intents.find(last) if last is not None and number <= last else None
+        if intent is not None and intent.maker is not None and self._maker not in (None, intent.maker):
+            raise InvalidInputError(
+                f"this is commit {number} of {self._user!r} from {self._maker}, but the table at {self._store.root} "
+                f"has those up to {last} from {intent.maker}, so it is no repetition: was the query started with a new "
+                "checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
+            )
+
+    def commit(
+        self,
+        messages: Sequence[CommitMessage],
+        number: int,
+        *,
+        base_id: int | None = None,
+        watermark: int | None = None,
+    ) -> Snapshot | None:
+        """`TableCommit.commit` at most once for this number; without any change it leaves no snapshot, unless
+        `TableCommit.shows_empty` says so.
+
+        Returns the snapshot made, be it by an earlier run; None where there is none, or none any more. What the
+        messages wrote is deleted where that earlier run's files are in the table instead, and after any error but
+        CommitUnknownError, for then nothing came of it.
+        """
+        publish = partial(self._commit.commit, messages, number, base_id=base_id, watermark=watermark)
+        shown = any(not m.is_empty for m in messages) or self._commit.shows_empty(False)
+        return self._once(messages, number, publish if shown else None)
+
+    def overwrite(
+        self,
+        messages: Sequence[CommitMessage],
+        number: int,
+        partition: Spec | str | None = None,
+        *,
+        watermark: int | None = None,
+    ) -> Snapshot | None:
+        """`TableCommit.overwrite` at most once for this number, in the way of `commit`."""
+        publish = partial(self._commit.overwrite, messages, partition, number, watermark=watermark)
+        return self._once(messages, number, publish)
+
+    def _once(self, messages: Sequence[CommitMessage], number: int, publish: _Publish | None) -> Snapshot | None:
+        def told_apart() -> Snapshot | None:
+            base = self._begin(number)
+            if publish is None:
+                return None
+            try:
+                return publish(after=base)
+            except HistoryExpired as gone:
+                if gone.attempted:  # then the files may be in the table
+                    raise CommitUnknownError(self._history_gone(number, base)) from gone
+                self._decide(OutOfRangeError(self._history_gone(number, base)))
+            return publish(after=self._store.snapshots.latest_id() or 0)
+
+        try:
+            made = self._commit.or_abort(messages, told_apart)
+        except AlreadyCommitted as before:
+            _log.info(
+                "commit %d of %s is in %s already: %s", number, self._user, hide_secrets(self._store.root), before
+            )
+            made = before.snapshot
+        except _LeftOut:
+            _log.info(
+                "commit %d of %s to %s is left out: it was done", number, self._user, hide_secrets(self._store.root)
+            )
+            return None
+        if made is not None:
+            self._intents.finish(number, made.id)
+        return made
+
+    def _begin(self, number: int) -> int:
+        """The snapshot after which alone this commit can have landed; _LeftOut if it surely has."""
+        if not 0 <= number < BATCH:
+            raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
+        newest = self._store.snapshots.latest_id() or 0  # looked at before the intents are: see above
+        begun = self._intents.numbers()
+        last = begun[-1] if begun else self._last_in_snapshots(number)
+        if last == number and not begun:
+            raise _LeftOut
+        self.check_maker(number)
+        if last > number and not self._gapless:
+            raise _LeftOut
+        if number in begun and self._intents.is_finished(number):
+            raise _LeftOut
+        if self._gapless and not last <= number <= last + 1:
+            self._decide(self._out_of_order(number, last))
+        if number in begun:
+            intent = self._intents.find(number)
+        else:
+            intent = self._intents.begin(number, Intent(newest, self._maker))
+        for old in begun:
+            if old < number:
+                self._intents.forget(old)
+        if intent is None:  # another process is past this number
+            raise _LeftOut
+        return intent.base
+
+    def _last_in_snapshots(self, number: int) -> int:
+        """The last number of a user without intents; -1 if there is none, as for everybody's first commit."""
+        if number == 0:
+            return -1
+        ours = (s.commit_identifier for s in self._store.snapshots.all() if s.commit_user == self._user)
+        return max((n for n in ours if n != BATCH), default=-1)
+
+    def _decide(self, problem: PaimonError) -> None:
+        match self._doubt:
+            case "fail":
+                raise problem
+            case "skip":
+                raise _LeftOut
+
+    def _out_of_order(self, number: int, last: int) -> InvalidInputError:
+        seen = "has none of its batches" if last < 0 else f"has its batches up to {last}"
+        why = "the checkpoint is an older one" if number < last else "the table was made anew, or restored"
+        return InvalidInputError(
+            f"this is batch {number} of the query {self._user}, but the table at {self._store.root} {seen}: either "
+            f"{why}, or the checkpoint is that of another table. Start the query with a new checkpointLocation, or, if "
+            f"the batch is known to be missing in the table, once with the option {DOUBT_OPTION} = commit"
+        )
+
+    def _history_gone(self, number: int, base: int) -> str:
+        return (
+            f"batch {number} of {self._user} is repeated, and nobody can tell whether it is in the table at "
+            f"{self._store.root}: it can only have made a snapshot after {base}, and some of those have expired. Look "
+            f"whether its rows are there, then start it once with the option {DOUBT_OPTION} = skip if they are, or "
+            "= commit if they are not; snapshots kept for longer than writers are down (snapshot.time-retained) "
+            "prevent this"
+        )
+
+
+class _LeftOut(Exception):
+    """Nothing is to be done for this commit."""

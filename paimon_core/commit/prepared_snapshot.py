@@ -1,0 +1,170 @@
+"""One attempt: a base snapshot and changes become metadata files and a snapshot ready to be published."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from paimon_core.commit.changes import Changes
+from paimon_core.commit.index_changes import apply_indexes
+from paimon_core.commit.row_tracking import with_row_ids
+from paimon_core.datafile.deletion_vectors import read_entries, single_index_per_bucket, write_vectors
+from paimon_core.errors import CommitConflictError
+from paimon_core.manifest.index_entry import IndexManifestEntry
+from paimon_core.manifest.manifests import ManifestFileMeta, Manifests
+from paimon_core.manifest.merge_manifests import merge_manifests
+from paimon_core.scan.entries import manifest_metas
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who commits what: stable over retries, so that a commit whose answer was lost can be recognised.
+
+    ``after``: the newest snapshot that no earlier run of the same commit, with files of its own, can have made; None
+    where no run can have had other files.
+    """
+
+    user: str
+    identifier: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+    watermark: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSnapshot:
+    """A snapshot not yet visible, and the metadata files only it refers to."""
+
+    snapshot: Snapshot
+    base_files: tuple[str, ...]  # of no use on another base
+    delta_files: tuple[str, ...]
+    indexes: tuple[IndexManifestEntry, ...] = ()  # what others left of index files, written anew
+    added: frozenset[str] = frozenset()  # names of the data files it adds
+
+    def paths(self, store: FileStore) -> list[str]:
+        """Return where the metadata files are that this attempt wrote."""
+        written = [store.manifests.path(name) for name in (*self.base_files, *self.delta_files)]
+        return [*written, *map(store.index_path, self.indexes)]
+
+    def discard(self, store: FileStore) -> None:
+        """Delete what this attempt wrote. REQUIRES: its snapshot is provably not there."""
+        store.manifests.delete([*self.base_files, *self.delta_files])
+        _delete_indexes(store, self.indexes)
+
+
+def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, identity: Identity) -> PreparedSnapshot:
+    """Write manifests and lists for ``changes`` on ``base``; the snapshot itself is left to be published.
+
+    Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes,
+    whatever the size of the table, but for the merging of manifests that has come due.
+    """
+    manifests = store.manifests
+    base_files: list[str] = []
+    delta_files: list[str] = []
+    indexes: list[IndexManifestEntry] = []
+    snapshot_id = 1 if base is None else base.id + 1
+    changes, next_row_id = with_row_ids(store.options, changes, snapshot_id, base.next_row_id if base else 0)
+    try:
+        schema_id = _schema_id(store)
+        metas: list[ManifestFileMeta] = []
+        if base is not None:
+            metas, base_files = merge_manifests(manifests, manifest_metas(store, base))
+        base_list, base_size = _write_list(manifests, metas, base_files)
+        delta = manifests.write(changes.entries) if changes.entries else []
+        delta_files += [m.file_name for m in delta]
+        delta_list, delta_size = _write_list(manifests, delta, delta_files)
+        changelog = manifests.write(changes.changelog) if changes.changelog else []
+        delta_files += [m.file_name for m in changelog]
+        changelog_list, changelog_size = _write_list(manifests, changelog, delta_files) if changelog else (None, None)
+        index = _index(store, base, changes, indexes)
+        if index is not None and (base is None or index != base.index_manifest):
+            base_files.append(index)
+    except BaseException:
+        manifests.delete([*base_files, *delta_files])
+        _delete_indexes(store, indexes)
+        raise
+    total = (base.total_record_count or 0) if base is not None else 0
+    snapshot = Snapshot(
+        version=3,
+        id=snapshot_id,
+        schema_id=schema_id,
+        base_manifest_list=base_list,
+        base_manifest_list_size=base_size,
+        delta_manifest_list=delta_list,
+        delta_manifest_list_size=delta_size,
+        changelog_manifest_list=changelog_list,
+        changelog_manifest_list_size=changelog_size,
+        changelog_record_count=sum(e.file.row_count for e in changes.changelog) or None,
+        index_manifest=index,
+        commit_user=identity.user,
+        commit_identifier=identity.identifier,
+        commit_kind=changes.kind,
+        time_millis=store.now() if base is None else max(store.now(), base.time_millis),
+        total_record_count=total + changes.record_delta,
+        delta_record_count=changes.record_delta,
+        watermark=_later(None if base is None else base.watermark, identity.watermark),
+        statistics=base.statistics if base is not None and base.schema_id == schema_id else None,
+        properties=dict(identity.properties) or None,
+        next_row_id=next_row_id,
+    )
+    return PreparedSnapshot(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes), changes.added)
+
+
+def _schema_id(store: FileStore) -> int:
+    """The newest schema of the table; refuses when the table under the writer is not the one it opened."""
+    latest = store.schemas.latest()
+    ours = store.schema
+    remade = latest is not None and latest.id == ours.id and latest.time_millis != ours.time_millis
+    if latest is None or latest.id < ours.id or remade:
+        raise CommitConflictError(
+            f"the table at {store.root} was dropped or made anew since it was opened: open it again and write again"
+        )
+    return latest.id
+
+
+def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written: list[str]) -> tuple[str, int]:
+    name, size = manifests.write_list(metas)
+    written.append(name)
+    return name, size
+
+
+def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: list[IndexManifestEntry]) -> str | None:
+    """The index manifest of the new snapshot: that of the base where nothing changes.
+
+    What is left of a file of deletion vectors is ``written`` anew: others read these files from end to end, whatever
+    their entries name.
+    """
+    name = None if base is None else base.index_manifest
+    if not changes.changes_indexes or (name is None and not changes.new_indexes):
+        return name
+    there = [] if name is None else store.manifests.read_index(name)
+    entries = apply_indexes(
+        there,
+        added=changes.new_indexes,
+        deleted=changes.deleted_indexes,
+        cleared_buckets=changes.cleared_buckets,
+        gone=changes.gone,
+        one_a_bucket=single_index_per_bucket(store),
+    )
+    if entries == there:
+        return name
+    whole = {e.file_name: e for e in (*there, *changes.new_indexes)}
+    left: list[IndexManifestEntry] = []
+    for entry in entries:
+        if entry == whole[entry.file_name]:
+            left.append(entry)
+            continue
+        fresh = write_vectors(store, entry.partition, entry.bucket, read_entries(store, [entry]))
+        written += fresh
+        left += fresh
+    return store.manifests.write_index(left) if left else None
+
+
+def _delete_indexes(store: FileStore, entries: Iterable[IndexManifestEntry]) -> None:
+    for entry in entries:
+        store.delete_index(entry)
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    known = [w for w in (one, other) if w is not None]
+    return max(known) if known else None

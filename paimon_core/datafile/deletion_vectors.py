@@ -1,0 +1,100 @@
+"""The deletion vectors of a table: where a snapshot has them, and new ones written as its options say."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from paimon_core.deletion.files import StoredVector, VectorWriter, load_vectors
+from paimon_core.deletion.vector import DeletionVector
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.index_entry import DELETION_VECTORS, IndexManifestEntry
+from paimon_core.options.merge import (
+    DELETION_VECTOR_INDEX_FILE_TARGET_SIZE,
+    DELETION_VECTORS_BITMAP64,
+    DELETION_VECTORS_ENABLED,
+)
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+__all__ = [
+    "by_bucket",
+    "deleted_rows",
+    "read_entries",
+    "restrict_to_files",
+    "rows_left",
+    "single_index_per_bucket",
+    "stored_vectors",
+    "vector_entries",
+    "write_vectors",
+]
+
+
+def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexManifestEntry]:
+    """The index files with deletion vectors of a snapshot; where the option is off they count for nothing."""
+    if not store.options.value(DELETION_VECTORS_ENABLED) or snapshot is None or snapshot.index_manifest is None:
+        return []
+    entries = store.manifests.read_index(snapshot.index_manifest)
+    return [entry for entry in entries if entry.index_type == DELETION_VECTORS]
+
+
+def by_bucket(entries: Iterable[IndexManifestEntry]) -> dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]]:
+    """The index files of each (partition, bucket)."""
+    found: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] = {}
+    for entry in entries:
+        at = (entry.partition, entry.bucket)
+        found[at] = (*found.get(at, ()), entry)
+    return found
+
+
+def stored_vectors(store: FileStore, entries: Iterable[IndexManifestEntry]) -> dict[str, StoredVector]:
+    """Where the vectors of these index files lie, by data file."""
+    return {
+        found.data_file: StoredVector(store.index_path(entry), found)
+        for entry in entries
+        for found in entry.deletion_ranges or ()
+    }
+
+
+def read_entries(store: FileStore, entries: Iterable[IndexManifestEntry]) -> dict[str, DeletionVector]:
+    """All vectors of these index files, by data file. CorruptedError names an index file that is damaged."""
+    return load_vectors(store.io, stored_vectors(store, entries).values())
+
+
+def restrict_to_files(
+    entries: Iterable[IndexManifestEntry], data_files: Collection[str]
+) -> tuple[IndexManifestEntry, ...]:
+    """The index files that have vectors of these data files, saying nothing of others."""
+    narrowed = []
+    for entry in entries:
+        ranges = tuple(r for r in entry.deletion_ranges or () if r.data_file in data_files)
+        if ranges:
+            narrowed.append(replace(entry, deletion_ranges=ranges, row_count=len(ranges)))
+    return tuple(narrowed)
+
+
+def deleted_rows(entries: Iterable[IndexManifestEntry], files: Sequence[DataFileMeta]) -> dict[str, int]:
+    """How many rows of each file are deleted, where any are; all of them where an old entry does not say how many."""
+    rows = {f.file_name: f.row_count for f in files}
+    found = (r for entry in entries for r in entry.deletion_ranges or () if r.data_file in rows)
+    return {r.data_file: rows[r.data_file] if r.cardinality is None else r.cardinality for r in found}
+
+
+def rows_left(files: Iterable[DataFileMeta], entries: Iterable[IndexManifestEntry]) -> int | None:
+    """The rows of the files without those that these index files, of no other data files, delete; None if unknown."""
+    deleted = [r.cardinality for entry in entries for r in entry.deletion_ranges or ()]
+    if None in deleted:
+        return None
+    return sum(f.row_count for f in files) - sum(d for d in deleted if d is not None)
+
+
+def single_index_per_bucket(store: FileStore) -> bool:
+    """Whether a bucket has one file of vectors, which a new one takes the place of; else many, replaced by name."""
+    return bool(store.schema.primary_keys) or store.schema.bucket > 0
+
+
+def write_vectors(
+    store: FileStore, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
+) -> tuple[IndexManifestEntry, ...]:
+    """New index files with these vectors, by data file, not yet part of any snapshot; see :class:`VectorWriter`."""
+    target = None if single_index_per_bucket(store) else store.options.value(DELETION_VECTOR_INDEX_FILE_TARGET_SIZE)
+    writer = VectorWriter(store.io, store.new_name, store.options.value(DELETION_VECTORS_BITMAP64), target)
+    return writer.write(store.index_directory(partition, bucket), partition, bucket, vectors)

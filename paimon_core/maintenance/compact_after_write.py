@@ -1,0 +1,101 @@
+"""Compaction after a write whose writers met in buckets: each bucket is brought into shape as a writer of its own would
+have done, in a snapshot that follows the rows."""
+
+from collections.abc import Collection
+from functools import partial
+
+from paimon_core.datafile.deletion_vectors import by_bucket, vector_entries
+from paimon_core.maintenance.execute import run_plan
+from paimon_core.maintenance.task import BucketFiles, Buckets, files_by_bucket
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
+from paimon_core.scan.entries import partitions_predicate
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.append_compactor import InlineAppend
+from paimon_core.write.bucket_compaction import BucketCompaction
+from paimon_core.write.restore import BucketState
+from paimon_core.write.routing import BucketMode, bucket_mode
+
+__all__ = ["compact_written_buckets"]
+
+
+def compact_written_buckets(
+    store: FileStore,
+    touched: Collection[tuple[bytes, int]],
+    *,
+    writes_changelog: bool = True,
+    number: int | None = None,
+) -> Snapshot | None:
+    """Compact what is due in these buckets of the newest snapshot, in one COMPACT snapshot; None if nothing is.
+
+    ``writes_changelog``: changes are told, where the table has a changelog producer for it; not after an overwrite.
+    ``number`` is that of the commit, where commits are numbered: with ``full-compaction.delta-commits`` = n every n-th
+    one ends with a full compaction, of all buckets, for those of the commits before are due too.
+    Nothing is done to a table that is ``write-only`` or has no buckets. Memory: that of two compactions, however
+    large the buckets are. Raises what the commit raises; no row is at stake.
+    """
+    touched = {(partition, bucket) for partition, bucket in touched if bucket >= 0}  # others wait to be dealt out
+    if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
+        return None
+    full = _full(store, number)
+    due = None if full and number is not None else touched
+
+    def plan(newest: Snapshot, late: Buckets | None) -> list[BucketFiles]:
+        return _found(store, newest, due if late is None else late)
+
+    return run_plan(store, plan, partial(_shaped, full=full, writes_changelog=writes_changelog))[0]
+
+
+def _found(store: FileStore, snapshot: Snapshot, buckets: Buckets | None) -> list[BucketFiles]:
+    where = None if buckets is None else partitions_predicate(store, {partition for partition, _ in buckets})
+    keyed = bool(store.schema.primary_keys)  # only files with keys move as they are
+    found = files_by_bucket(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)
+    vectors = by_bucket(vector_entries(store, snapshot)) if keyed else {}
+    return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in found.items()]
+
+
+def _shaped(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
+    if store.schema.primary_keys:
+        return _keyed(store, task, full=full, writes_changelog=writes_changelog)
+    return _appended(store, task, full=full)
+
+
+def _keyed(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
+    place = task.partition, task.bucket, task.total_buckets
+    inline = BucketCompaction(store, place, BucketState(vectors=task.vectors), writes_changelog=writes_changelog)
+    inline.add(task.files)
+    try:
+        if full:
+            inline.full()
+        else:
+            inline.compact_if_due()
+        inline.write_deletion_vectors()
+    except BaseException:
+        inline.abort()
+        raise
+    return inline.release()
+
+
+def _appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessage:
+    inline = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
+    try:
+        joined = inline.run((), full=full)
+    except BaseException:
+        inline.abort()
+        raise
+    inline.release()
+    return CommitMessage(
+        task.partition,
+        task.bucket,
+        task.total_buckets,
+        compact_before=joined.before,
+        compact_after=joined.after,
+        compact_deleted_indexes=joined.vectors,
+    )
+
+
+def _full(store: FileStore, number: int | None) -> bool:
+    """Where full compactions are due every n commits, one without a number, which cannot be counted, ends with one."""
+    every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
+    return every is not None and (number is None or number % every == 0)

@@ -1,0 +1,110 @@
+"""Rows that wait in bucket -2 dealt out to real buckets, in one COMPACT snapshot: what makes them visible."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.reader import read_file
+from paimon_core.errors import OutOfRangeError
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.options.bucket import POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPONED
+from paimon_core.options.lsm import WRITE_ONLY
+from paimon_core.options.merge import ROWKIND_FIELD
+from paimon_core.predicate.expr import Predicate
+from paimon_core.scan.entries import live_entries
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.row_kind import kind_names
+from paimon_core.types.system_fields import VALUE_KIND
+from paimon_core.write.table_write import TableWrite
+
+__all__ = ["compact_postponed", "waiting_rows"]
+
+_ROUNDS = 5  # waiting rows that others deal out again and again need nobody else
+
+
+def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snapshot | None:
+    """Move what waits in partitions matching ``choice`` (bound) into real buckets; None where nothing waits.
+
+    The files of a writer are replayed in the order they were made. The buckets they come to are compacted as is due.
+    What another compaction deals out meanwhile is left to it. Raises OutOfRangeError where every snapshot looked at
+    expired before its rows were read, CorruptedError for a file that is missing while its snapshot exists. After an
+    error no file is left, but for CommitUnknownError. Memory: that of a writer.
+    """
+    committer = TableCommit(store)
+    made = None
+    for left in reversed(range(_ROUNDS)):
+        try:
+            messages = _dealt_out(store, choice)
+        except OutOfRangeError:
+            if left:
+                continue
+            raise
+        if not messages:
+            break
+        snapshot, late = committer.or_abort(messages, partial(committer.compact, messages))
+        made = snapshot or made
+        if not late:
+            break
+    return made
+
+
+def _dealt_out(store: FileStore, choice: Predicate | None) -> list[CommitMessage]:
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    with raise_if_expired(store, snapshot.id):
+        return _replayed(store, snapshot, choice)
+
+
+def _replayed(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> list[CommitMessage]:
+    live = live_entries(store, snapshot, partition=choice).live
+    waiting: dict[bytes, list[ManifestEntry]] = {}
+    for entry in live:
+        if entry.bucket == POSTPONED:
+            waiting.setdefault(entry.partition, []).append(entry)
+    if not waiting:
+        return []
+    settings = {POSTPONE_BATCH_WRITE_FIXED_BUCKET.key: "true", WRITE_ONLY.key: "false"}
+    messages = []
+    with TableWrite(store.with_options(settings), base_id=snapshot.id) as writer:
+        for partition, entries in waiting.items():
+            files = sorted((e.file for e in entries), key=lambda file: file.creation_time or 0)
+            for rows, kinds in waiting_rows(store, partition, files):
+                writer.write(rows, kinds)
+            messages.append(CommitMessage(partition, POSTPONED, entries[0].total_buckets, compact_before=tuple(files)))
+        messages += [_as_compaction(message) for message in writer.prepare_commit()]
+    return messages
+
+
+def waiting_rows(
+    store: FileStore, partition: bytes, files: Sequence[DataFileMeta]
+) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
+    """Rows of files in bucket -2 as they were given, and their kinds as texts."""
+    fields = (*store.schema.fields, VALUE_KIND)
+    told = store.options.value(ROWKIND_FIELD) is not None  # by the rows themselves
+    for file in files:
+        for batch in read_file(store, partition, POSTPONED, file, fields):
+            kinds = None if told else kind_names(batch.column(VALUE_KIND.name).to_numpy())
+            yield batch.drop_columns([VALUE_KIND.name]), kinds
+
+
+def _as_compaction(message: CommitMessage) -> CommitMessage:
+    """The same, told as a compaction: files that were new and are replaced at once were never there."""
+    new = {file.file_name: file for file in message.new_files}
+    replaced = [file for file in message.compact_before if new.pop(file.file_name, None) is None]
+    return CommitMessage(
+        message.partition,
+        message.bucket,
+        message.total_buckets,
+        compact_before=tuple(replaced),
+        compact_after=(*new.values(), *message.compact_after),
+        compact_changelog=(*message.changelog_files, *message.compact_changelog),
+        compact_new_indexes=(*message.new_indexes, *message.compact_new_indexes),
+        compact_deleted_indexes=(*message.deleted_indexes, *message.compact_deleted_indexes),
+    )

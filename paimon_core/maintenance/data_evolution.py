@@ -1,0 +1,303 @@
+"""Tables whose columns may lie in several files (``data-evolution.enabled``): columns replaced, files put together.
+
+New values of some columns go to a file of their own, for all rows of the files that hold these rows: a file holds the
+same rows as another or none of them. Row ids say which rows are meant, so they never change.
+
+Blobs lie in files of fewer rows beside these: new ones are written for the rows of such a file, and putting files
+together leaves them where they are.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.spec import DataFileSpec
+from paimon_core.datafile.writer import DataFileWriter
+from paimon_core.errors import CommitUnknownError, CorruptedError, InvalidInputError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.lsm.append_compaction import Group
+from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
+from paimon_core.maintenance.task import BucketFiles, Buckets, Place, files_by_bucket, partition_choice
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.options.file import DATA_EVOLUTION_ENABLED
+from paimon_core.predicate.expr import Predicate
+from paimon_core.read.data_evolution import files_with_column, read_row_range
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.support import check_writable
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.cast import coerce_array
+from paimon_core.types.datatype import DataField, is_blob_type
+from paimon_core.types.system_fields import ROW_ID
+from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer
+
+__all__ = ["SliceCompactTask", "plan_slices", "run", "update_columns"]
+
+_WRITERS = 2  # files written side by side
+_ONE_FILE = 1 << 62  # bytes and rows no file reaches: the rows of one range stay together
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Columns to write for all rows of the files, and from where to where among the rows to change those rows lie."""
+
+    place: Place
+    files: RowRangeFiles
+    fields: tuple[DataField, ...]
+    low: int
+    high: int
+
+
+# ---- columns replaced
+
+
+def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
+    """Give rows new values of some columns, in one commit; None where ``data`` has no rows.
+
+    ``data`` holds ``_ROW_ID`` and the columns to change, by name. The values that other rows of the same files have
+    are written again beside the new ones. Raises InvalidInputError for ids the table does not have and for values its
+    columns cannot hold, CommitConflictError where others changed the same columns of the same files meanwhile,
+    OutOfRangeError where the snapshot that was read expired meanwhile.
+    """
+    check_writable(store.schema)
+    fields, ids, values = _changes(store, data)
+    snapshot = store.snapshots.latest()
+    base_id = None if snapshot is None else snapshot.id
+    if not len(ids):
+        return None
+    messages: list[CommitMessage] = []
+
+    def write(work: _Work) -> None:
+        rows = values.select([f.name for f in work.fields]).slice(work.low, work.high - work.low)
+        new = ids[work.low : work.high], rows
+        messages.append(CommitMessage(*work.place, new_files=(_write_slice(store, work, new),)))
+
+    committer = TableCommit(store)
+    try:
+        with raise_if_expired(store, base_id):
+            for _ in parallel_map(write, _touched(store, snapshot, fields, ids), threads=_WRITERS):
+                pass
+        return committer.commit(messages, base_id=base_id)
+    except CommitUnknownError:
+        raise  # the snapshot may refer to the files
+    except BaseException:
+        committer.abort(messages)
+        raise
+
+
+def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataField], ids: np.ndarray) -> list[_Work]:
+    """What to write where rows have some of the sorted ids; InvalidInputError for one no row has."""
+    touched: list[_Work] = []
+    found = np.zeros(len(ids), bool)
+    for place, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
+        for group in groups:
+            low, high = _among(ids, group)
+            if low < high:
+                found[low:high] = True
+                parts = ((columns, files, _among(ids, files)) for columns, files in _parts(store, group, fields))
+                touched += [_Work(place, files, columns, *at) for columns, files, at in parts if at[0] < at[1]]
+    if not found.all():
+        raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~found][0]}")
+    return touched
+
+
+def _among(ids: np.ndarray, files: RowRangeFiles) -> tuple[int, int]:
+    """From where to where the ids of rows of the first file lie among sorted ids."""
+    first = files[0].first_row_id
+    low, high = (0, 0) if first is None else np.searchsorted(ids, [first, first + files[0].row_count]).tolist()
+    return low, high
+
+
+def _parts(
+    store: FileStore, group: RowRangeFiles, fields: Sequence[DataField]
+) -> Iterator[tuple[tuple[DataField, ...], RowRangeFiles]]:
+    """Columns that go to one file, and the files whose rows it is to hold.
+
+    New blobs take the place of one file of them: others of the range need not be written again. But Java reads files of
+    blobs that follow one another only if they were written under one schema.
+    """
+    if rest := tuple(f for f in fields if not is_blob_type(f.type)):
+        yield rest, group
+    for field in (f for f in fields if is_blob_type(f.type)):
+        still_valid = files_with_column(store, group, field)
+        one_by_one = is_blob(still_valid[0]) and (
+            len(still_valid) == 1 or {f.schema_id for f in still_valid} == {store.schema.id}
+        )
+        for files in [(file,) for file in still_valid] if one_by_one else [group]:
+            yield (field,), files
+
+
+def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], np.ndarray, pa.Table]:
+    """The fields to change, the ids of the rows in their order and their values, stored exactly or refused."""
+    schema = store.schema
+    if not store.options.value(DATA_EVOLUTION_ENABLED):
+        raise InvalidInputError(
+            f"columns of {store.root} cannot be replaced: it has no 'data-evolution.enabled' = 'true'"
+        )
+    names = [name for name in data.schema.names if name != ROW_ID.name]
+    known = {f.name: f for f in schema.fields if f.name not in schema.partition_keys}
+    wrong = [name for name in names if name not in known]
+    if wrong or not names or len(set(data.schema.names)) != len(names) + 1:
+        raise InvalidInputError(
+            f"replacing columns takes {ROW_ID.name} and columns of the table that are no partition columns, each once; "
+            f"found {data.schema.names}, the table has {list(known)}"
+        )
+    ids = data.column(ROW_ID.name)
+    if not pa.types.is_integer(ids.type) or ids.null_count or pc.count_distinct(ids).as_py() != len(ids):
+        raise InvalidInputError(f"{ROW_ID.name} must be whole numbers, each row once and none NULL")
+    fields = tuple(f for f in schema.fields if f.name in names)
+    columns = []
+    for field in fields:
+        column = coerce_array(data.column(field.name).combine_chunks(), field.type, field.name)
+        if column.null_count and not field.type.nullable:
+            raise InvalidInputError(f"cannot write NULL to column {field.name!r}, which is NOT NULL")
+        columns.append(column)
+    numbers = ids.to_numpy().astype(np.int64)
+    order = np.argsort(numbers, kind="stable")
+    values = pa.Table.from_arrays(columns, schema=arrow_schema(fields))
+    return fields, numbers[order], values.take(pa.array(order))
+
+
+def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[Place, list[RowRangeFiles]]:
+    found: dict[Place, list[DataFileMeta]] = {}
+    for entry in live_entries(store, snapshot, with_stats=False).live:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return {place: group_by_row_range(files) for place, files in found.items()}
+
+
+def _write_slice(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]) -> DataFileMeta:
+    """A file of columns for all rows of a range: those with new values, and the others as they are."""
+    (partition, bucket, _), group, fields = work.place, work.files, work.fields
+    ids, values = new
+    shape = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
+    writer = DataFileWriter(store, partition, bucket, shape)
+    try:
+        if len(ids) == group[0].row_count:
+            writer.write(values)
+        else:
+            check_no_newer(store, group)
+            for rows in _overlaid(
+                read_row_range(store, partition, bucket, group, fields), group[0].first_row_id or 0, new
+            ):
+                writer.write(rows)
+        (file,) = writer.close()
+        if file.row_count != group[0].row_count:
+            raise CorruptedError(f"{group[0].file_name} holds {file.row_count} rows, not {group[0].row_count}")
+    except BaseException:
+        writer.abort()
+        raise
+    return replace(file, first_row_id=group[0].first_row_id)
+
+
+def _overlaid(old: Iterator[pa.RecordBatch], first: int, new: tuple[np.ndarray, pa.Table]) -> Iterator[pa.Table]:
+    ids, values = new
+    for batch in old:
+        low, high = np.searchsorted(ids, [first, first + batch.num_rows]).tolist()
+        rows = pa.Table.from_batches([batch])
+        if low < high:
+            picked = np.arange(batch.num_rows)
+            picked[ids[low:high] - first] = np.arange(batch.num_rows, batch.num_rows + high - low)
+            both = pa.concat_tables([rows, values.slice(low, high - low).cast(rows.schema)])
+            rows = both.take(pa.array(picked))
+        yield rows
+        first += batch.num_rows
+
+
+# ---- files put together
+
+
+@dataclass(frozen=True, slots=True)
+class SliceCompactTask(BucketFiles):
+    """Files of ranges of rows that follow one another."""
+
+
+def plan_slices(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+    buckets: Buckets | None = None,
+    snapshot: Snapshot | None = None,
+) -> list[SliceCompactTask]:
+    """Return neighbours of ``snapshot``, by default the newest, to become one file, up to the target size; ``filter``
+    (bound) may name partition columns only, ``buckets`` narrow it further. Files of blobs stay where they are.
+
+    Without ``full``, fewer than ``compaction.min.file-num`` files are left to grow in number.
+    """
+    check_writable(store.schema)
+    chosen = partition_choice(store, partitions, filter)
+    snapshot = snapshot or store.snapshots.latest()
+    if snapshot is None:
+        return []
+    found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
+    picks = append_compaction_policy(store)
+    least = 2 if full else max(2, picks.min_files)
+    return [
+        SliceCompactTask(*place, files)
+        for place, there in found.items()
+        for files in _neighbours(group_by_row_range(there), picks.target_size, picks.target_rows)
+        if len(files) >= least
+    ]
+
+
+def _neighbours(groups: Sequence[RowRangeFiles], target_size: int, target_rows: int) -> Iterator[Group]:
+    """Files of ranges that follow one another, of about the target size or rows; what lies alone and is large
+    enough stays.
+
+    Ranges beside which blobs of other columns lie stay apart, and those where they were written under another schema:
+    Java could not read them as one.
+    """
+    current: list[DataFileMeta] = []
+    end, size, rows = -1, 0, 0
+    beside: set[tuple[tuple[str, ...] | None, int]] = set()
+    for group in groups:
+        data, first = [f for f in group if not is_blob(f)], group[0].first_row_id
+        weight, blobs = sum(f.file_size for f in data), {(f.write_cols, f.schema_id) for f in group if is_blob(f)}
+        full = size + weight > target_size or rows + group[0].row_count > target_rows
+        if current and (first != end or full or blobs != beside):
+            yield tuple(current)
+            current, size, rows = [], 0, 0
+        if first is not None:
+            current += data
+            end, size, rows = first + group[0].row_count, size + weight, rows + group[0].row_count
+            beside = blobs
+    if current:
+        yield tuple(current)
+
+
+def run(store: FileStore, task: SliceCompactTask) -> CommitMessage:
+    """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
+    check_no_newer(store, task.files)
+    shape = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False)
+    if shape.blobs:  # a range of rows must not end within a file of them
+        shape = replace(shape, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
+    writer = DataFileWriter(store, task.partition, task.bucket, shape)
+    groups = group_by_row_range(task.files)
+    try:
+        for group in groups:
+            for batch in read_row_range(store, task.partition, task.bucket, group, shape.value_fields):
+                writer.write(pa.Table.from_batches([batch]))
+        written = writer.close()
+        if sum(f.row_count for f in written) != sum(group[0].row_count for group in groups):
+            raise CorruptedError(f"compaction of {store.bucket_path(task.partition, task.bucket)} would lose rows")
+    except BaseException:
+        writer.abort()
+        raise
+    firsts = itertools.accumulate((f.row_count for f in written[:-1]), initial=groups[0][0].first_row_id or 0)
+    numbers = min(f.min_sequence_number for f in task.files), max(f.max_sequence_number for f in task.files)
+    after = tuple(
+        replace(f, first_row_id=first, min_sequence_number=numbers[0], max_sequence_number=numbers[1])
+        for f, first in zip(written, firsts, strict=True)
+    )
+    return CommitMessage(
+        task.partition, task.bucket, task.total_buckets, compact_before=task.files, compact_after=after
+    )

@@ -1,0 +1,262 @@
+"""Which files go when snapshots do: those only they need. Looked up, not deleted.
+
+A data file is dead from the snapshot on that deletes it. All that lived while it did needs it: tags of its own timeline
+between its birth and its death, so the nearest tag below its death if any; and whatever other branches keep, which
+share its directory. Metadata, indexes and changelog files go unless something kept names them.
+"""
+
+import logging
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from paimon_core.errors import CorruptedError, hide_secrets
+from paimon_core.fileio.fileio import join
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.data_file import FileSource
+from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
+from paimon_core.snapshot.changelogs import Changelogs
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshots import Snapshots
+from paimon_core.snapshot.tags import Tag, Tags
+from paimon_core.store.expired import is_missing
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import statistics_directory
+
+__all__ = [
+    "DeletedFile",
+    "DeletionPlan",
+    "Paths",
+    "adjacent_tags",
+    "changelog_files",
+    "data_lists",
+    "dead_files",
+    "delete_files",
+    "indexes",
+    "metadata_files",
+    "referenced_names",
+]
+
+Paths = dict[str, Sequence[str]]
+"""Where the file of a name lies, and what goes with it."""
+_log = logging.getLogger(__name__)
+_DELTAS = 4  # snapshots whose changes are held at a time
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFile:
+    """A data file, and the snapshot that deleted it."""
+
+    entry: ManifestEntry
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionPlan:
+    """Files that go, by their names, unless something kept needs them: data files, and the paths of all others."""
+
+    data: Mapping[str, DeletedFile]
+    others: Paths
+
+    def paths(self, store: FileStore, kept: Collection[str]) -> list[str]:
+        """What is left to be deleted, with the indexes beside data files, when the names ``kept`` stay.
+
+        What lies outside of the table is passed over, with a warning, unless the caller named its root.
+        """
+        data = [dead.entry for name, dead in self.data.items() if name not in kept]
+        found: list[Sequence[str]] = [store.deletable_paths(e.partition, e.bucket, e.file) for e in data]
+        found += [several for name, several in self.others.items() if name not in kept]
+        outside = sum(not several for several in found)
+        if outside:
+            _log.warning(
+                "%d files of %s lie outside of its directory and are left there: to have such files deleted, name "
+                "their roots by the option %r",
+                outside,
+                hide_secrets(store.root),
+                DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,
+            )
+        return [path for several in found for path in several]
+
+
+def dead_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, DeletedFile]:
+    """The data files these snapshots, which follow one another, delete; by name.
+
+    ``spare_appended``: without those that writers flushed, for what was written is told as a change. What an expiry cut
+    short has deleted before is passed over.
+    """
+    dead: dict[str, DeletedFile] = {}
+
+    def entries(snapshot: Snapshot) -> list[ManifestEntry]:
+        return _entries(store, snapshot.delta_manifest_list, strict=False)
+
+    for snapshot, found in zip(snapshots, parallel_map(entries, snapshots, _DELTAS), strict=True):
+        for entry in found:
+            if entry.kind == ADD:
+                dead.pop(entry.file.file_name, None)  # moved to another level
+            elif not spare_appended or entry.file.file_source == FileSource.COMPACT:
+                dead[entry.file.file_name] = DeletedFile(entry, snapshot.id)
+    return dead
+
+
+def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
+    """The changelog files of a snapshot and the metadata that name them."""
+    name = snapshot.changelog_manifest_list
+    if name is None:
+        return {}
+    told = [e for e in _entries(store, name, strict=strict) if e.kind == ADD]
+    files: Paths = {e.file.file_name: store.deletable_paths(e.partition, e.bucket, e.file) for e in told}
+    return files | _listed(store, name, strict=strict)
+
+
+def metadata_files(store: FileStore, snapshot: Snapshot, *, strict: bool = True) -> Paths:
+    """What a snapshot refers to besides data and changelogs; paths by name.
+
+    Not ``strict``: what an expiry cut short has deleted before, or changelogs have no need of, is passed over; else it
+    is a CorruptedError.
+    """
+    return data_lists(store, snapshot, strict=strict) | indexes(store, snapshot, strict=strict)
+
+
+def data_lists(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
+    """The manifest lists of a snapshot's data, and their manifests."""
+    lists = snapshot.base_manifest_list, snapshot.delta_manifest_list
+    return {name: path for one in lists for name, path in _listed(store, one, strict=strict).items()}
+
+
+def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
+    """The index manifest of a snapshot, the indexes it names, and statistics."""
+    found: Paths = {}
+    if snapshot.index_manifest is not None:
+        found[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
+        with _pass_over(missing=not strict):
+            entries = store.manifests.read_index(snapshot.index_manifest)
+            found |= {entry.file_name: store.deletable_index_paths(entry) for entry in entries}
+    if snapshot.statistics is not None:
+        found[snapshot.statistics] = [join(statistics_directory(store.root), snapshot.statistics)]
+    return found
+
+
+def adjacent_tags(tags: Iterable[Tag], first: int, end: int) -> list[Snapshot]:
+    """The tagged snapshots that can share metadata with those from ``first`` to below ``end``: the ones among them,
+    and the nearest before. Older ones share only what that one has as well, younger ones what snapshot ``end`` has."""
+    below = sorted((tag.snapshot for tag in tags if tag.snapshot.id < end), key=lambda snapshot: snapshot.id)
+    return below[max(0, bisect_left([s.id for s in below], first + 1) - 1) :]
+
+
+def referenced_names(store: FileStore, removal: DeletionPlan, tags: Sequence[Tag]) -> set[str]:
+    """Names of what tags and other branches need of what goes: data in tags, and all that branches name.
+
+    Raises CorruptedError where one of them cannot be read, so that nobody knows what it needs.
+    """
+    names = _tagged(store, removal.data, tags)
+    for branch in (MAIN, *list_branches(store.io, store.root)):
+        if branch != store.branch:
+            with _known(store, f"branch {branch!r}"):
+                names |= _of_branch(store, branch_root(store.root, branch), removal)
+    return names
+
+
+def delete_files(store: FileStore, paths: Sequence[str]) -> None:
+    """Delete all that can be deleted, in parallel; raises the first error of the storage after that."""
+
+    def delete(path: str) -> OSError | None:
+        try:
+            store.io.delete(path)
+        except OSError as error:
+            return error
+        return None
+
+    errors = [error for error in parallel_map(delete, paths) if error is not None]
+    if errors:
+        raise errors[0]
+
+
+def _tagged(store: FileStore, dead: Mapping[str, DeletedFile], tags: Sequence[Tag]) -> set[str]:
+    """Dead files that live in the nearest tag below their death: one that none there has, no older one has either."""
+    ordered = sorted(tags, key=lambda tag: tag.snapshot.id)
+    ids = [tag.snapshot.id for tag in ordered]
+    by_tag: dict[int, list[DeletedFile]] = defaultdict(list)
+    for one in dead.values():
+        by_tag[bisect_left(ids, one.at) - 1].append(one)
+    by_tag.pop(-1, None)
+    names: set[str] = set()
+    for place, ones in by_tag.items():
+        with _known(store, f"tag {ordered[place].name!r}"):
+            names |= _live_names(store, ordered[place].snapshot, ones)
+    return names
+
+
+def _of_branch(store: FileStore, root: str, removal: DeletionPlan) -> set[str]:
+    """What another timeline over the same directories needs: all that lives at its oldest snapshot or at a tag of one
+    that expired, all that came since, and whatever metadata they name; changelogs of tags go with their snapshots."""
+    snapshots = list(Snapshots(store.io, root).all())
+    there = {s.delta_manifest_list for s in snapshots}
+    alone = [t.snapshot for t in Tags(store.io, root).list() if t.snapshot.delta_manifest_list not in there]
+    changelogs = list(Changelogs(store.io, root).all())
+    dead, names = list(removal.data.values()), set[str]()
+    for whole in (*snapshots[:1], *alone):
+        names |= _live_names(store, whole, dead)
+    for timeline, strict in ((snapshots, True), (alone, True), (changelogs, False)):
+        for snapshot in timeline:
+            names |= metadata_files(store, snapshot, strict=strict).keys()
+            changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if dead else []
+            names |= {e.file.file_name for e in changed if e.kind == ADD} & removal.data.keys()
+            if timeline is not alone and snapshot.changelog_manifest_list in removal.others:
+                names |= changelog_files(store, snapshot, strict=strict).keys()
+    return names
+
+
+def _live_names(store: FileStore, snapshot: Snapshot, dead: Sequence[DeletedFile]) -> set[str]:
+    """Names of the files that live at a snapshot, in the buckets of these."""
+    if not dead:
+        return set()
+    buckets = {(one.entry.partition, one.entry.bucket) for one in dead}
+    where = partitions_predicate(store, {partition for partition, _ in buckets})
+    found = live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=False)
+    return {e.file.file_name for e in found.live}
+
+
+def _entries(store: FileStore, name: str, *, strict: bool) -> list[ManifestEntry]:
+    found: list[ManifestEntry] = []
+    for meta in _metas(store, name, strict=strict):
+        with _pass_over(missing=not strict):
+            found += store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
+    return found
+
+
+def _listed(store: FileStore, name: str, *, strict: bool) -> Paths:
+    names = [name, *(meta.file_name for meta in _metas(store, name, strict=strict))]
+    return {one: [store.manifests.path(one)] for one in names}
+
+
+def _metas(store: FileStore, name: str, *, strict: bool) -> list[ManifestFileMeta]:
+    with _pass_over(missing=not strict):
+        return store.manifests.read_list(name)
+    return []
+
+
+@contextmanager
+def _pass_over(*, missing: bool) -> Iterator[None]:
+    try:
+        yield
+    except CorruptedError as error:
+        if not (missing and is_missing(error)):
+            raise
+
+
+@contextmanager
+def _known(store: FileStore, what: str) -> Iterator[None]:
+    """Inside, what something needs that is kept is found out."""
+    try:
+        yield
+    except CorruptedError as error:
+        raise CorruptedError(
+            f"nothing of {store.root} can expire: {what} cannot be read, so what it needs is not known ({error}). "
+            "Delete it, or bring its files back"
+        ) from error

@@ -1,0 +1,223 @@
+"""Manifest entries from blocks decoded side by side: the fields as columns first, then objects in one sweep."""
+
+import io
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import Any, Final, cast
+
+import fastavro
+import numpy as np
+
+from paimon_core.fileio.paths import are_file_names
+from paimon_core.format.avro_columns import NotVectorizableError, decode_columns, variable_numbers
+from paimon_core.manifest.bucket_filter import BucketFilter
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.fast_constructor import fast_constructor
+from paimon_core.manifest.serializers import MANIFEST_VERSION
+from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
+
+__all__ = ["decode_entry_blocks"]
+
+Schema = Any
+Path = tuple[str, ...]
+
+_ENTRY: Final = {
+    "_VERSION": "number",
+    "_KIND": "number",
+    "_PARTITION": "bytes",
+    "_BUCKET": "number",
+    "_TOTAL_BUCKETS": "number",
+}
+_FILE: Final = {  # in the order of DataFileMeta; statistics are made of _STATS
+    "_FILE_NAME": "bytes",
+    "_FILE_SIZE": "number",
+    "_ROW_COUNT": "number",
+    "_MIN_KEY": "bytes",
+    "_MAX_KEY": "bytes",
+    "_KEY_STATS": "stats",
+    "_VALUE_STATS": "stats",
+    "_MIN_SEQUENCE_NUMBER": "number",
+    "_MAX_SEQUENCE_NUMBER": "number",
+    "_SCHEMA_ID": "number",
+    "_LEVEL": "number",
+    "_EXTRA_FILES": "raw",
+    "_CREATION_TIME": "number",
+    "_DELETE_ROW_COUNT": "number",
+    "_EMBEDDED_FILE_INDEX": "bytes",
+    "_FILE_SOURCE": "number",
+    "_VALUE_STATS_COLS": "raw",
+    "_EXTERNAL_PATH": "bytes",
+    "_FIRST_ROW_ID": "number",
+    "_WRITE_COLS": "raw",
+    "_WRITE_COLS_SEQUENCES": "raw",
+}
+_STATS: Final = {"_MIN_VALUES": "bytes", "_MAX_VALUES": "bytes", "_NULL_COUNTS": "raw"}
+_TEXTS: Final = ("_FILE_NAME", "_EXTERNAL_PATH")
+_MAY_BE_MISSING: Final = frozenset(list(_FILE)[list(_FILE).index("_EXTRA_FILES") :])
+
+
+_COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
+
+
+_data_file, _entry, _simple_stats = (
+    fast_constructor(DataFileMeta),
+    fast_constructor(ManifestEntry),
+    fast_constructor(SimpleStats),
+)
+
+
+def decode_entry_blocks(
+    schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool, only: BucketFilter | None = None
+) -> list[ManifestEntry]:
+    """Return the entries of decompressed blocks that have some: all, or those of the places in ``only``.
+
+    Raises `NotVectorizableError`, KeyError, TypeError or ValueError for anything unusual.
+    """
+    columns = _Columns(schema, blocks, with_stats)
+    if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
+        raise NotVectorizableError("another version")
+    if only is not None:
+        columns.keep(only)
+    files = map(_data_file, *columns.file_fields(with_stats))
+    kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
+    return list(map(_entry, kinds, columns.contents(("_PARTITION",), shared=True), buckets, totals, files))
+
+
+class _Columns:
+    """The wanted fields of all records, turned into Python values column by column."""
+
+    def __init__(self, schema: Schema, blocks: Sequence[tuple[int, bytes]], with_stats: bool) -> None:
+        wanted: dict[Path, str] = {(name,): kind for name, kind in _ENTRY.items()}
+        for name, kind in _FILE.items():
+            if kind != "stats":
+                wanted["_FILE", name] = kind
+            elif with_stats:
+                wanted.update({("_FILE", name, part): how for part, how in _STATS.items()})
+        self._data, self._found = decode_columns(schema, blocks, wanted)
+        self._schema = schema
+
+    def keep(self, only: BucketFilter) -> None:
+        """Go on with the records of these places."""
+        places = zip(self.contents(("_PARTITION",)), self.numbers(("_BUCKET",)).tolist(), strict=True)
+        rows = np.flatnonzero([only.holds(partition, bucket) for partition, bucket in places])
+        if len(rows) < len(self.numbers(("_BUCKET",))):
+            self._found = {path: (first[rows], second[rows]) for path, (first, second) in self._found.items()}
+
+    def file_fields(self, with_stats: bool) -> list[Iterable[Any]]:
+        """One iterable per argument of `DataFileMeta`."""
+        found: list[Iterable[Any]] = []
+        for name, kind in _FILE.items():
+            path = ("_FILE", name)
+            if kind == "stats":
+                found.append(self._stats(path) if with_stats else repeat(EMPTY_STATS))
+            elif name == "_VALUE_STATS_COLS" and not with_stats:
+                found.append(repeat(()))
+            elif path not in self._found and name in _MAY_BE_MISSING:
+                found.append(repeat(() if name == "_EXTRA_FILES" else None))
+            elif kind == "number":
+                found.append(self._numbers_or_none(path))
+            elif name == "_EXTRA_FILES":
+                found.append(_names(self._arrays(path, ())))
+            elif kind == "raw":
+                found.append(self._arrays(path, None))
+            elif name == "_FILE_NAME":
+                found.append(_names([name.decode() for name in self.contents(path)]))
+            elif name in _MAY_BE_MISSING or name in _TEXTS:
+                found.append(self._bytes(path, text=name in _TEXTS))
+            else:
+                found.append(self.contents(path))
+        return found
+
+    def numbers(self, path: Path) -> np.ndarray:
+        """Integers that are always there."""
+        return self._found[path][0]
+
+    def contents(self, path: Path, *, shared: bool = False) -> list[bytes]:
+        """Bytes that are always there; equal ones ``shared``, where many are."""
+        first, second = self._found[path]
+        if (first < 0).any():
+            raise NotVectorizableError(f"{path[-1]} is null")
+        data = self._data
+        pieces = [data[a:b] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        if shared:
+            known: dict[bytes, bytes] = {}
+            pieces = [known.setdefault(piece, piece) for piece in pieces]
+        return pieces
+
+    def _bytes(self, path: Path, *, text: bool) -> Iterable[Any]:
+        first, second = self._found[path]
+        missing = first < 0
+        if missing.all():
+            return repeat(None)
+        data, ends = self._data, zip(first.tolist(), second.tolist(), strict=True)
+        if text:
+            return [data[a:b].decode() if a >= 0 else None for a, b in ends]
+        return [data[a:b] if a >= 0 else None for a, b in ends]
+
+    def _numbers_or_none(self, path: Path) -> Iterable[int | None]:
+        values, there = self._found[path]
+        if there.all():
+            return cast("list[int]", values.tolist())
+        if not there.any():
+            return repeat(None)
+        return [value if known else None for value, known in zip(values.tolist(), there.tolist(), strict=True)]
+
+    def _stats(self, path: Path) -> list[SimpleStats]:
+        counts = self._counts((*path, "_NULL_COUNTS"))
+        low, high = self.contents((*path, "_MIN_VALUES")), self.contents((*path, "_MAX_VALUES"))
+        return list(map(_simple_stats, low, high, counts))
+
+    def _counts(self, path: Path) -> Sequence[tuple[Any, ...]]:
+        """Null counts. Hardly two are equal, but as many of one width and without unknown ones are one table."""
+        first, second = self._found[path]
+        if self._type(path) == _COUNTS_TYPE and len(first):
+            numbers, width = variable_numbers(self._data, first, second)
+            table = numbers.reshape(len(first), -1) if (width == width[0]).all() else None
+            if table is not None and _all_known(table):
+                return list(zip(*table[:, 3::2].T.tolist(), strict=True))
+        return self._arrays(path, ())
+
+    def _arrays(self, path: Path, null: tuple[()] | None) -> list[Any]:
+        """Arrays as tuples; equal ones are decoded once and shared."""
+        known = _Arrays(self._type(path), null)
+        data = self._data
+        first, second = self._found[path]
+        return [known[data[a:b]] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+
+    def _type(self, path: Path) -> Schema:
+        schema = self._schema
+        for name in path:
+            schema = next(f["type"] for f in schema["fields"] if f["name"] == name)
+        return schema
+
+
+def _names(found: list[Any]) -> list[Any]:
+    """File names, or tuples of some. Raises Irregular where one of them is a path."""
+    names = found if found and isinstance(found[0], str) else [name for several in set(found) for name in several]
+    if not are_file_names(names):
+        raise NotVectorizableError("a name that is none")
+    return found
+
+
+def _all_known(table: np.ndarray) -> bool:
+    """Whether each row is: not null, n items, n times (not null, a number), no more items; n > 0."""
+    width = table.shape[1]
+    frame = [1, (width - 3) // 2, *[1] * ((width - 3) // 2), 0]
+    return width > 3 and width % 2 == 1 and bool((table[:, [0, 1, *range(2, width - 1, 2), width - 1]] == frame).all())
+
+
+class _Arrays(dict[bytes, Any]):
+    """Encoded array -> tuple, or ``null`` for a null one; decoded when first asked for."""
+
+    def __init__(self, schema: Schema, null: tuple[()] | None) -> None:
+        super().__init__()
+        self._parsed, self._null = fastavro.parse_schema(schema, _force=True), null
+
+    def __missing__(self, raw: bytes) -> Any:
+        source = io.BytesIO(raw)
+        values = fastavro.schemaless_reader(source, self._parsed)
+        if source.tell() != len(raw):
+            raise NotVectorizableError("an array is not what it seemed")
+        found = self[raw] = self._null if values is None else tuple(values)
+        return found

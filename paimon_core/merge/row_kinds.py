@@ -1,0 +1,26 @@
+"""Rows that retract (-U, -D) among rows that add (+I, +U)."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.types import system_fields
+from paimon_core.types.row_kind import is_retract
+from paimon_core.types.selection import bits, kept
+
+SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
+VALUE_KIND = system_fields.VALUE_KIND.name
+FILE_AGE = "_FILE_AGE"
+"""A column (int32) of rows to be merged: the place of their file among those of the bucket, the oldest file lowest."""
+
+
+def is_retract_batch(kinds: Column) -> npt.NDArray[np.bool_]:
+    """Mask of the kinds (int8, no nulls) that take a row back."""
+    return is_retract(kinds.to_numpy())
+
+
+def drop_retracts(table: pa.Table) -> pa.Table:
+    """The rows that add; the table itself, uncopied, where no row retracts. Needs the column ``_VALUE_KIND``."""
+    retracting = is_retract_batch(table.column(VALUE_KIND))
+    return kept(table, bits(~retracting)) if retracting.any() else table

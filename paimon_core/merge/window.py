@@ -1,0 +1,88 @@
+"""A window: rows whose keys are complete, grouped by key, not yet moved into order."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.merge.normalized_keys import Column, Positions, only_chunk, taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """Rows to fold. Group i is rows ``starts[i]:ends[i]`` of the sorted order, oldest first.
+
+    ``rows`` lie as they came, one chunk a column; ``order`` is the permutation that sorts them by key and merge order,
+    None where they lie sorted. A fold moves only the rows it keeps: ``take`` is the one copy.
+    """
+
+    rows: pa.Table
+    order: Positions | None  # may leave rows out
+    starts: Positions
+    merged: npt.NDArray[np.bool_] | None = None
+    """Groups that are merged though they may hold one row only; None: a row that is alone passes as it is."""
+    _sorted: dict[str, Column] = field(default_factory=dict, repr=False)
+
+    @property
+    def num_groups(self) -> int:
+        """How many distinct keys the window holds."""
+        return len(self.starts)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows are to be folded."""
+        return int(self.rows.num_rows) if self.order is None else len(self.order)
+
+    @property
+    def ends(self) -> Positions:
+        """Position behind the last row of every group."""
+        return np.append(self.starts[1:], self.num_rows)[: len(self.starts)]
+
+    @property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """Which groups are one row that passes as it is."""
+        single: npt.NDArray[np.bool_] = self.ends - self.starts == 1
+        return single if self.merged is None else single & ~self.merged
+
+    @property
+    def all_alone(self) -> bool:
+        """Whether every row passes as it is."""
+        return self.num_groups == self.num_rows and (self.merged is None or not self.merged.any())
+
+    def kept(self, keep: npt.NDArray[np.bool_], merged: npt.NDArray[np.bool_] | None = None) -> "Window":
+        """The window without the rows of the sorted order that are not to be kept. REQUIRES: every group keeps one."""
+        order = np.flatnonzero(keep) if self.order is None else self.order[keep]
+        counts = tally(keep, self.starts)
+        return Window(self.rows, order, np.cumsum(counts) - counts, merged)
+
+    def only(self, groups: npt.NDArray[np.bool_]) -> "Window":
+        """The window without the other groups."""
+        sizes = self.ends - self.starts
+        rows = np.flatnonzero(np.repeat(groups, sizes))
+        counts = sizes[groups]
+        merged = None if self.merged is None else self.merged[groups]
+        return Window(self.rows, self.at(rows), np.cumsum(counts) - counts, merged)
+
+    def take(self, positions: Positions) -> pa.Table:
+        """The rows at these positions of the sorted order."""
+        rows: pa.Table = taken(self.rows, self.at(positions))
+        return rows
+
+    def at(self, positions: Positions) -> Positions:
+        """Where rows of the sorted order lie in ``rows``."""
+        return positions if self.order is None else self.order[positions]
+
+    def column(self, name: str) -> Column:
+        """A column in sorted order, moved when first asked for."""
+        if name not in self._sorted:
+            chunk = only_chunk(self.rows, name)
+            self._sorted[name] = chunk if self.order is None else taken(chunk, self.order)
+        return self._sorted[name]
+
+
+def tally(mask: npt.NDArray[np.bool_], starts: Positions) -> Positions:
+    """How often the mask holds in each group; three times as fast as reduceat. REQUIRES: every group has rows."""
+    so_far = np.cumsum(mask)[np.append(starts[1:], len(mask)) - 1]
+    counts: Positions = np.diff(so_far, prepend=0)
+    return counts

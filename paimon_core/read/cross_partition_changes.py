@@ -1,0 +1,50 @@
+"""Keys that leave one bucket for another: what is told of the places they leave comes before what is told where they
+arrive, so that who follows never deletes a row that has just come.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.types.float_order import in_key_order
+from paimon_core.types.row_kind import is_retract
+
+__all__ = ["keys_with_last_kind"]
+
+
+def keys_with_last_kind(
+    batches: Iterator[pa.RecordBatch], keys: Sequence[str], *, alive: bool
+) -> Iterator[pa.RecordBatch]:
+    """Of rows in order of ``keys`` those of the keys whose last row adds (``alive``), or those of the others.
+
+    The first column has the kinds (int8). Memory: a batch, and the rows of its last key.
+    """
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        rows = batch if held is None else pa.concat_batches([held, batch])
+        starts = _starts(rows, keys)
+        complete = int(starts[-1])
+        if complete:
+            yield from _chosen(rows.slice(0, complete), starts[:-1], alive=alive)
+        held = rows.slice(complete)
+    if held is not None:
+        yield from _chosen(held, np.zeros(1, np.int64), alive=alive)
+
+
+def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Where each key begins."""
+    differs = np.zeros(rows.num_rows - 1, bool)
+    for key in keys:
+        column = in_key_order(rows.column(key))
+        differs |= pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.flatnonzero(differs) + 1])
+
+
+def _chosen(rows: pa.RecordBatch, starts: npt.NDArray[np.int64], *, alive: bool) -> Iterator[pa.RecordBatch]:
+    ends = np.append(starts[1:], rows.num_rows)
+    kept = is_retract(rows.column(0).to_numpy()[ends - 1]) != alive
+    if kept.any():
+        yield rows if kept.all() else rows.filter(pa.array(np.repeat(kept, ends - starts)))

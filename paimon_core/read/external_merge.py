@@ -1,0 +1,134 @@
+"""Many sorted runs merged in passes over local disk, where reading all of them side by side would hold too much."""
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.merge.normalized_keys import Positions
+from paimon_core.options.lsm import SPILL_COMPRESSION, SPILL_COMPRESSION_ZSTD_LEVEL
+from paimon_core.options.option import Options
+
+Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
+"""Opens a run, of which so many are read side by side."""
+
+_MOST_BATCH_BYTES, _LEAST_BATCH_BYTES = 1 << 20, 1 << 16
+_ALL_BATCHES = 32 << 20  # a batch of each run that lies on disk, where they are a great many
+
+
+def multi_pass_merge(
+    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, at_once: int, options: Options
+) -> Iterator[pa.Table]:
+    """What merging all the runs, the oldest first, gives, with at most ``at_once`` (two or more) open at a time.
+
+    REQUIRES: folding what neighbouring runs fold to gives the fold of the whole. What lies in between is kept in a
+    temporary directory, gone when the iterator is.
+    """
+    with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
+        directory, codec, number = Path(name), spill_codec(options), 0
+        left = list(runs)
+        while len(left) > at_once:
+            fewer: list[Run] = []
+            for group in _groups(left, at_once):
+                if len(group) == 1:
+                    fewer.append(group[0])
+                    continue
+                number += 1
+                stored = SpilledRun(directory / f"{number}.arrow", _MOST_BATCH_BYTES)
+                stored.put(_merged(group, order, fold), codec)
+                fewer.append(stored)
+            left = fewer
+        yield from _merged(left, order, fold)
+
+
+def merge_from_disk(
+    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, options: Options
+) -> Iterator[pa.Table]:
+    """What merging all the runs, the oldest first, gives, for any fold: they are copied to local disk one by one, and
+    merged from there, where small batches of each can be had and an open file holds nothing else.
+    """
+    with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
+        codec, size = spill_codec(options), max(_LEAST_BATCH_BYTES, min(_MOST_BATCH_BYTES, _ALL_BATCHES // len(runs)))
+        copies: list[Run] = []
+        for number, run in enumerate(runs):
+            copy = SpilledRun(Path(name) / f"{number}.arrow", size)
+            copy.put((pa.Table.from_batches([batch]) for batch in run(1) if batch.num_rows), codec)
+            copies.append(copy)
+        yield from _merged(copies, order, fold)
+
+
+def _merged(runs: Sequence[Run], order: MergeOrder, fold: MergeFunction) -> Iterator[pa.Table]:
+    return merge_runs([run(len(runs)) for run in runs], order, fold)
+
+
+def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
+    """As few groups of neighbours as there must be, of about one size."""
+    count = -(-len(runs) // at_once)
+    ends = [len(runs) * i // count for i in range(count + 1)]
+    for start, end in itertools.pairwise(ends):
+        yield runs[start:end]
+
+
+class SpilledRun:
+    """A run in a file of this process, of batches of about ``batch_bytes``; it may grow, and is read once."""
+
+    def __init__(self, path: Path, batch_bytes: int) -> None:
+        self._path, self._batch_bytes = path, batch_bytes
+        self.size = 0
+
+    def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None, starts: Positions | None = None) -> None:
+        """Add rows at the end, in the order they come.
+
+        ``starts``: of the rows of one table, where a batch may begin.
+        """
+        writer: pa.RecordBatchWriter | None = None
+        with pa.OSFile(str(self._path), "ab") as sink:
+            for table in tables:
+                if writer is None:
+                    writer = pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+                rows = max(1, self._batch_bytes // max(1, table.nbytes // table.num_rows))
+                if starts is None:
+                    writer.write_table(table, max_chunksize=rows)
+                    continue
+                for begin, end in cuts_at(starts, table.num_rows, rows):
+                    writer.write_table(table.slice(begin, end - begin), max_chunksize=table.num_rows)
+            if writer is not None:
+                writer.close()
+            self.size = sink.tell()
+
+    def __call__(self, parallel_files: int) -> Iterator[pa.RecordBatch]:
+        """The rows, and the file is gone; how many are read side by side changes nothing."""
+        if self.size:
+            with pa.OSFile(str(self._path)) as source:
+                while source.tell() < self.size:
+                    with pa.ipc.open_stream(source) as stream:
+                        yield from stream
+        self.delete()
+
+    def delete(self) -> None:
+        """Remove the file, if it is still there."""
+        self._path.unlink(missing_ok=True)
+
+
+def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int]]:
+    """Yield (begin, end) of pieces of about ``rows`` rows of a table of ``count``, each beginning at one of ``starts``.
+
+    A piece is as much larger as it takes to reach the next of ``starts``.
+    """
+    wished = np.searchsorted(starts, np.arange(rows, count, rows))
+    cuts = np.unique(starts[wished[wished < len(starts)]]).tolist()
+    return itertools.pairwise([0, *(c for c in cuts if 0 < c < count), count])
+
+
+def spill_codec(options: Options) -> pa.Codec | None:
+    """What rows on local disk are compressed with: ``spill-compression`` and its level."""
+    name = options.value(SPILL_COMPRESSION).lower()
+    if name == "zstd":
+        return pa.Codec("zstd", options.value(SPILL_COMPRESSION_ZSTD_LEVEL))
+    return pa.Codec("lz4") if name == "lz4" else None

@@ -1,0 +1,247 @@
+"""Where a stream begins: what ``scan.mode`` and its companions mean to it (behaviour 9.1)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
+from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS
+from paimon_core.options.merge import CHANGELOG_PRODUCER
+from paimon_core.options.scan import (
+    CONSUMER_ID,
+    CONSUMER_IGNORE_PROGRESS,
+    INCREMENTAL_BETWEEN,
+    SCAN_CREATION_TIME_MILLIS,
+    SCAN_FILE_CREATION_TIME_MILLIS,
+    SCAN_MODE,
+    SCAN_SNAPSHOT_ID,
+    SCAN_TIMESTAMP,
+    SCAN_TIMESTAMP_MILLIS,
+)
+from paimon_core.scan.position import ALL, Position
+from paimon_core.snapshot.changelogs import Changelogs
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_core.store.expired import is_missing
+from paimon_core.store.file_store import FileStore
+
+__all__ = [
+    "created_since",
+    "earliest_change",
+    "expired",
+    "find_change",
+    "incremental_bounds",
+    "raise_if_changes_expired",
+    "scan_mode",
+    "snapshot_fingerprint",
+    "starting_position",
+    "without_start",
+]
+
+_BY_COMPANION = (
+    ("from-timestamp", ("scan.timestamp", "scan.timestamp-millis")),
+    ("from-snapshot", ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")),
+    ("from-file-creation-time", ("scan.file-creation-time-millis",)),
+    ("from-creation-timestamp", ("scan.creation-time-millis",)),
+    ("incremental", ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")),
+)
+_START = frozenset({SCAN_MODE.key, *(key for _, keys in _BY_COMPANION for key in keys)})
+
+
+def without_start(store: FileStore) -> FileStore:
+    """The table without the options that say where to start, which would mean one snapshot to a batch read."""
+    given = [key for key in _START if key in store.options]
+    return store.with_schema(store.schema.copy(dict.fromkeys(given))) if given else store
+
+
+def scan_mode(store: FileStore) -> str:
+    """The mode the options name, or mean by their companions; ``latest-full`` where they say nothing."""
+    mode = str(store.options.value(SCAN_MODE))
+    if mode == "default":
+        implied = (name for name, keys in _BY_COMPANION if any(key in store.options for key in keys))
+        return next(implied, "latest-full")
+    return "latest-full" if mode == "full" else mode
+
+
+def starting_position(store: FileStore) -> Position:
+    """Where a new stream begins, without the table's identity; undecided where it needs a snapshot and none is there.
+
+    A consumer that has progress goes on from there. Raises InvalidInputError or UnsupportedError for modes and
+    companions that mean nothing to a stream, OutOfRangeError for a snapshot the table does not have yet.
+    """
+    consumer = store.options.value(CONSUMER_ID)
+    if consumer is not None and not store.options.value(CONSUMER_IGNORE_PROGRESS):
+        following = Consumers(store.io, store.branch_root).get(consumer)
+        if following is not None:
+            return _before(store, following)
+    mode = scan_mode(store)
+    bounds = incremental_bounds(store)
+    if bounds is not None:
+        return _before(store, bounds[0] + 1)
+    latest = store.snapshots.latest()
+    if mode == "latest":
+        return Position(0, ALL) if latest is None else _behind(latest)
+    if mode == "from-snapshot":
+        return _from_snapshot(store, latest)
+    if mode == "from-timestamp":
+        return _from_time(store, _moment(store), latest)
+    since = created_since(store)
+    if mode == "from-creation-timestamp" and latest is None:
+        return Position(0, ALL)
+    if mode == "from-creation-timestamp" and since is not None and store.snapshots.at_or_before(since) is not None:
+        return _from_time(store, since, latest)
+    if since is not None and store.schema.primary_keys:
+        raise UnsupportedError(
+            f"a stream of {store.root} cannot begin with the files made since some moment: rows of a table with a "
+            "primary key are merged from files of any age. Use 'scan.timestamp-millis' or 'scan.snapshot-id'"
+        )
+    scanned = None if latest is None else _scanned(store, mode, latest)
+    return Position(0, -1, scan_snapshot=True) if scanned is None else _all_of(scanned)
+
+
+def created_since(store: FileStore) -> int | None:
+    """The moment (epoch ms) that files of the first scan are not older than, where the mode says so."""
+    options = store.options
+    mode = scan_mode(store)
+    if mode == "from-file-creation-time":
+        return options.value(SCAN_FILE_CREATION_TIME_MILLIS)
+    return options.value(SCAN_CREATION_TIME_MILLIS) if mode == "from-creation-timestamp" else None
+
+
+def incremental_bounds(store: FileStore) -> tuple[int, int] | None:
+    """The snapshots a stream of mode ``incremental`` starts behind, and ends with; None in other modes."""
+    if scan_mode(store) != "incremental":
+        return None
+    text = store.options.value(INCREMENTAL_BETWEEN)
+    numbers = [part.strip() for part in (text or "").split(",")]
+    if len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers) or int(numbers[0]) > int(numbers[1]):
+        raise InvalidInputError(
+            f"{INCREMENTAL_BETWEEN.key!r} is {text!r}: changes are read from one snapshot to another that is no older, "
+            f"as in '3,7'. Tags and times cannot stand there yet: give the numbers of their snapshots"
+        )
+    return int(numbers[0]), int(numbers[1])
+
+
+def earliest_change(store: FileStore) -> int | None:
+    """The oldest snapshot whose changes can be read, or its changelog; None before the first commit."""
+    known = Changelogs(store.io, store.branch_root).earliest_id(), store.snapshots.earliest_id()
+    return min((i for i in known if i is not None), default=None)
+
+
+def find_change(store: FileStore, snapshot_id: int) -> Snapshot | None:
+    """The snapshot, or what is kept of it for the sake of its changes; None where both are gone."""
+    found = store.snapshots.find(snapshot_id)
+    return found or Changelogs(store.io, store.branch_root).find(snapshot_id)
+
+
+@contextmanager
+def raise_if_changes_expired(store: FileStore, snapshot_id: int) -> Iterator[None]:
+    """Inside, changes of a snapshot are read. OutOfRangeError where a file is missing because they have expired."""
+    try:
+        yield
+    except CorruptedError as error:
+        if is_missing(error) and find_change(store, snapshot_id) is None:
+            raise OutOfRangeError(f"{expired(store, snapshot_id)} ({error})") from error
+        raise
+
+
+def expired(store: FileStore, snapshot_id: int) -> str:
+    """What to say of a snapshot that is not there any more."""
+    return (
+        f"snapshot {snapshot_id} of {store.root} has expired before it was read; the oldest that can be read is "
+        f"{earliest_change(store)}. Start a new query, with a checkpoint of its own, and keep snapshots longer "
+        "('snapshot.time-retained', 'changelog.time-retained') or give the query a 'consumer-id'"
+    )
+
+
+def _scanned(store: FileStore, mode: str, latest: Snapshot) -> Snapshot:
+    """The snapshot whose rows the stream begins with."""
+    if mode == "from-snapshot-full":
+        wanted = store.options.value(SCAN_SNAPSHOT_ID) or 1
+        if wanted > latest.id:
+            raise OutOfRangeError(_not_yet(store, wanted, latest.id))
+        earliest = store.snapshots.earliest()
+        return store.snapshots.get(max(wanted, latest.id if earliest is None else earliest.id))
+    if mode == "compacted-full":
+        return _compacted(store) or latest
+    if mode in ("latest-full", "from-file-creation-time", "from-creation-timestamp"):
+        return latest
+    raise InvalidInputError(f"'scan.mode' = {mode!r} means nothing to a stream: it is for batch reads")
+
+
+def _compacted(store: FileStore) -> Snapshot | None:
+    """The newest snapshot that compaction made; where the table says how many commits apart, one of these."""
+    every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
+    if every is None and store.options.value(CHANGELOG_PRODUCER) == "full-compaction":
+        every = 1
+    for snapshot_id in reversed(store.snapshots.ids()):
+        found = store.snapshots.find(snapshot_id)
+        if found is not None and found.commit_kind == CommitKind.COMPACT:
+            identifier = found.commit_identifier
+            if every is None or identifier == BATCH_COMMIT_IDENTIFIER or identifier % every == 0:
+                return found
+    return None
+
+
+def _from_snapshot(store: FileStore, latest: Snapshot | None) -> Position:
+    wanted = store.options.value(SCAN_SNAPSHOT_ID)
+    if wanted is None:
+        raise UnsupportedError(
+            "a stream starts at a snapshot by its number, 'scan.snapshot-id': tags, versions and watermarks are for "
+            "batch reads"
+        )
+    last = 0 if latest is None else latest.id
+    if wanted > last + 1:
+        raise OutOfRangeError(_not_yet(store, wanted, last))
+    return _before(store, max(wanted, earliest_change(store) or 1))
+
+
+def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Position:
+    """Before the first snapshot that is not older than the moment."""
+    if latest is None:
+        return Position(0, ALL)
+    older = store.snapshots.at_or_before(millis - 1)
+    if older is not None:
+        return _behind(older)
+    kept = Changelogs(store.io, store.branch_root)
+    past = (found for found in kept.all() if found.time_millis < millis)
+    last = max((found.id for found in past), default=None)
+    return _before(store, (earliest_change(store) or 1) if last is None else last + 1)
+
+
+def _moment(store: FileStore) -> int:
+    """Epoch milliseconds of ``scan.timestamp-millis``, or of ``scan.timestamp``, which is local time."""
+    millis, text = store.options.value(SCAN_TIMESTAMP_MILLIS), store.options.value(SCAN_TIMESTAMP)
+    if millis is not None or text is None:
+        return int(millis or 0)
+    try:
+        return int(datetime.fromisoformat(text.strip()).astimezone().timestamp() * 1000)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"option {SCAN_TIMESTAMP.key!r} is {text!r}, not a date and time such as '2026-01-31 12:00:00'"
+        ) from error
+
+
+def _before(store: FileStore, snapshot_id: int) -> Position:
+    """Behind all that came before this snapshot."""
+    previous = find_change(store, snapshot_id - 1)
+    return Position(snapshot_id - 1, ALL) if previous is None else _behind(previous)
+
+
+def _behind(snapshot: Snapshot) -> Position:
+    return Position(snapshot.id, ALL, mark=snapshot_fingerprint(snapshot))
+
+
+def _all_of(snapshot: Snapshot) -> Position:
+    return Position(snapshot.id, -1, scan_snapshot=True, mark=snapshot_fingerprint(snapshot))
+
+
+def snapshot_fingerprint(snapshot: Snapshot) -> str:
+    """What tells this snapshot from another that takes its number after a rollback."""
+    return snapshot.delta_manifest_list
+
+
+def _not_yet(store: FileStore, wanted: int, last: int) -> str:
+    return (
+        f"a stream of {store.root} cannot start at snapshot {wanted}: the newest is {last}. Choose one up to {last + 1}"
+    )

@@ -1,0 +1,200 @@
+"""Files below the output of a compaction, read beside it: keys first, and values of the rows that are met.
+
+Keys are merged like those of any run; where a row lies is told by a number, and no value is decoded before it is known
+to be wanted. Values are then taken in the order they lie in, so every file is read once, from its front to its end.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.deletion.vector import DeletionVector
+from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.sorted_run import SortedRun, files_by_age
+from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.merge.high_level import LEVEL
+from paimon_core.options.merge import SEQUENCE_FIELD
+from paimon_core.predicate.expr import And, Leaf, Predicate
+from paimon_core.read.sections import ReadFile, file_reader
+from paimon_core.row.binary_row import deserialize
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import ROW_POSITION, SEQUENCE_NUMBER, VALUE_KIND
+
+__all__ = ["ROW_LOCATION", "LookupFiles", "sections_with_lower_levels"]
+
+ROW_LOCATION = "_WHERE"
+"""A number for each row from below, from which its file and place can be told; -1 for rows that are compacted."""
+
+_FILE_AT = 40  # bits of a place in a file
+_PLACE = (1 << _FILE_AT) - 1
+RowLocations = npt.NDArray[np.int64]
+
+
+def sections_with_lower_levels(
+    files: Sequence[DataFileMeta], below: Sequence[DataFileMeta], key_schema: pa.Schema
+) -> list[list[SortedRun]]:
+    """Sections of the files that are compacted and of those below that overlap them: runs of level 0, then a run each
+    level. Sections of files from below alone are left out."""
+    compacted = {file.file_name for file in files}
+    found = []
+    for section in sections([*files, *below], key_schema):
+        members = files_by_age(section)
+        if not any(file.file_name in compacted for file in members):
+            continue
+        levels: dict[int, list[DataFileMeta]] = {}
+        for file in members:
+            levels.setdefault(file.level, []).append(file)
+        found.append([run for level in sorted(levels) for run in _runs(level, levels[level], key_schema)])
+    return found
+
+
+def _runs(level: int, files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[SortedRun]:
+    """As few runs as the files of one level can be put into."""
+    columns = zip_longest(*(section for section in sections(files, key_schema)))
+    rows = ([run for run in runs if run is not None] for runs in columns)
+    return [
+        SortedRun(level, tuple(f for run in runs for f in run.files), tuple(a for run in runs for a in run.ages))
+        for runs in rows
+    ]
+
+
+class LookupFiles:
+    """Files below the output of a compaction of one bucket.
+
+    ``compacted``: the files whose keys are looked up, and the columns rows have here; what lies outside of the range of
+    these keys need not be read. ``vectors``: which rows are deleted, by file.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        place: tuple[bytes, int],
+        files: Sequence[DataFileMeta],
+        compacted: tuple[Sequence[DataFileMeta], tuple[DataField, ...]],
+        vectors: Mapping[str, DeletionVector],
+    ) -> None:
+        self._store, self._place, self._files, self._vectors = store, place, list(files), vectors
+        self._number = {file.file_name: number for number, file in enumerate(files)}
+        self._range = _key_range(store, compacted[0])
+        self._columns = compacted[1]
+        self._open: dict[int, _Values] = {}
+
+    @staticmethod
+    def ordering(store: FileStore) -> tuple[DataField, ...]:
+        """The columns rows are merged by: those that tell where a row goes, not what it holds."""
+        table = store.schema
+        needed = {*table.trimmed_primary_keys, *store.options.value(SEQUENCE_FIELD)}
+        return (*(f for f in table.fields if f.name in needed), SEQUENCE_NUMBER, VALUE_KIND)
+
+    def reader(self, read: ReadFile, *, numbered: bool) -> ReadFile:
+        """Reads files from below too: only what merging needs, and where each row lies. The rows of others come from
+        ``read``. ``numbered``: sequence numbers count."""
+        names = {f.name for f in self.ordering(self._store)} - (set() if numbered else {SEQUENCE_NUMBER.name})
+        fields = (*(f for f in self._columns if f.name in names - {VALUE_KIND.name}), ROW_POSITION)
+        keys = file_reader(self._store, *self._place, fields, self._range, self._vectors)
+        whole = arrow_schema(self._columns)
+        schema = whole.append(pa.field(LEVEL, pa.int8())).append(pa.field(ROW_LOCATION, pa.int64()))
+
+        def reading(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
+            number = self._number.get(file.file_name)
+            for batch in (read if number is None else keys)(file, parallel_files):
+                level = pa.repeat(pa.scalar(file.level, pa.int8()), batch.num_rows)
+                if number is None:
+                    where = pa.repeat(pa.scalar(-1, pa.int64()), batch.num_rows)
+                else:
+                    where = pa.array(batch.column(ROW_POSITION.name).to_numpy() + (number << _FILE_AT))
+                yield pa.RecordBatch.from_arrays([*_widened(batch, whole), level, where], schema=schema)
+
+        return reading
+
+    def rows(self, where: RowLocations) -> pa.Table:
+        """The whole rows at these places, in this order. REQUIRES: places in one file ascend, over all calls."""
+        numbers = where >> _FILE_AT
+        pieces, order = [], []
+        for number in np.flatnonzero(np.bincount(numbers)).tolist():
+            at = np.flatnonzero(numbers == number)
+            pieces += self._values(number).rows(where[at] & _PLACE)
+            order.append(at)
+        rows: pa.Table = pa.Table.from_batches(pieces).combine_chunks()
+        if len(order) > 1:
+            back = np.empty(len(where), np.int64)
+            back[np.concatenate(order)] = np.arange(len(where))
+            rows = rows.take(pa.array(back))
+        return rows
+
+    def _values(self, number: int) -> "_Values":
+        if number not in self._open:
+            read = file_reader(self._store, *self._place, (*self._columns, ROW_POSITION), self._range)
+            self._open[number] = _Values(read(self._files[number], len(self._files)))
+        return self._open[number]
+
+    def level(self, where: RowLocations) -> npt.NDArray[np.int8]:
+        """The levels of the files at these places."""
+        levels: npt.NDArray[np.int8] = np.array([file.level for file in self._files], np.int8)[where >> _FILE_AT]
+        return levels
+
+    def by_file(self, where: Sequence[RowLocations]) -> dict[str, DeletionVector]:
+        """Rows at these places as deletion vectors, by file."""
+        places = np.concatenate([np.zeros(0, np.int64), *where])
+        numbers = places >> _FILE_AT
+        return {
+            self._files[number].file_name: DeletionVector.of(places[numbers == number] & _PLACE)
+            for number in np.flatnonzero(np.bincount(numbers)).tolist()
+        }
+
+
+class _Values:
+    """The rows of a file, by places that ascend."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._rows = pa.record_batch([])
+        self._places: RowLocations = np.zeros(0, np.int64)
+
+    def rows(self, wanted: RowLocations) -> list[pa.RecordBatch]:
+        """The rows at these places."""
+        found = []
+        while len(wanted):
+            if not len(self._places) or wanted[0] > self._places[-1]:
+                self._next()
+                continue
+            count = int(np.searchsorted(wanted, self._places[-1], "right"))
+            at = np.searchsorted(self._places, wanted[:count])
+            found.append(self._rows.take(pa.array(at)))
+            wanted = wanted[count:]
+        return found
+
+    def _next(self) -> None:
+        batch = next(self._batches)
+        last = batch.num_columns - 1
+        self._rows, self._places = batch.remove_column(last), batch.column(last).to_numpy()
+
+
+def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
+    """The columns of the schema: where the batch has none, null, and the kind that of a row that adds."""
+    there = {*batch.schema.names}
+    kinds = pa.array(np.zeros(batch.num_rows, np.int8))
+    return [
+        batch.column(f.name)
+        if f.name in there
+        else kinds
+        if f.name == VALUE_KIND.name
+        else pa.nulls(batch.num_rows, f.type)
+        for f in schema
+    ]
+
+
+def _key_range(store: FileStore, files: Sequence[DataFileMeta]) -> Predicate | None:
+    """Return what holds for the first key column of all these files; `None` where NaN is one, which no filter finds."""
+    schema = store.schema.key_arrow
+    bounds = [deserialize(key, schema)[0] for f in files for key in (f.min_key, f.max_key)]
+    if any(bound != bound for bound in bounds):
+        return None
+    least, largest = min(bounds), max(bounds)
+    name = store.schema.trimmed_primary_keys[0]
+    return And((Leaf(">=", name, (least,)), Leaf("<=", name, (largest,))))

@@ -1,0 +1,139 @@
+"""What a compaction makes of windows besides rows: changes for the changelog, and rows below that are superseded."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_core.merge.aggregate.input import any_of, last, numbered
+from paimon_core.merge.changelog_diff import ChangelogDiff, RowVersions
+from paimon_core.merge.engine import MergeEngine
+from paimon_core.merge.high_level import LEVEL, levels_of, pick_high_level
+from paimon_core.merge.normalized_keys import only_chunk, taken
+from paimon_core.merge.result import all_true
+from paimon_core.merge.row_kinds import VALUE_KIND, is_retract_batch
+from paimon_core.merge.window import Window
+from paimon_core.write.lookup_levels import ROW_LOCATION, LookupFiles
+
+__all__ = ["FullCompactionChangelog", "LookupChangelogMerge"]
+
+_GROUP = "_GROUP"
+Groups = npt.NDArray[np.bool_]
+
+
+class _ChangelogCollector:
+    """A fold that notes changes as it goes; they are the caller's when taken."""
+
+    def __init__(self, engine: MergeEngine, difference: ChangelogDiff | None) -> None:
+        self._engine, self._difference = engine, difference
+        self._changes: list[pa.Table] = []
+
+    def taken(self) -> list[pa.Table]:
+        """What has changed since the last call, in key order."""
+        changes, self._changes = self._changes, []
+        return changes
+
+    def _folded(self, window: Window, old: npt.NDArray[np.int64], counting: Groups) -> pa.Table:
+        """The fold of a window; of the groups that count it is told how they differ from their row ``old`` (as the rows
+        of the window lie, -1: there is none)."""
+        rows = window.rows.drop_columns([LEVEL])
+        if self._difference is None:
+            return self._engine.fold(Window(rows, window.order, window.starts, window.merged))
+        number = np.zeros(rows.num_rows, np.int64)
+        number[window.at(np.arange(window.num_rows))] = numbered(window.starts, window.num_rows)
+        marked = rows.append_column(_GROUP, pa.array(number))
+        made = self._engine.fold(Window(marked, window.order, window.starts, window.merged))
+        groups = made.column(_GROUP).to_numpy()
+        made = made.drop_columns([_GROUP]).combine_chunks()
+        if not made.num_rows and not (old >= 0).any():
+            return made
+        old_groups = np.flatnonzero(counting & (old >= 0))
+        old_rows = taken(rows, old[old_groups])
+        kept = np.flatnonzero(~is_retract_batch(old_rows.column(VALUE_KIND)))
+        new = np.flatnonzero(counting[groups] & ~is_retract_batch(made.column(VALUE_KIND)))
+        if self._engine.skips_level_0:  # rows that come keep their kind, and none ever goes
+            told = _some(made, new)
+        else:
+            before = RowVersions(_some(old_rows, kept), old_groups[kept])
+            told = self._difference.changes(before, RowVersions(_some(made, new), groups[new]))
+        if told.num_rows:
+            self._changes.append(told)
+        return made
+
+
+class FullCompactionChangelog(_ChangelogCollector):
+    """The fold of a full compaction, and how its result differs from what the highest level held."""
+
+    def __init__(self, engine: MergeEngine, difference: ChangelogDiff, top: int) -> None:
+        super().__init__(engine, difference)
+        self._top = top
+
+    def __call__(self, window: Window) -> pa.Table:
+        """One row a group; a row of the highest level that is alone in its group has not changed."""
+        old = _lying(window, last(levels_of(window) == self._top, window.starts))
+        several = window.ends - window.starts > 1
+        return self._folded(window, old, several | (old < 0))
+
+
+class LookupChangelogMerge(_ChangelogCollector):
+    """The fold of a compaction that takes keys out of level 0 and merges them with what higher levels hold of them.
+
+    Of rows above level 0, in the files compacted and ``below``, only that of the smallest level counts. It is what the
+    key was before; with what level 0 adds it becomes what it is. Keys without a row of level 0 are not looked up.
+    Rows from below are written nowhere but as part of a result; a first row that lies there stays the first.
+    """
+
+    def __init__(
+        self, engine: MergeEngine, difference: ChangelogDiff | None, level: int, below: LookupFiles | None
+    ) -> None:
+        super().__init__(engine, difference)
+        self._level, self._below = level, below
+        self._needs_old = difference is not None or not engine.newest_wins
+        self.superseded: list[npt.NDArray[np.int64]] = []
+
+    def __call__(self, window: Window) -> pa.Table:
+        """One row for each group that is compacted."""
+        found = pick_high_level(window)
+        rows = found if self._below is None else self._looked_up(found, self._below)
+        if not rows.num_groups:
+            return window.rows.slice(0, 0).drop_columns([LEVEL, ROW_LOCATION])
+        levels = levels_of(rows)
+        lifted = any_of(levels == 0, rows.starts)
+        old = _lying(rows, last(levels > 0, rows.starts))
+        counting = lifted & (old < 0) if self._engine.skips_level_0 else lifted
+        return self._folded(Window(rows.rows, rows.order, rows.starts, all_true(rows.num_groups)), old, counting)
+
+    def _looked_up(self, window: Window, below: LookupFiles) -> Window:
+        """The groups that are compacted, with the rows from below that count for them."""
+        levels = levels_of(window)
+        if self._engine.skips_level_0:
+            compacted = ~any_of(levels > self._level, window.starts)
+        else:
+            compacted = any_of(levels <= self._level, window.starts)
+        sizes = window.ends - window.starts
+        deep = levels > self._level
+        met = np.flatnonzero(np.repeat(compacted, sizes) & deep)
+        where = only_chunk(window.rows, ROW_LOCATION).to_numpy()[window.at(met)]
+        if len(met):
+            self.superseded.append(where)
+        if not compacted.any():
+            return Window(window.rows, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        mine = window.only(compacted)
+        of_below = levels_of(mine) > self._level
+        if not self._needs_old or not len(met):
+            mine = mine.kept(~of_below)
+            return Window(mine.rows.drop_columns([ROW_LOCATION]), mine.order, mine.starts)
+        whole = below.rows(where).append_column(LEVEL, pa.array(below.level(where)))
+        own = taken(window.rows.drop_columns([ROW_LOCATION]), mine.at(np.flatnonzero(~of_below)))
+        rows = pa.concat_tables([own, whole.select(own.column_names).cast(own.schema)]).combine_chunks()
+        order = np.where(of_below, own.num_rows + np.cumsum(of_below) - 1, np.cumsum(~of_below) - 1)
+        return Window(rows, order, mine.starts)
+
+
+def _lying(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where rows of the sorted order lie, -1 staying what it is."""
+    return np.where(found < 0, -1, window.at(found)) if window.num_rows else found
+
+
+def _some(rows: pa.Table, ascending: npt.NDArray[np.int64]) -> pa.Table:
+    """These rows of the table, by number; all of them uncopied."""
+    return rows if len(ascending) == rows.num_rows else taken(rows, ascending)
