@@ -8,19 +8,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import rows
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, Work, race
 from benchmarks.workers import ROOT, SPARK_35, environment
-from paimon_core import Table
+from paimon_core import FileSystemCatalog, Schema, Table
+from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
+from paimon_spark.options import DEFAULT_MIN_TASKS
 from tests.conformance.judge import resolve
 
 CONNECTOR = ("org.apache.paimon", "paimon-spark-3.5", "0.9.0")
 RUNS = 5
 READ_FACTOR = 4  # runs that large, or the start of a query would be most of what is measured
+LARGE_FACTOR = 20  # rows of the one large file, in runs
+PARTITIONS, COMMITS = 200, 25  # of the table of many small files: each commit writes a file in each partition
 
 
 class SparkSide:
@@ -103,6 +109,8 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield from _writes(arena, running)
         yield from _compaction(arena, running)
         yield from _reads(arena, running)
+        yield many_files(arena, running)
+        yield large_file(arena, running)
         yield from _small(arena, running)
     finally:
         for side in running.values():
@@ -175,6 +183,33 @@ def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
             row.goals = {"connector": 1.0}
             command = {"do": "read", "table": table, "columns": columns}
             yield _race(arena, row, running, dict.fromkeys(running, command), bare=count)
+
+
+def many_files(arena: Arena, running: dict[str, SparkSide]) -> Row:
+    """Read many small files in many partitions: planning, and what a task and a file cost by themselves."""
+    catalog = FileSystemCatalog(str(arena.warehouse))
+    schema = rows.schema("int").append(pa.field("p", pa.int32(), nullable=False))
+    options = {"write-only": "true", "commit.sync": "false"}
+    table = catalog.create_table("default.spark_files", Schema(schema, partition_keys=["p"], options=options))
+    for seed in range(COMMITS):
+        made = rows.make(PARTITIONS * 20, "int", seed)
+        parts = pa.array(np.arange(made.num_rows, dtype=np.int32) % PARTITIONS)
+        table.write(made.append_column(schema.field("p"), parts))
+    row = Row(f"Spark: read of {PARTITIONS * COMMITS} files in {PARTITIONS} partitions", PARTITIONS * 20 * COMMITS)
+    row.goals = {"connector": 1.5}
+    command = {"do": "count", "table": "spark_files"}
+    return _race(arena, row, running, dict.fromkeys(running, command))
+
+
+def large_file(arena: Arena, running: dict[str, SparkSide]) -> Row:
+    """Read one large file, which several tasks can share."""
+    table = arena.table("spark_large", "int", keyed=False, options={"target-file-size": "64 gb"})
+    table.write(rows.make(LARGE_FACTOR * arena.count, "int", 1))
+    row = Row("Spark: read of one large file", LARGE_FACTOR * arena.count, goals={"connector": 1.0})
+    packing = packing_of_tasks(table.store.options)
+    row.values["tasks"] = len(plan_tasks(table.scan().plan().splits, packing, DEFAULT_MIN_TASKS))
+    command = {"do": "read", "table": "spark_large", "columns": None}
+    return _race(arena, row, running, dict.fromkeys(running, command))
 
 
 def _small(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:

@@ -15,6 +15,7 @@ from paimon_core.deletion.vector import DeletionVector, Positions
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex.index import Found
 from paimon_core.format.conform import counted
+from paimon_core.format.parquet import ParquetFormat
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -57,6 +58,8 @@ class ReadOptions:
     """The number of files read side by side, for the size of the batches."""
     wanted: Mask | None = None
     """The only rows to come out, of all rows of the file."""
+    part: range | None = None
+    """Only row groups of the file, which is Parquet, whose middle row lies in this range of row positions come out."""
 
 
 _WHOLE = ReadOptions()
@@ -80,6 +83,8 @@ def read_file(
     if meta.write_cols is not None and len(meta.write_cols) == 0:
         raise UnsupportedError(f"data file {meta.file_name} says that it holds no columns at all")
     path = store.file_path(partition, bucket, meta)
+    if how.part is not None and not meta.file_name.endswith(".parquet"):
+        raise UnsupportedError(f"{path} is to be read in parts, which only Parquet files can be")
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, partition, fields)
     stored = [f for f in fields if f.name not in constants and f.id != ROW_POSITION.id]
@@ -93,7 +98,8 @@ def read_file(
     if found is False:
         return
     wanted = found if isinstance(found, np.ndarray) else None
-    skips = (pushed is not None or wanted is not None) and meta.file_name.endswith(".parquet")
+    narrowed = pushed is not None or wanted is not None or how.part is not None
+    skips = narrowed and meta.file_name.endswith(".parquet")
     drops = deletions is not None or wanted is not None
     numbered = len(stored) + len(constants) < len(fields) or asks_row_ids(stored)
     placed = skips and (numbered or drops)
@@ -101,7 +107,7 @@ def read_file(
     seen = 0
     columns = (*plan.file_columns, ROW_POSITION) if placed else plan.file_columns
     limits = _with_constants(batch_limits(store, how.parallel_files), constants)
-    for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted), limits):
+    for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted, how.part), limits):
         batch, places = _parted(whole) if placed else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
             break
@@ -132,10 +138,14 @@ def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: st
 
 @dataclass(frozen=True, slots=True)
 class _Skipping:
-    """What tells which parts of a file need not be decoded: a predicate on its columns, and a mask of its rows."""
+    """What tells which parts of a file need not be decoded: a predicate on its columns, and a mask of its rows.
+
+    ``part``: those whose rows are read by somebody else must not be.
+    """
 
     predicate: Predicate | None
     wanted: Mask | None
+    part: range | None
 
 
 def _decode(
@@ -146,7 +156,7 @@ def _decode(
     skipping: _Skipping,
     limits: tuple[int, int],
 ) -> Iterator[pa.RecordBatch]:
-    if not columns:  # only constants are asked for: their number is all that matters
+    if not columns and skipping.part is None:  # only constants are asked for: their number is all that matters
         yield from counted(meta.row_count, limits[0])
         return
     try:
@@ -156,8 +166,9 @@ def _decode(
             f"data file {path} is missing: its snapshot has expired while being read, or the file was deleted"
         ) from missing
     rows, size = limits
+    whole = skipping.part is None
     with source:
-        yield from file_format(store, meta).read(
+        yield from (file_format(store, meta) if whole else ParquetFormat(skipping.part, meta.row_count)).read(
             source,
             columns,
             rows,

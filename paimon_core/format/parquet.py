@@ -6,12 +6,14 @@ through small buffers instead).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import parquet_row_bytes, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
@@ -32,10 +34,22 @@ _STREAM_BUFFER = 1 << 20
 _WORTH_THREADS = 1 << 20  # encoded bytes below which handing columns to threads costs more than decoding them
 
 
+@dataclass(frozen=True, slots=True)
 class ParquetFormat:
-    """Parquet."""
+    """Parquet, whole files or a part of one.
 
-    name = "parquet"
+    ``part``, a range of row positions, leaves out all row groups but those whose middle row lies in it, so ranges that
+    share no position share no row. ``promised``: rows that the whole file must have, or reading it is a
+    CorruptedError: of more rows, nobody would read those behind the last range.
+    """
+
+    part: range | None = None
+    promised: int | None = None
+
+    @property
+    def name(self) -> str:
+        """See `FileFormat.name`."""
+        return "parquet"
 
     def read(
         self,
@@ -51,9 +65,14 @@ class ParquetFormat:
         """See `FileFormat.read`."""
         with as_corrupted(path):
             file = _open(source)
-            groups = row_groups_to_read(file.metadata, fields, predicate, wanted)
+            if self.promised not in (None, file.metadata.num_rows):
+                raise CorruptedError(
+                    f"{path} holds {file.metadata.num_rows} rows where its manifest entry promises {self.promised}"
+                )
+            groups = row_groups_to_read(file.metadata, fields, predicate, wanted, self.part)
         stored = [f for f in fields if f.id != ROW_POSITION.id]
         batches = _batches(source, file, groups, stored, (batch_size, batch_bytes), path)
+        batches = _complete(batches, sum(file.metadata.row_group(g).num_rows for g in groups), path)
         yield from batches if len(stored) == len(fields) else _numbered(batches, file.metadata, groups, fields)
 
     def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
@@ -104,6 +123,16 @@ def _batches(
     for batch in decoded(batches, path):
         if batch.num_rows:
             yield conform_batch(batch, fields, path)
+
+
+def _complete(batches: Iterator[pa.RecordBatch], rows: int, path: str) -> Iterator[pa.RecordBatch]:
+    """Yield the batches. Raises CorruptedError where they have not as many rows as the footer says."""
+    seen = 0
+    for batch in batches:
+        seen += batch.num_rows
+        yield batch
+    if seen != rows:
+        raise CorruptedError(f"{path} holds {seen} rows where its footer promises {rows}")
 
 
 def _numbered(

@@ -1,5 +1,6 @@
 """Which row groups of a Parquet file can hold a row that a predicate wants."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +19,21 @@ def row_groups_to_read(
     fields: Sequence[DataField],
     predicate: Predicate | None,
     wanted: Mask | None = None,
+    part: range | None = None,
 ) -> list[int]:
-    """Row groups to read, in order; statistics that are missing or of an unexpected kind keep their row group."""
+    """Row groups to read, in order; statistics that are missing or of an unexpected kind keep their row group.
+
+    ``part``: only row groups whose middle row lies in this range of row positions.
+    """
     groups = list(range(metadata.num_row_groups))
     if wanted is not None and len(wanted) == metadata.num_rows:
         ends = np.cumsum([metadata.row_group(g).num_rows for g in groups])
         groups = np.unique(np.searchsorted(ends, np.flatnonzero(wanted), "right")).tolist()
+    if part is not None:
+        counts = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+        starts = itertools.accumulate(counts, initial=0)
+        middles = [start + rows // 2 for start, rows in zip(starts, counts, strict=False)]
+        groups = [g for g in groups if middles[g] in part]
     return groups if predicate is None else _matching(metadata, groups, fields, predicate)
 
 

@@ -188,12 +188,13 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
     """Files that may hold matching rows: those of a bucket together where they share index files with deletion vectors,
     else each by itself."""
     vectors = by_bucket(vector_entries(store, snapshot))
-    buckets: dict[Place, list[DataFileMeta]] = {}
-    for split in TableScan(store, snapshot, predicate).plan().splits:
-        buckets.setdefault((split.partition, split.bucket, split.total_buckets), []).extend(split.files)
+    buckets: dict[Place, dict[str, DataFileMeta]] = {}
+    for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
+        files = buckets.setdefault((split.partition, split.bucket, split.total_buckets), {})
+        files.update((file.file_name, file) for file in split.files)
     if store.options.value(DELETION_VECTORS_ENABLED):
-        return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in buckets.items()]
-    return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files]
+        return [BucketFiles(*at, tuple(files.values()), vectors.get(at[:2], ())) for at, files in buckets.items()]
+    return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files.values()]
 
 
 def _delete(predicate: Predicate, planned: int, store: FileStore, task: BucketFiles) -> CommitMessage:

@@ -47,13 +47,19 @@ def file_reader(
     fields: Sequence[DataField],
     predicate: Predicate | None = None,
     vectors: Mapping[str, DeletionVector] = MappingProxyType({}),
+    part: range | None = None,
 ) -> ReadFile:
     """How the files of one bucket are opened, with the same columns for all; so many of them together.
 
-    ``vectors``: deletion vectors, by data file, whose rows are left out.
+    ``vectors``: deletion vectors, by data file, whose rows are left out. ``part``: see :class:`ReadOptions`.
     """
     return lambda meta, parallel_files: read_file(
-        store, partition, bucket, meta, fields, ReadOptions(predicate, vectors.get(meta.file_name), parallel_files)
+        store,
+        partition,
+        bucket,
+        meta,
+        fields,
+        ReadOptions(predicate, vectors.get(meta.file_name), parallel_files, part=part),
     )
 
 

@@ -90,7 +90,7 @@ class TableRead:
 
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = load_vectors(self.store.io, split.vectors)
-        read = file_reader(self.store, split.partition, split.bucket, fields, self.predicate, vectors)
+        read = file_reader(self.store, split.partition, split.bucket, fields, self.predicate, vectors, split.part)
         read = self._passing_over(split, read)
         return (batch for file in split.files for batch in read(file, 1))
 

@@ -29,7 +29,8 @@ def _split(store: FileStore, split: DataSplit) -> str:
     place = f"{store.partition_path(split.partition) or '(no partition)'} bucket {split.bucket}"
     if split.raw_convertible:
         marked = f", {len(split.vectors)} with deleted rows" if split.vectors else ""
-        return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}{marked}"
+        part = "" if split.part is None else f", row groups at rows {split.part.start} to {split.part.stop - 1}"
+        return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}{part}{marked}"
     if not store.schema.primary_keys:
         return (
             f"{place}: {len(split.files)} files with columns of {len(group_by_row_range(split.files))} ranges of rows"

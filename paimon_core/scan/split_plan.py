@@ -1,5 +1,6 @@
 """Live files to splits: bin packing, and which splits need a merge. Pure functions on metadata (behaviour 8.3, 8.4)."""
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -15,9 +16,12 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
-from paimon_core.scan.split import DataSplit
+from paimon_core.scan.split import DataSplit, part_size
 
 T = TypeVar("T")
+
+LEAST_PART = 64 << 10
+"""Bytes below which a part of a file is not cut further, whatever was asked for: each part opens the file again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,28 @@ def plan_splits(
             stored = tuple(marked[f.file_name] for f in group if f.file_name in marked)
             splits.append(DataSplit(snapshot_id, partition, bucket, total, tuple(map(_slim, group)), raw, stored))
     return splits
+
+
+def cut_file(file: DataFileMeta, size: int, part: range | None = None) -> list[range | None]:
+    """Return ranges of row positions that cut a file, or ``part`` of it, into parts of at most about ``size`` bytes.
+
+    The parts are alike, in order, and cover every row once. ``[part]`` where there is nothing to cut, and for formats
+    of which a reader cannot leave out the rest: only Parquet tells where its row groups are.
+    """
+    rows = range(file.row_count) if part is None else part
+    parts = min(-(-part_size(file, part) // max(1, size)), len(rows))
+    if parts < 2 or not file.file_name.endswith(".parquet"):
+        return [part]
+    bounds = [rows.start + len(rows) * n // parts for n in range(parts + 1)]
+    return [range(start, end) for start, end in itertools.pairwise(bounds)]
+
+
+def cut_split(split: DataSplit, size: int) -> list[DataSplit]:
+    """Return a split of one raw file as parts of at most about ``size`` bytes, in order; any other split as it is."""
+    if not split.raw_convertible or len(split.files) != 1:
+        return [split]
+    parts = cut_file(split.files[0], size, split.part)
+    return [split] if len(parts) == 1 else [replace(split, part=part) for part in parts]
 
 
 def append_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:

@@ -15,7 +15,7 @@ from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import prune_by_index, prune_files
 from paimon_core.scan.split import DataSplit
-from paimon_core.scan.split_plan import Packing, plan_splits
+from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_split, plan_splits
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
@@ -63,6 +63,7 @@ class TableScan:
     def plan(self) -> Plan:
         """Read the metadata and decide. Costs one read per manifest that survives pruning, in parallel.
 
+        A raw file larger than ``source.split.target-size`` comes in several splits, each with a ``part`` of its rows.
         Raises OutOfRangeError where the snapshot expires meanwhile.
         """
         check_readable(self.store.schema)
@@ -99,6 +100,8 @@ class TableScan:
         )
         if self.limit is not None and self.predicate is None:
             splits = _enough(splits, self.limit)
+        size = max(packing.target_size, LEAST_PART)
+        splits = [part for split in splits for part in cut_split(split, size)]
         return Plan(snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), without_index)
 
     def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:

@@ -7,8 +7,8 @@ from typing import TypeVar
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST
-from paimon_core.scan.split import DataSplit
-from paimon_core.scan.split_plan import Packing, pack
+from paimon_core.scan.split import DataSplit, part_size
+from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_file, pack
 
 T = TypeVar("T")
 
@@ -32,11 +32,11 @@ def plan_tasks(splits: Sequence[DataSplit], packing: Packing, least: int = 1) ->
 
     A task takes ``packing.target_size`` bytes, of which a file counts ``packing.open_cost`` at least. Where that makes
     fewer than ``least`` tasks, tasks are made smaller, down to an eighth of the target size. A raw split is divided
-    between tasks file by file, a split that must be merged stays whole.
+    between tasks file by file, a file larger than a task by its row groups; a split that must be merged stays whole.
     """
-    bound = _task_size((weight(split.files, packing) for split in splits), packing, least)
-    pieces = (piece for split in splits for piece in _pieces(split))
-    packed = pack(list(pieces), lambda piece: weight(piece[1], packing), Packing(bound, packing.open_cost))
+    bound = _task_size((_weight(split.files, split.part, packing) for split in splits), packing, least)
+    pieces = (piece for split in splits for piece in _pieces(split, max(bound, LEAST_PART)))
+    packed = pack(list(pieces), lambda piece: _weight(*piece[1:], packing), Packing(bound, packing.open_cost))
     return [tuple(_joined(task)) for task in packed]
 
 
@@ -58,29 +58,34 @@ def _task_size(weights: Iterable[int], packing: Packing, least: int) -> int:
     return min(packing.target_size, max(smallest, share))
 
 
-_Piece = tuple[DataSplit, tuple[DataFileMeta, ...]]
+_Piece = tuple[DataSplit, tuple[DataFileMeta, ...], range | None]
 
 
-def _pieces(split: DataSplit) -> list[_Piece]:
-    """Return the smallest parts that a task can read by themselves: files of a split, and the split they are of."""
-    if not split.raw_convertible or len(split.files) == 1:
-        return [(split, split.files)]
-    return [(split, (file,)) for file in split.files]
+def _weight(files: Sequence[DataFileMeta], part: range | None, packing: Packing) -> int:
+    """Return the bytes that files count as, or ``part`` of the only one."""
+    return weight(files, packing) if part is None else max(part_size(files[0], part), packing.open_cost)
+
+
+def _pieces(split: DataSplit, size: int) -> list[_Piece]:
+    """Return the smallest pieces that a task can read by themselves: (split, files of it, part of the only file)."""
+    if not split.raw_convertible:
+        return [(split, split.files, None)]
+    return [(split, (file,), part) for file in split.files for part in cut_file(file, size, split.part)]
 
 
 def _joined(pieces: Sequence[_Piece]) -> Iterable[DataSplit]:
-    """Yield the pieces of a task with neighbours of one split as one split again."""
+    """Yield the pieces of a task with neighbours of one split as one split again; parts of files stay by themselves."""
     at = 0
     while at < len(pieces):
-        split, end = pieces[at][0], at
-        while end < len(pieces) and pieces[end][0] is split:
-            end += 1
-        files = tuple(file for _, some in pieces[at:end] for file in some)
-        yield split if len(files) == len(split.files) else _part(split, files)
-        at = end
+        split, files, part = pieces[at]
+        at += 1
+        while part is None and at < len(pieces) and pieces[at][0] is split and pieces[at][2] is None:
+            files = (*files, *pieces[at][1])
+            at += 1
+        yield split if len(files) == len(split.files) and part == split.part else _narrowed(split, files, part)
 
 
-def _part(split: DataSplit, files: tuple[DataFileMeta, ...]) -> DataSplit:
-    """Return a raw split of some of the files of a split, with their deletion vectors."""
+def _narrowed(split: DataSplit, files: tuple[DataFileMeta, ...], part: range | None) -> DataSplit:
+    """Return a raw split of some of the files of a split, or ``part`` of one, with their deletion vectors."""
     names = {file.file_name for file in files}
-    return replace(split, files=files, vectors=tuple(v for v in split.vectors if v.data_file in names))
+    return replace(split, files=files, vectors=tuple(v for v in split.vectors if v.data_file in names), part=part)

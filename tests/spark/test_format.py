@@ -603,6 +603,20 @@ def tasks_of(frame):
     return frame.select(F.spark_partition_id()).distinct().count()
 
 
+def test_one_large_file_is_read_by_several_tasks(spark, path):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())])
+    table = Table.create(path, Schema(schema, primary_keys=["id"], options={"bucket": "1"}))
+    values = range(0, 3_000_000_000, 10_000)
+    table.write(pa.table({"id": range(len(values)), "v": values}, schema))
+    (split,) = table.scan().plan().splits
+    assert len(split.files) == 1
+    assert tasks_of(load(spark, path)) == 1
+    cut = load(spark, path, **{"source.split.target-size": f"{split.size // 4 + 1} b"})
+    assert tasks_of(cut) == 4
+    assert cut.agg(F.count("*"), F.countDistinct("id"), F.sum("v")).first() == (len(values), len(values), sum(values))
+    assert cut.where("id BETWEEN 1000 AND 1999").count() == 1000
+
+
 @everywhere
 def test_small_files_share_tasks_and_a_table_fills_the_slots_of_its_cluster(spark, path):
     save(spark.range(40).withColumn("p", F.col("id")), path, partition="p")
