@@ -60,6 +60,8 @@ class ReadOptions:
     """The only rows to come out, of all rows of the file."""
     part: range | None = None
     """Only row groups of the file, which is Parquet, whose middle row lies in this range of row positions come out."""
+    kept: bool = False
+    """The caller keeps all rows together, so the size of a batch needs no bound, nor a look at the file to find it."""
 
 
 _WHOLE = ReadOptions()
@@ -106,7 +108,8 @@ def read_file(
     _check_within(meta, deletions, path)
     seen = 0
     columns = (*plan.file_columns, ROW_POSITION) if placed else plan.file_columns
-    limits = _with_constants(batch_limits(store, how.parallel_files), constants)
+    rows, size = _with_constants(batch_limits(store, how.parallel_files), constants)
+    limits = rows, None if how.kept else size
     for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted, how.part), limits):
         batch, places = _parted(whole) if placed else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
@@ -154,7 +157,7 @@ def _decode(
     meta: DataFileMeta,
     columns: Sequence[DataField],
     skipping: _Skipping,
-    limits: tuple[int, int],
+    limits: tuple[int, int | None],
 ) -> Iterator[pa.RecordBatch]:
     if not columns and skipping.part is None:  # only constants are asked for: their number is all that matters
         yield from counted(meta.row_count, limits[0])

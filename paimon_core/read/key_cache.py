@@ -38,11 +38,12 @@ class KeyCache:
 
     def put(self, file: Hashable, keys: pa.Table) -> None:
         """Keep the keys of a file, unless they alone take more than the bound."""
+        size = keys.nbytes
         with self._lock:
-            if keys.nbytes > self._bound or file in self._blocks:
+            if size > self._bound or file in self._blocks:
                 return
             self._blocks[file] = keys
-            self._held += keys.nbytes
+            self._held += size
             while self._held > self._bound:
                 self._held -= self._blocks.popitem(last=False)[1].nbytes
 

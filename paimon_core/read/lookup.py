@@ -42,6 +42,7 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import VALUE_KIND
 
 _SMALL_FILE = 1 << 18  # bytes
+_FEW = 4  # rows that are sliced out one by one
 _MOST_LISTED = 1_000  # keys beyond which the indexes of a file are not asked for them
 
 
@@ -70,6 +71,7 @@ class Lookup:
         self._store, schema = scan.store, scan.store.schema
         check_readable(schema)
         self._key = tuple(schema.trimmed_primary_keys)
+        self._leveled = needs_lookup(self._store.options)
         self._engine = merge_engine(self._store.options, schema.fields, schema.primary_keys)
         grouped: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
         if scan.snapshot is not None:
@@ -93,10 +95,9 @@ class Lookup:
         prepared = parallel_map(lambda place: self._sections(*place), places)
         work = [section for sections in prepared for section in sections]
         found = parallel_map(lambda section: list(self._of_section(section, read)), work)
-        tables = [
-            pa.Table.from_arrays(t.select(read.schema.names).columns, schema=read.schema) for f in found for t in f
-        ]
-        table = pa.concat_tables([read.schema.empty_table(), *tables])
+        made = read.schema
+        tables = [pa.Table.from_arrays(t.select(made.names).columns, schema=made) for f in found for t in f]
+        table = pa.concat_tables([made.empty_table(), *tables])
         at, which = match_keys(table.select(schema.primary_keys), distinct)
         row = np.full(len(first), -1)
         row[which] = at
@@ -162,7 +163,7 @@ class Lookup:
         Compactions that met leave such files.
         """
         above = sorted((f.max_sequence_number, -f.level) for run in runs for f in run.files if f.level)
-        return needs_lookup(self._store.options) and any(a[1] > b[1] for a, b in pairwise(above))
+        return self._leveled and any(a[1] > b[1] for a, b in pairwise(above))
 
     def _newest_first(
         self, bucket: _Bucket, aged: Sequence[SortedRun], asked: "_Asked", wanted: "_Wanted"
@@ -171,19 +172,21 @@ class Lookup:
         for run in reversed(aged):
             for batches in parallel_map(lambda file: list(self._met(bucket, file, asked, wanted)), run.files):
                 if batches:
-                    yield drop_retracts(pa.Table.from_batches(batches))
+                    rows = pa.Table.from_batches(batches)
+                    yield drop_retracts(rows) if VALUE_KIND.name in rows.column_names else rows
 
     def _met(self, bucket: _Bucket, file: DataFileMeta, asked: "_Asked", how: "_Wanted") -> Iterator[pa.RecordBatch]:
         """The rows of one file that have one of the keys asked for."""
         wanted = asked.left(file)
         if not wanted.num_rows:
             return
-        rows = self._blocks.get((file.file_name, tuple(how.fields)))
+        fields = how.fields_of(file)
+        rows = self._blocks.get((file.file_name, tuple(fields)))
         keys = self._blocks.get(file.file_name) if rows is None else rows.select(self._key)
         if keys is None:
             if not self._may_hold(bucket, file, wanted):
                 return
-            keys, rows = self._decoded(bucket, file, how.fields)
+            keys, rows = self._decoded(bucket, file, fields)
         at, which = search_keys(keys, wanted)
         deleted = how.vectors.get(file.file_name)
         if deleted is not None:
@@ -194,11 +197,11 @@ class Lookup:
         if how.once:
             asked.close(file, which)
         if rows is not None:
-            yield from rows.take(pa.array(np.sort(at))).to_batches()
+            yield from _taken(rows, np.sort(at))
             return
         mask = np.zeros(file.row_count, bool)
         mask[at] = True
-        yield from read_file(self._store, bucket.partition, bucket.number, file, how.fields, ReadOptions(wanted=mask))
+        yield from read_file(self._store, bucket.partition, bucket.number, file, fields, ReadOptions(wanted=mask))
 
     def _decoded(
         self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
@@ -207,8 +210,10 @@ class Lookup:
         a second time would cost more than they do."""
         key = tuple(self._store.schema.field(k) for k in self._key)
         whole = file.file_size <= _SMALL_FILE
-        batches = read_file(self._store, bucket.partition, bucket.number, file, fields if whole else key)
-        rows = pa.Table.from_batches(batches, arrow_schema(fields if whole else key)).combine_chunks()
+        chosen = fields if whole else key
+        batches = list(read_file(self._store, bucket.partition, bucket.number, file, chosen, ReadOptions(kept=whole)))
+        rows = pa.Table.from_batches(batches, None if batches else arrow_schema(chosen))
+        rows = rows if len(batches) == 1 else rows.combine_chunks()
         self._blocks.put((file.file_name, tuple(fields)) if whole else file.file_name, rows)
         return rows.select(self._key), rows if whole else None
 
@@ -233,6 +238,12 @@ class _Wanted:
     fields: Sequence[DataField]
     vectors: Mapping[str, DeletionVector]
     once: bool = False
+
+    def fields_of(self, file: DataFileMeta) -> Sequence[DataField]:
+        """Return what is read of one file: not the kinds of rows that are taken as they are and delete nothing."""
+        if not self.once or file.delete_row_count != 0:
+            return self.fields
+        return [f for f in self.fields if f.id != VALUE_KIND.id]
 
 
 class _Asked:
@@ -283,6 +294,15 @@ class _Section:
     runs: Sequence[SortedRun]
     asked: _Asked
     vectors: Mapping[str, DeletionVector]
+
+
+def _taken(rows: pa.Table, at: Positions) -> Iterator[pa.RecordBatch]:
+    """Yield the rows at these ascending positions. Taking a few rows from a table costs many times slicing it."""
+    if len(at) > _FEW:
+        yield from rows.take(pa.array(at)).to_batches()
+        return
+    for place in at.tolist():
+        yield from rows.slice(place, 1).to_batches()
 
 
 def _place(row: Mapping[str, object]) -> tuple[object, ...]:

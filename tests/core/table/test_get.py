@@ -13,6 +13,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.read import lookup
 from paimon_core.read.key_cache import KeyCache
 from paimon_core.scan.entries import live_entries
+from tests.support.tables import keyed_table, orders
 
 FIELDS = pa.schema(
     [
@@ -210,3 +211,16 @@ def test_tables_without_keys_and_without_rows(tmp_path):
     append = paimon_core.Table.create(str(tmp_path / "a"), paimon_core.Schema(FIELDS))
     with pytest.raises(InvalidInputError, match="primary key"):
         append.get({"k": 1})
+
+
+@pytest.mark.parametrize("count", [1, lookup._FEW, lookup._FEW + 1, 300])
+def test_few_rows_and_many_of_files_that_delete_and_of_others(tmp_path, count):
+    """Of a file that deletes nothing the kinds of its rows are not read; a few rows are taken in another way."""
+    table = keyed_table(tmp_path / "t", bucket="1", **{"write-only": "true"})
+    table.write(orders(*((i, f"old {i}", i) for i in range(200))))
+    table.write(orders(*((i, None, i) for i in range(100, 120))), ["-D"] * 10 + ["+U"] * 10)
+    table.write(orders(*((i, "new", None) for i in range(180, 300))))
+    drawn = random.Random(count).sample(range(300), count)
+    for asked in (drawn, drawn):  # decoded, then kept
+        rows = {row["id"]: row for row in table.to_arrow().to_pylist()}
+        assert table.get([{"id": i} for i in asked]).to_pylist() == [rows[i] for i in asked if i in rows]
