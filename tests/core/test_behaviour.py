@@ -266,7 +266,7 @@ def test_dynamic_buckets(row):
     slots, slot, most = (int(row[column]) for column in ("slots", "slot of the keys", "`max-buckets`"))
     rule = BucketAssigner(slots, 2, most if most > 0 else None)
     hashes = np.array([slot + slots * i for i in range(int(row["new keys"]))], np.int32)
-    assert rule.fill(hashes, {}).tolist() == numbers(row["buckets"])
+    assert rule.assign_in_order(hashes, {}).tolist() == numbers(row["buckets"])
 
 
 # ---- 7 commits
