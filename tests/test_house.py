@@ -110,6 +110,11 @@ def test_the_readme_links_to_every_page_of_the_docs():
     assert not {path.name for path in (ROOT / "docs").glob("*.md")} - linked
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/features.md", "docs/guide.md"])
+def test_pages_that_newcomers_read_have_short_lines(page):
+    assert not [line for line in (ROOT / page).read_text().splitlines() if len(line) > 120]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_tests_that_pages_name_exist(page):
     for path, name in re.findall(r"(tests/[\w/]+\.py)(?:::(\w+))?", page.read_text()):
