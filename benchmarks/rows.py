@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 KEYS = ("int", "text")
+OVERLAP = 2.5  # keys that runs of a table draw from, for each row of a run
 COLUMNS = ("k", "a", "b", "c", "d", "s")
 
 
@@ -22,7 +23,7 @@ def schema(key: str) -> pa.Schema:
     )
 
 
-def make(count: int, key: str, seed: int, overlap: float = 2.5) -> pa.Table:
+def make(count: int, key: str, seed: int, overlap: float = OVERLAP) -> pa.Table:
     """``count`` rows of distinct keys in random order, out of ``overlap * count`` keys: runs of all seeds overlap."""
     rng = np.random.default_rng(seed)
     ids = rng.choice(int(overlap * count), count, replace=False).astype(np.int64)

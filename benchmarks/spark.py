@@ -4,9 +4,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import psutil
@@ -27,6 +27,17 @@ RUNS = 5
 READ_FACTOR = 4  # runs that large, or the start of a query would be most of what is measured
 LARGE_FACTOR = 20  # rows of the one large file, in runs
 PARTITIONS, COMMITS = 200, 25  # of the table of many small files: each commit writes a file in each partition
+RANGE_SHARE = 0.01  # of the keys
+
+
+class Worker(Protocol):
+    """One side's Spark."""
+
+    def call(self, **command: Any) -> dict[str, Any]:
+        """A command of `benchmarks.spark_worker`; the answer holds ``rows``, ``wall`` and ``cpu``."""
+
+    def timing(self, **command: Any) -> Timing:
+        """The same as a timing."""
 
 
 class SparkSide:
@@ -111,6 +122,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
         yield from _reads(arena, running)
         yield many_files(arena, running)
         yield large_file(arena, running)
+        yield key_range(arena, running)
         yield from _small(arena, running)
     finally:
         for side in running.values():
@@ -210,6 +222,33 @@ def large_file(arena: Arena, running: dict[str, SparkSide]) -> Row:
     row.values["tasks"] = len(plan_tasks(table.scan().plan().splits, packing, DEFAULT_MIN_TASKS))
     command = {"do": "read", "table": "spark_large", "columns": None}
     return _race(arena, row, running, dict.fromkeys(running, command))
+
+
+def key_range(arena: Arena, running: Mapping[str, Worker]) -> Row:
+    """Return how a filter on RANGE_SHARE of the keys fares, all columns summed up, of RUNS overlapping runs.
+
+    Both sides read files of ours; ``own``: the connector on files that it wrote itself, of the same rows.
+    """
+    count = READ_FACTOR * arena.count
+    ours, own = (arena.table(name, "int", keyed=True, buckets=2) for name in ("spark_range", "spark_range_own"))
+    for seed in range(RUNS):
+        data = rows.make(count, "int", seed)
+        ours.write(data)
+        if "java" in running:
+            source = str(arena.warehouse / f"spark-range-{seed}.parquet")
+            pq.write_table(data, source)
+            running["java"].call(do="load", table=Path(own.path).name, input=source)
+    keys = int(rows.OVERLAP * count)
+    low = keys // 2
+    command = {"do": "range", "table": Path(ours.path).name, "low": low, "high": low + int(RANGE_SHARE * keys)}
+    contestants: dict[str, Work] = {"ours": lambda: running["ours"].timing(**command)}
+    contestants["bare"] = lambda: running["ours"].timing(**command, bare={"rows": str(found), "partitions": "2"})
+    if "java" in running:
+        contestants["connector"] = lambda: running["java"].timing(**command)
+        contestants["own"] = lambda: running["java"].timing(**{**command, "table": Path(own.path).name})
+    found = ours.to_arrow(["k"], filter=f"k >= {low} AND k < {command['high']}").num_rows
+    row = Row(f"Spark: {RANGE_SHARE:.0%} of the keys, {RUNS} runs", RUNS * count, goals={"connector": 1.2})
+    return race(row, contestants, arena.rounds, patience=120)
 
 
 def _small(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:

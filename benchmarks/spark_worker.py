@@ -72,6 +72,11 @@ class Side:
             target.mode("append").save(self.path(command["table"]))
         return rows, time.perf_counter() - start
 
+    def load(self, command):
+        """Append rows of a file that are not needed again."""
+        self.spark.read.parquet(command["input"]).write.insertInto(f"paimon.default.{command['table']}")
+        return 0, 0.0
+
     def compact(self, command):
         """Everything to the highest level."""
         start = time.perf_counter()
@@ -109,6 +114,23 @@ class Side:
             frame = self.source(command)
         rows = frame.selectExpr("sum(a)", "count(*)").first()[1]
         return rows, time.perf_counter() - start
+
+    def range(self, command):
+        """Sum up all columns of a range of keys, by a filter of the query."""
+        if not self.java:
+            self.spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+        start = time.perf_counter()
+        if self.java:
+            frame = self.spark.read.table(f"paimon.default.{command['table']}")
+        else:
+            frame = self.source(command)
+        if "bare" not in command:
+            frame = frame.where(f"k >= {command['low']} AND k < {command['high']}")
+        found = frame.selectExpr("count(*)", "sum(a)", "sum(b % 1000)", "sum(c)", "sum(d)", "max(s)").first()
+        seconds = time.perf_counter() - start
+        if not self.java:
+            self.spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+        return found[0], seconds
 
     def sink(self, rows, table, form="paimon"):
         """A stream into a table, or into nothing, with a checkpoint of its own."""

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,22 +12,12 @@ import pyarrow.parquet as pq
 from benchmarks import rows
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, Work, race
-from benchmarks.spark import SparkSide
+from benchmarks.spark import SparkSide, Worker
 from paimon_core import Schema, Table
 
 BATCHES = 4
 TIMED = pa.schema([("timestamp", pa.timestamp("us", tz="UTC")), ("value", pa.int64())])
 RATE, WARM, SECONDS, IDLE, COMMITS = 50_000, 5, 20, 3, 1_000  # WARM: batches that are not looked at
-
-
-class Worker(Protocol):
-    """One side's Spark."""
-
-    def call(self, **command: Any) -> dict[str, Any]:
-        """A command of `benchmarks.spark_worker`; the answer holds ``rows``, ``wall`` and ``cpu``."""
-
-    def timing(self, **command: Any) -> Timing:
-        """The same as a timing."""
 
 
 def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:

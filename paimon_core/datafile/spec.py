@@ -63,6 +63,8 @@ class DataFileSpec:
     prefix: str = DATA_FILE_PREFIX.default
     writes_column_names: bool = False
     """Whether the metadata name the columns of a file, which are not all that the table has."""
+    ordered: bool = False
+    """Whether rows of a table without keys come sorted by columns all the same."""
     blobs: tuple["DataFileSpec", ...] = ()
     """Of the files beside these that hold a column of blobs each, of the same rows."""
 

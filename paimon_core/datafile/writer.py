@@ -157,7 +157,7 @@ class _OpenFile:
         self._store, self._path, self._name, self._shape = store, path, name, shape
         self._sink = store.io.create(path)
         self._writer: FormatWriter = format_named(shape.format, shape.fields, store.options).open_writer(
-            self._sink, shape.fields, store.options, shape.compression
+            self._sink, shape.fields, store.options, shape.compression, ordered=shape.ordered
         )
         self._arrow = arrow_schema(shape.fields)
         self._values = StatsCollector(shape.value_fields, shape.modes)

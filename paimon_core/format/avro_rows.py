@@ -66,7 +66,9 @@ class AvroFormat:
             size.learn(batch)
             yield conform_batch(batch, fields, path)
 
-    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+    def open_writer(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> FormatWriter:
         """See `FileFormat.open_writer`. Options: ``avro.codec``, ``file.compression.zstd-level``."""
         return AvroFileWriter(sink, fields, options, compression)
 

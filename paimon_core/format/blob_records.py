@@ -69,7 +69,9 @@ class BlobFormat:
             )
             first = end
 
-    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+    def open_writer(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> FormatWriter:
         """See `FileFormat.open_writer`. Nothing is compressed: what comes as a blob mostly is already."""
         return BlobFileWriter(sink, fields)
 

@@ -98,7 +98,9 @@ class CsvFormat:
                 arrays = [from_text(piece.column(i), f.type, f.name, path) for i, f in enumerate(stored)]
                 yield conform_batch(_batch(arrays, stored, piece.num_rows), fields, path)
 
-    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+    def open_writer(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> FormatWriter:
         """See `FileFormat.open_writer`."""
         return CsvFileWriter(sink, fields, self.layout, compression)
 

@@ -61,8 +61,13 @@ class FileFormat(Protocol):
         UnsupportedError for a value the Arrow type cannot hold.
         """
 
-    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
-        """Begin a file; UnsupportedError names a type or codec this format cannot store."""
+    def open_writer(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> FormatWriter:
+        """Begin a file; UnsupportedError names a type or codec this format cannot store.
+
+        ``ordered``: the rows come sorted by columns that filters ask for, so parts of the file may be worth skipping.
+        """
 
     def row_count(self, source: Any, path: str = "") -> int:
         """Rows in the file, from its footer where it has one."""

@@ -67,7 +67,9 @@ class JsonFormat:
                 step = rows_within(batch_size, batch_bytes, batch.nbytes / batch.num_rows)
                 yield conform_batch(batch, fields, path)
 
-    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+    def open_writer(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> FormatWriter:
         """See `FileFormat.open_writer`."""
         return JsonFileWriter(sink, fields, compression)
 

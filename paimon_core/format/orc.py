@@ -71,7 +71,9 @@ class OrcFormat:
         for batch in resume(others, wide, micros, done):
             yield _finish(batch, fields, path)
 
-    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+    def open_writer(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> FormatWriter:
         """See `FileFormat.open_writer`. Options: ``file.block-size`` (stripe), ``orc.compress``."""
         return OrcFileWriter(sink, fields, options, compression)
 

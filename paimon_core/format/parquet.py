@@ -31,6 +31,7 @@ from paimon_core.types.system_fields import ROW_POSITION
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # a seek costs nothing: no need to coalesce reads
 _BIG_ROW_GROUP = 4 << 20
 _STREAM_BUFFER = 1 << 20
+_REMOTE_RUN = 16 << 20  # encoded bytes of the row groups that are fetched from a distant store at once
 _WORTH_THREADS = 1 << 20  # encoded bytes below which handing columns to threads costs more than decoding them
 
 
@@ -75,11 +76,13 @@ class ParquetFormat:
         batches = _complete(batches, sum(file.metadata.row_group(g).num_rows for g in groups), path)
         yield from batches if len(stored) == len(fields) else _numbered(batches, file.metadata, groups, fields)
 
-    def open_writer(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> FormatWriter:
+    def open_writer(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> FormatWriter:
         """See `FileFormat.open_writer`. Options: ``file.compression.zstd-level``, ``file.block-size`` (bytes of a row
         group), ``parquet.compression``, ``parquet.enable.dictionary``.
         """
-        return ParquetFileWriter(sink, fields, options, compression)
+        return ParquetFileWriter(sink, fields, options, compression, ordered=ordered)
 
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`."""
@@ -112,8 +115,8 @@ def _batches(
         if batch_bytes is not None and metadata.num_rows:
             row_bytes = parquet_row_bytes(file, groups, columns, batch_bytes)
             batch_size = rows_within(batch_size, batch_bytes, row_bytes)
-    # Reading ahead from a distant store holds whole row groups: one at a time then.
-    runs = [groups] if isinstance(source, _LOCAL) else [[g] for g in groups]
+    # Reading ahead from a distant store holds whole row groups: no more than are worth a request.
+    runs = [groups] if isinstance(source, _LOCAL) else runs_of(groups, sizes, _REMOTE_RUN)
     threads = sum(sizes) > _WORTH_THREADS
     batches = (
         batch
@@ -133,6 +136,22 @@ def _complete(batches: Iterator[pa.RecordBatch], rows: int, path: str) -> Iterat
         yield batch
     if seen != rows:
         raise CorruptedError(f"{path} holds {seen} rows where its footer promises {rows}")
+
+
+def runs_of(groups: Sequence[int], sizes: Sequence[int], most: int) -> list[list[int]]:
+    """Return the row groups, in order, in runs of at most ``most`` bytes; a larger row group is a run of its own.
+
+    ``sizes[i]``: bytes of row group ``groups[i]``.
+    """
+    runs: list[list[int]] = []
+    left = 0
+    for group, size in zip(groups, sizes, strict=True):
+        if not runs or size > left:
+            runs.append([])
+            left = most
+        runs[-1].append(group)
+        left -= max(0, size)
+    return runs
 
 
 def _numbered(

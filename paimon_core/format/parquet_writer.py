@@ -1,5 +1,6 @@
 """Writing Parquet as every engine of the format reads it (format 7.4)."""
 
+import math
 from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
@@ -30,21 +31,27 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
 _FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # row groups double: one filled slowly is encoded meanwhile
 _ROW_GROUP_ROWS = 1 << 20
-_SORTED_GROUP_ROWS = 1 << 15  # of files sorted by key, so that a range of keys or a few of them skip most of the rows
+_SORTED_GROUP_ROWS = 1 << 15  # of sorted files, so that a range of keys or a few of them skip most of the rows
 _SORTED_GROUP_BYTES = 1 << 20  # of Arrow memory, at least: what a row group costs by itself must not count
-_MOST_DICTIONARY = 0.01  # of the bytes of a row group: dictionaries stand in every row group anew
+_PAGE_BYTES = 64 << 10  # some pages in each row group: readers that know page indexes skip the rest of it
+_MOST_ANEW = 0.01  # of the bytes of a row group: what stands in every row group anew, as dictionaries do
+_COLUMN_BYTES = 170  # of a column in a row group by itself: headers of pages, its entry in the footer, its page index
+_PLAIN_BITS = 12  # of a value without dictionary, at least: most differ
 _DICTIONARY_BYTES = 1 << 19  # a column with more distinct values than that gains nothing from a dictionary
 _SLICES, _SLICE_ROWS = 8, 512  # what is looked at to tell whether the values of a column repeat
 _MOSTLY_DISTINCT = 0.9
 _BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _LONG_DECIMAL = 18  # digits of a decimal that is stored as an integer
+_VARIANT = ("value", "metadata")
 _NESTED_ID, _ID_STRIDE = 536870911, 1024  # ids of elements, keys and values, which have none of their own
 
 
 class ParquetFileWriter:
     """A Parquet file being written, a row group whenever enough rows have gathered."""
 
-    def __init__(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> None:
+    def __init__(
+        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> None:
         self._sink, self._schema = sink, arrow_schema(fields)
         codec = parquet_codec(options.get("parquet.compression", compression))
         self._int96 = any(_has_nanos(f.type) for f in fields)
@@ -58,8 +65,10 @@ class ParquetFileWriter:
             "store_decimal_as_integer": True,
             "store_schema": False,
             "write_page_checksum": True,
+            "write_page_index": True,
+            "data_page_size": _PAGE_BYTES,
         }
-        self._sorted = any(f.id == SEQUENCE_NUMBER.id for f in fields)
+        self._sorted = ordered or any(f.id == SEQUENCE_NUMBER.id for f in fields)
         self._paths = [path for f in fields for path, _ in _leaves(f.name, f.type)]
         self._choose_dictionaries = "parquet.enable.dictionary" not in options
         self._dictionaries: set[str] = set()
@@ -120,8 +129,7 @@ class ParquetFileWriter:
     def _opened(self, first: pa.Table | None = None) -> Any:
         if self._writer is None:
             used = self._with_dictionaries(first)
-            paths = self._paths if used is True else used or ()
-            self._dictionaries = {name for path in paths for name in (path, path.split(".")[0])}
+            self._dictionaries = set(self._paths if used is True else used or ())
             self._writer = self._open(self._sink, used)
         return self._writer
 
@@ -156,36 +164,59 @@ class ParquetFileWriter:
 
 
 def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:
-    """Return how many rows of a file sorted by key make a row group: few, but as many as keep the file small.
+    """Return how many rows of a sorted file make a row group: few, but as many as keep the file small.
 
-    ``dictionaries``: the columns whose values are kept once in each row group. Their number is looked at in a row group
-    from the middle; where their bytes count, row groups are made larger until they do not.
+    ``dictionaries``: paths of the stored columns whose values are kept once in each row group. The values are counted
+    in a row group from the middle; where the bytes that stand in every row group count, row groups are made larger.
     """
     if not rows.num_rows:
         return _SORTED_GROUP_ROWS
     row_bytes = max(1.0, rows.nbytes / rows.num_rows)
     size = max(_SORTED_GROUP_ROWS, int(_SORTED_GROUP_BYTES / row_bytes))
-    names = [name for name in rows.column_names if name in dictionaries]
     while size < min(rows.num_rows, _ROW_GROUP_ROWS):
-        sample = rows.slice(max(0, (rows.num_rows - size) // 2), size)
-        if _dictionary_bytes(sample, names) <= _MOST_DICTIONARY * sample.nbytes:
+        if _is_large_enough(rows.slice(max(0, (rows.num_rows - size) // 2), size), dictionaries):
             return size
         size *= 2
     return _ROW_GROUP_ROWS
 
 
-def _dictionary_bytes(rows: pa.Table, names: Sequence[str]) -> float:
-    """Return about how many bytes the distinct values of these columns take; nested ones count whole."""
-    total = 0.0
-    for name in names:
-        column = rows.column(name).combine_chunks()
-        share = 1.0 if pa.types.is_nested(column.type) else _distinct(column) / rows.num_rows
-        total += share * column.nbytes
-    return total
+def _is_large_enough(rows: pa.Table, dictionaries: Set[str]) -> bool:
+    """Return True if what these rows repeat of other row groups, were they one, hardly counts beside the rows."""
+    columns = bits = values = 0.0
+    for path, leaf in _stored_leaves(rows):
+        columns += 1
+        if path not in dictionaries:
+            bits += _PLAIN_BITS * (len(leaf) - leaf.null_count)
+        elif len(leaf):
+            distinct = _distinct(leaf)
+            bits += math.log2(distinct) * len(leaf)
+            values += distinct / len(leaf) * leaf.nbytes
+    return values <= _MOST_ANEW * rows.nbytes and columns * _COLUMN_BYTES <= _MOST_ANEW * bits / 8
+
+
+def _stored_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the path of each stored column, as `_leaves` has it, and its values, without those of absent parents."""
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        yield from _leaf_arrays(name, column.combine_chunks())
+
+
+def _leaf_arrays(path: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    kind = column.type
+    if pa.types.is_struct(kind):
+        for field, inner in zip(kind, column.flatten(), strict=True):
+            yield from _leaf_arrays(f"{path}.{field.name}", inner)
+    elif pa.types.is_map(kind):
+        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
+        for name, inner in (("key", column.keys), ("value", column.items)):
+            yield from _leaf_arrays(f"{path}.key_value.{name}", inner.slice(first, last - first))
+    elif pa.types.is_list(kind):
+        yield from _leaf_arrays(f"{path}.list.element", column.flatten())
+    else:
+        yield path, column
 
 
 def _mostly_distinct(rows: pa.Table) -> set[str]:
-    """The flat columns whose values hardly repeat, as far as slices from all over the rows show.
+    """The stored columns whose values hardly repeat, as far as slices from all over the rows show.
 
     A dictionary of such values costs more than the rest of the encoding, and the file grows by it.
     """
@@ -193,9 +224,8 @@ def _mostly_distinct(rows: pa.Table) -> set[str]:
         return set()
     step = rows.num_rows // _SLICES
     sample = pa.concat_tables([rows.slice(i * step, _SLICE_ROWS) for i in range(_SLICES)])
-    most = _MOSTLY_DISTINCT * sample.num_rows
-    flat = [f.name for f in rows.schema if not pa.types.is_nested(f.type)]
-    return {name for name in flat if _distinct(sample.column(name).combine_chunks()) >= most}
+    leaves = [(path, leaf) for path, leaf in _stored_leaves(sample) if len(leaf) >= _SLICE_ROWS]
+    return {path for path, leaf in leaves if _distinct(leaf) >= _MOSTLY_DISTINCT * len(leaf)}
 
 
 def _distinct(column: pa.Array) -> int:
@@ -259,6 +289,8 @@ def _leaves(path: str, t: DataType) -> Iterator[tuple[str, AtomicType]]:
             yield f"{path}.key_value.value", INT
         case ArrayType(element) | VectorType(element):
             yield from _leaves(f"{path}.list.element", element)
+        case AtomicType(root="VARIANT"):
+            yield from ((f"{path}.{name}", t) for name in _VARIANT)
         case AtomicType():
             yield path, t
 
@@ -309,7 +341,7 @@ def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataTy
             # optional even where NOT NULL: pyarrow takes the fields of a row that is NULL for missing values
             return pa.struct([_stored_field(f, int96).with_nullable(True) for f in fields])
         case AtomicType(root="VARIANT"):
-            return pa.struct([_with_id(name, pa.binary(), True, i) for i, name in enumerate(("value", "metadata"))])
+            return pa.struct([_with_id(name, pa.binary(), True, i) for i, name in enumerate(_VARIANT)])
         case _:
             arrow = to_arrow(t)
             return pa.int64() if int96 and pa.types.is_timestamp(arrow) and arrow.unit != "ns" else arrow

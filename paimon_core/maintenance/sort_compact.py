@@ -146,7 +146,7 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     rows = _rows(store, task, stored_fields(store))
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
     expected = rows_left(task.files, task.vectors) if task.parts == 1 else None
-    after = write_compacted(store, task.partition, task.bucket, ordered, expected)
+    after = write_compacted(store, task.partition, task.bucket, ordered, expected, ordered=True)
     leads = task.part == 0
     return CommitMessage(
         task.partition,

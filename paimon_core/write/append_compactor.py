@@ -1,7 +1,7 @@
 """Files of one append bucket rewritten as larger ones, in bounded memory; by upkeep, or by the writer of the bucket."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -82,12 +82,16 @@ def write_compacted(
     expected: int | None,
     *,
     first_sequence: int = 0,
+    ordered: bool = False,
 ) -> tuple[DataFileMeta, ...]:
     """Write rows in the order they come as the result of a compaction. On an error nothing is left behind.
 
+    ``ordered``: that order is one by columns that filters ask for.
+
     Raises CorruptedError where there are not ``expected`` rows, if that is known: no compaction may lose one.
     """
-    writer = DataFileWriter(store, partition, bucket, DataFileSpec.of(store, 0, FileSource.COMPACT), first_sequence)
+    shape = replace(DataFileSpec.of(store, 0, FileSource.COMPACT), ordered=ordered)
+    writer = DataFileWriter(store, partition, bucket, shape, first_sequence)
     try:
         for piece in rows:
             writer.write(piece)

@@ -2,10 +2,12 @@
 
 import pytest
 
+from benchmarks import spark as range_rows
 from benchmarks import streaming
 from benchmarks.engine import Arena
 from benchmarks.measure import Timing
 from benchmarks.spark_worker import Side
+from paimon_core import Table
 
 pytestmark = pytest.mark.spark
 
@@ -35,6 +37,13 @@ def contest(spark, tmp_path, monkeypatch):
 
 def test_streams_out_of_a_table_count_what_it_has(contest):
     assert streaming.source(*contest).timings["ours"][0].rows == 500
+
+
+def test_a_range_of_keys_through_spark_counts_what_the_engine_finds(contest):
+    row = range_rows.key_range(*contest)
+    expected = Table.open(str(contest[0].warehouse / "default.db" / "spark_range"))
+    count = expected.to_arrow(["k"], filter="k >= 2500 AND k < 2550").num_rows
+    assert 0 < count == row.timings["ours"][0].rows == row.timings["bare"][0].rows
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 """We write, the Java engine reads; then it compacts and writes on, and we after it."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from paimon_core.format import parquet_writer
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
@@ -190,4 +192,25 @@ def test_statistics_let_java_skip_nothing(judge, name, rng):
             found = table.java("read", equals={field.name: value}, projection=["k", field.name])["rows"]
             expected = [[row[1], row[at]] for row in everything if row[at] == value]
             theirs = [[row[1], normal(row[2], field.type)] for row in found]
+            same(theirs, expected, f"{name}: Java where {field.name} = {value!r}")
+
+
+def test_page_indexes_let_java_skip_nothing(judge, name, rng, monkeypatch):
+    """Java skips pages by our indexes: every value we wrote is found by equality, be it in few pages or all over."""
+    monkeypatch.setattr(parquet_writer, "_PAGE_BYTES", 1)  # a page ends whenever the encoder looks
+    table = created_by_java(judge, name, APPEND)
+    drawn = table.arrow([row for _, row in APPEND.rows(rng, 4_000)])
+    atomic = [f for f in table.fields_at() if isinstance(f.type, AtomicType) and f.type.root != "VARIANT"]
+    ascending = {f.name: drawn[f.name].take(pc.array_sort_indices(drawn[f.name])) for f in atomic}
+    columns = [ascending.get(column, drawn[column]) for column in drawn.column_names]
+    table.ours().write(pa.Table.from_arrays(columns, schema=drawn.schema))
+    everything = table.our_rows(table.fields_at())
+    for at, field in ((at, f) for at, f in enumerate(table.fields_at()) if f in atomic):
+        for value in [row[at] for row in rng.sample(everything, 4)]:
+            if value in ("NaN", "-0.0") or value == 0:
+                continue  # no two engines agree on what equals these
+            found = table.java("read", equals={field.name: value}, projection=[field.name])["rows"]
+            theirs = [normal(row[1], field.type) for row in found]
+            expected = [row[at] for row in everything if row[at] == value]
+            assert len(theirs) == len(expected), f"{name}: Java where {field.name} = {value!r}"
             same(theirs, expected, f"{name}: Java where {field.name} = {value!r}")

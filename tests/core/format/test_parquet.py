@@ -1,6 +1,7 @@
 """Parquet: what others write, what they must find in ours, and the parts of a file that are left out."""
 
 import datetime as dt
+import io
 from decimal import Decimal
 
 import numpy as np
@@ -243,6 +244,43 @@ def test_row_groups_without_matches_are_skipped(text, groups):
     assert found.num_rows == groups * 100
     kept = found.filter(evaluate(predicate, found))["c0"]
     assert kept.to_pylist() == table.filter(evaluate(predicate, table))["c0"].to_pylist()
+
+
+class Counting(io.BytesIO):
+    """A distant file that counts its requests."""
+
+    requests = 0
+
+    def read(self, size=-1):
+        self.requests += 1
+        return super().read(size)
+
+    def readinto(self, buffer):
+        self.requests += 1
+        return super().readinto(buffer)
+
+
+def test_small_row_groups_of_distant_files_are_fetched_together(monkeypatch):
+    fields, _, data = grouped()
+    fields = [f for f in fields if f.name != "c6"]  # which holds NaN
+    whole = read(data, fields)
+
+    def fetched():
+        file = Counting(data.to_pybytes())
+        batches = list(PARQUET.read(pa.PythonFile(file, "r"), fields, 1000))
+        assert pa.Table.from_batches(batches).equals(whole)
+        return file.requests
+
+    together = fetched()
+    monkeypatch.setattr(parquet, "_REMOTE_RUN", 1)
+    groups = pq.read_metadata(pa.BufferReader(data)).num_row_groups
+    assert groups > 5
+    assert fetched() >= together + groups - 1
+
+
+def test_runs_of_row_groups_are_bounded():
+    assert parquet.runs_of([1, 2, 5, 6, 7], [4, 6, 1, 30, 2], 10) == [[1, 2], [5], [6], [7]]
+    assert parquet.runs_of([], [], 10) == []
 
 
 comparisons = st.sampled_from(["=", "<", "<=", ">", ">=", "<>"])

@@ -10,6 +10,8 @@ from paimon_core.format.parquet import ParquetFormat
 from paimon_core.format.parquet_writer import _distinct
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema, fields_from_arrow
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
 
 ROWS = 20_000
 SCHEMA = pa.schema([("distinct", pa.int64()), ("few", pa.int32()), ("words", pa.string()), ("empty", pa.string())])
@@ -50,6 +52,24 @@ def test_few_rows_and_nested_columns_keep_their_dictionaries(tmp_path):
     nested = _rows().append_column("list", pa.array([[i % 9] for i in range(ROWS)], pa.list_(pa.int64())))
     assert _write(tmp_path / "nested.parquet", nested) == {"few", "empty", "list.list.element"}
     assert pq.read_table(tmp_path / "nested.parquet").equals(nested)
+
+
+def test_nested_columns_of_distinct_values_have_none_and_variants_keep_theirs(tmp_path):
+    ids = np.arange(ROWS)
+    lists = pa.array([[i, -i] for i in range(ROWS)], pa.list_(pa.int64()))
+    row = pa.StructArray.from_arrays([pa.array(ids), pa.array(ids % 5)], ["many", "few"])
+    variant = pa.StructArray.from_arrays(
+        [pa.array([b"%d" % i for i in ids]), pa.array([b"m"] * ROWS)], ["value", "metadata"]
+    )
+    rows = pa.table({"l": lists, "r": row, "v": variant})
+    fields = [*fields_from_arrow(rows.schema)[:2], DataField(2, "v", parse_type("VARIANT"))]
+    with pa.OSFile(str(tmp_path / "f.parquet"), "wb") as sink:
+        writer = ParquetFormat().open_writer(sink, fields, Options({}), "zstd")
+        writer.write(rows.cast(arrow_schema(fields)))
+        writer.close()
+    group = pq.read_metadata(tmp_path / "f.parquet").row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    assert {c.path_in_schema for c in columns if c.has_dictionary_page} == {"r.few", "v.metadata"}
 
 
 @pytest.mark.parametrize(

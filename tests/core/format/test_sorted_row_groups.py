@@ -11,7 +11,9 @@ from paimon_core.format.parquet import ParquetFormat
 from paimon_core.options.option import Options
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
+from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import BIGINT, STRING, DataField
+from paimon_core.types.parse import parse_type
 from paimon_core.types.system_fields import SEQUENCE_NUMBER
 
 ROWS = 200_000
@@ -59,6 +61,50 @@ def test_files_hardly_grow(monkeypatch, distinct, least_groups):
     assert small.size <= 1.02 * whole.size
 
 
+def test_columns_that_hold_next_to_nothing_count_with_what_they_cost_in_each_row_group(monkeypatch):
+    fields = [*FIELDS, *(DataField(2 + i, f"c{i}", BIGINT) for i in range(1, 21))]
+    rows = sorted_rows(50)
+    for i in range(1, 21):
+        rows = rows.append_column(f"c{i}", pa.nulls(ROWS, pa.int64()) if i % 2 else pa.array(np.zeros(ROWS, np.int64)))
+    sparse = encoded(rows, fields)
+    assert len(group_rows(sparse)) > 1
+    monkeypatch.setattr(parquet_writer, "_SORTED_GROUP_ROWS", 1 << 20)
+    whole = encoded(rows, fields)
+    assert len(group_rows(whole)) == 1
+    assert sparse.size <= 1.02 * whole.size
+
+
+@pytest.mark.parametrize(("distinct", "least_groups"), [(50, 6), (5_000, 1), (10 * ROWS, 6)])
+def test_nested_columns_count_by_what_they_hold(monkeypatch, distinct, least_groups):
+    rng = np.random.default_rng(2)
+    inner = pa.array(rng.integers(0, distinct, 2 * ROWS))
+    offsets = pa.array(np.arange(0, 2 * ROWS + 1, 2), pa.int32())
+    columns = {
+        "l": pa.ListArray.from_arrays(offsets, inner),
+        "m": pa.MapArray.from_arrays(offsets, pa.array(np.tile([1, 2], ROWS)), inner),
+        "r": pa.StructArray.from_arrays([inner[:ROWS], inner[ROWS:]], ["a", "b"]),
+    }
+    texts = ("ARRAY<BIGINT>", "MAP<BIGINT NOT NULL, BIGINT>", "ROW<a BIGINT, b BIGINT>")
+    types = [parse_type(text) for text in texts]
+    fields = [*FIELDS, *(DataField(9 + i, n, t) for i, (n, t) in enumerate(zip(columns, types, strict=True)))]
+    rows = sorted_rows(50)
+    for name, column in columns.items():
+        rows = rows.append_column(name, column)
+    rows = rows.cast(arrow_schema(fields).with_metadata(None))
+    small = encoded(rows, fields)
+    assert len(group_rows(small)) >= least_groups
+    assert pq.read_table(pa.BufferReader(small)).select(["l", "r"]).equals(rows.select(["l", "r"]))
+    monkeypatch.setattr(parquet_writer, "_SORTED_GROUP_ROWS", 1 << 20)
+    assert small.size <= 1.02 * encoded(rows, fields).size
+
+
+def test_pages_have_an_index_and_are_smaller_than_row_groups():
+    metadata = pq.read_metadata(pa.BufferReader(encoded(sorted_rows(50))))
+    for group in range(metadata.num_row_groups):
+        columns = [metadata.row_group(group).column(c) for c in range(metadata.num_columns)]
+        assert all(column.has_column_index and column.has_offset_index for column in columns)
+
+
 def test_files_without_order_and_blocks_of_a_given_size_are_left_alone():
     rows = sorted_rows(50)
     unordered = [f for f in FIELDS if f is not SEQUENCE_NUMBER]
@@ -95,3 +141,22 @@ def test_a_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
         assert decoded.num_rows <= 2 << 15
         assert set(k.tolist()) <= set(decoded["k"].to_pylist())
     assert table.get([{"k": low}, {"k": 1}, {"k": high - 3}])["v"].to_pylist() == [low // 3 + 1, high // 3]
+
+
+@pytest.mark.parametrize("strategy", ["order", "zorder"])
+def test_tables_that_are_sorted_by_columns_have_them_too(tmp_path, strategy):
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
+    table = Table.create(str(tmp_path / "t"), Schema(schema))
+    rows = sorted_rows(50).select(schema.names)
+    table.write(rows.take(np.random.default_rng(3).permutation(ROWS)))
+
+    def groups():
+        (split,) = table.scan().plan().splits
+        (file,) = split.files
+        return group_rows(pa.py_buffer((tmp_path / "t" / "bucket-0" / file.file_name).read_bytes()))
+
+    assert len(groups()) <= 2
+    table.compact(order_by=["k", "v"], order_strategy=strategy)
+    assert len(groups()) >= 6
+    assert table.to_arrow().sort_by("k").equals(rows)
+    assert sorted(table.to_arrow(filter="k < 3000")["k"].to_pylist()) == list(range(0, 3000, 3))
