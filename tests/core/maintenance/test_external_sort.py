@@ -79,5 +79,5 @@ def test_a_sample_is_bounded_and_spread():
 
 def test_limits_come_from_options():
     limits = SortLimits.of(Options({"write-buffer-size": "64 mb", "local-sort.max-num-file-handles": "9"}))
-    assert (limits.bytes, limits.files, limits.codec.name) == (16 << 20, 9, "zstd")
+    assert (limits.bytes, limits.files, limits.codec.name) == (16 << 20, 9, "lz4")
     assert SortLimits.of(Options({"spill-compression": "none"})).codec is None

@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paimon_core.maintenance.external_sort import SortLimits
+from paimon_core.options.option import Options
+from paimon_core.read.external_merge import spill_codec
 from paimon_core.table import Table
 from tests.core.write.test_compaction_engines import new_table
 from tests.support.compaction import levels_of
@@ -175,3 +178,12 @@ def test_no_more_is_spilled_than_the_disk_may_hold(tmp_path, local_disk):
     assert 0 < most <= 220 << 10
     assert number_of_files(table) > 1
     assert rows_of(table.to_arrow()) == rows_of(wide(20_000))
+
+
+@pytest.mark.parametrize(
+    ("options", "codec"),
+    [({}, "lz4"), ({"spill-compression": "zstd"}, "zstd"), ({"spill-compression": "none"}, None)],
+)
+def test_lz4_is_the_codec_on_local_disk_unless_the_option_names_another(options, codec):
+    for found in (spill_codec(Options(options)), SortLimits.of(Options(options)).codec):
+        assert (None if found is None else found.name) == codec
