@@ -1,9 +1,9 @@
 """Streaming writes: every micro-batch becomes one commit, and is in the table once, whatever dies and is done again.
 
 Who commits is told by the query's id, which Spark keeps in the checkpoint and gives to every task; the number of the
-commit is that of the batch. With these two the engine recognises a batch that has landed (see NumberedCommits). Batches
-count up from 0, so a query that comes to a table with another batch than the next one started from the checkpoint of
-another table, or its table was made anew: that is refused.
+commit is that of the batch. With these two the engine recognises a batch that is committed (see IdempotentCommits).
+Batches count up from 0, so a query that comes to a table with another batch than the next one started from the
+checkpoint of another table, or its table was made anew: that is refused.
 
 Spark makes the writer anew for the tasks of each batch and for its commit, in processes of their own. What the commit
 must know of the tasks travels in their messages.

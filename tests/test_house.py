@@ -235,3 +235,16 @@ def test_sections_of_the_specification_follow_one_another(page):
     numbers = re.findall(NUMBER, " ".join(itertools.chain.from_iterable(pointers)))
     releases = {"0.9", "1.0", "1.1", "1.2", "1.3", "1.4", "2.0", "2.1"}
     assert {n for n in numbers if "." in n} - releases <= set(order)
+
+
+def test_the_glossary_is_sorted_and_names_classes_that_exist():
+    words, unused = (ROOT / "docs" / "glossary.md").read_text().split("## Words not used")
+    code = "\n".join(path.read_text() for path in sorted(ROOT.glob("paimon_*/**/*.py")))
+    defined = set(re.findall(r"^ *(?:class|def) (\w+)|^(\w+) *[:=]", code, re.MULTILINE))
+    defined = {name for names in defined for name in names if name}
+    for part in (words, unused):
+        rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("| ")][1:]
+        order = [re.sub("[^a-z0-9 ]", "", row[0].strip().lower()) for row in rows]
+        assert order == sorted(set(order))
+        assert not {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row[1])} - defined
+    assert not {name for row in rows for name in re.findall(r"`([A-Z][a-z]\w+)`", row[0])} & defined

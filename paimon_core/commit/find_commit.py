@@ -46,8 +46,8 @@ class CommitSearch:
     def find(self, snapshots: Snapshots, latest: Snapshot | None) -> Snapshot | None:
         """The snapshot that made this commit, if one up to ``latest`` did.
 
-        Where earlier runs can have made it, with files of their own, one of theirs raises LandedBefore, and
-        HistoryGone says that nobody can tell.
+        Where earlier runs can have made it, with files of their own, one of theirs raises AlreadyCommitted, and
+        HistoryExpired says that nobody can tell.
         """
         after, self.checked_until = self.checked_until, 0 if latest is None else latest.id
         if latest is None or after is None or after >= latest.id:

@@ -160,8 +160,8 @@ class TableCommit:
         buckets is then noticed. With ``identifier`` a commit that landed before is returned, not repeated.
         ``unchanged_since``: the snapshot whose rows decided what was written; the commit is refused where others have
         since changed rows of a bucket it goes to.
-        ``after``: an earlier run can have made this commit after that snapshot, with other files: then LandedBefore is
-        raised, or HistoryGone when that cannot be told any more (see NumberedCommits).
+        ``after``: an earlier run can have made this commit after that snapshot, with other files. Then AlreadyCommitted
+        is raised, or HistoryExpired if snapshots that could be that commit have expired (see IdempotentCommits).
         Raises CommitConflictError (nothing changed) or CommitUnknownError (files kept: look before retrying).
         """
         identity = Identity(self.user, BATCH if identifier is None else identifier, properties or {}, watermark, after)
