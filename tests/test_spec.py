@@ -9,18 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CorruptedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex import FILE_INDEXES
 from paimon_core.fileindex.bloom import hashes as bloom_hashes
+from paimon_core.format import FORMATS
 from paimon_core.manifest.serializers import INDEX_MANIFEST_SCHEMA, MANIFEST_LIST_SCHEMA, MANIFEST_SCHEMA
 from paimon_core.options import ALL_OPTIONS
+from paimon_core.options.option import Options
 from paimon_core.row.binary_row import serialize
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.support import LIMITS, check_readable, check_writable, limits_of
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.snapshot.snapshot import Snapshot
@@ -243,3 +247,93 @@ def test_hash_indexes_are_those_of_the_example():
     (example,) = re.findall(r"`([0-9a-f]{8} [0-9a-f]{8})`", SECTIONS["8.2"])
     batch = pa.record_batch([pa.array([1, 2], pa.int32())], names=["k"])
     assert hashes(encode(batch)).astype(">i4").tobytes() == bytes.fromhex(example)
+
+
+# ---- Parquet
+
+EXAMPLES = {
+    "DECIMAL of at most 9, 18 digits": ["DECIMAL(9, 2)", "DECIMAL(18, 2)"],
+    "DECIMAL of more digits": ["DECIMAL(38, 2)"],
+    "TIMESTAMP of at most 3, 6 digits": ["TIMESTAMP(3)", "TIMESTAMP(6)"],
+    "TIMESTAMP_LTZ of at most 3, 6 digits": ["TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(6)"],
+    "TIMESTAMP, TIMESTAMP_LTZ of more digits": ["TIMESTAMP(9)", "TIMESTAMP_LTZ(7)"],
+}
+
+
+@pytest.mark.parametrize("row", tables("7.4")[1][:13], ids=lambda row: row["Type"])
+def test_parquet_types_are_those_of_the_table(row):
+    kinds = EXAMPLES.get(row["Type"]) or row["Type"].split(", ")
+    physical = re.findall(r"\b[A-Z][A-Z0-9_]{3,}\b", row["Physical"].partition(":")[0])
+    logical = re.findall(r"([A-Z]+)(?:\(|$|,)", row["Logical"]) or ["NONE"]
+    columns = [DataField(i, f"c{i}", parse_type(kind)) for i, kind in enumerate(kinds)]
+    sink = pa.BufferOutputStream()
+    writer = FORMATS["parquet"].open_writer(sink, columns, Options({}), "zstd")
+    schema = arrow_schema(columns)
+    writer.write(pa.table([pa.nulls(1, kind) for kind in schema.types], schema=schema))
+    writer.close()
+    stored = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    for i, kind in enumerate(kinds):
+        assert stored.column(i).physical_type == physical[i % len(physical)], kind
+        assert stored.column(i).logical_type.type == logical[0], kind
+
+
+# ---- limits
+
+REFUSED = {
+    "option `type`": [{"type": "format-table"}],
+    "column of type VECTOR": ["VECTOR<FLOAT, 3>", "GEOMETRY", "GEOGRAPHY"],
+    "column of type BLOB": ["ARRAY<BLOB>", "BLOB"],
+    "column of type VARIANT": [({"file.format": "orc"}, "VARIANT"), ({"file.format.per.level": "5:avro"}, "VARIANT")],
+    "`force-lookup`": [{"force-lookup": "true", "changelog-producer": "full-compaction"}],
+    "`write.sequence-number-init-mode`": [{"write.sequence-number-init-mode": "snapshot"}],
+    "`postpone.merge-on-read`": [{"postpone.merge-on-read": "true", "bucket": "-2"}],
+    "cross-partition key": [{"bucket": "2"}],
+    "`blob-field`": [{"blob-field": "v"}],
+    "`blob-as-descriptor`": [{"blob-as-descriptor": "true"}],
+    "maps in shared columns": [
+        {"fields.v.map.storage-layout": "x"},
+        {"a.shared-shredding": "1"},
+        {"chain-table.x": "1"},
+    ],
+    "`fields.<column>.default-value`": [{"fields.v.default-value": "1"}],
+    "`file-index.<kind>.columns`": [{"file-index.strange.columns": "v"}],
+    "`global-index.*`": [{"global-index.x": "1"}, {"pk-x.index.columns": "v"}],
+    "`file.format` other": [{"file.format": "lance"}, {"file.format.per.level": "0:csv"}],
+    "`file.format` = `csv`": [{"file.format": "csv"}],
+    "`manifest.format`": [{"manifest.format": "orc"}],
+    "`metadata.iceberg.storage`": [{"metadata.iceberg.storage": "hadoop-catalog"}],
+    "`incremental-between`": [{"scan.mode": "incremental"}],
+}
+"""Options or types that a row of 16.1 is about, by its beginning, where its options are no switches."""
+
+
+def refused_by(row):
+    """Schemas with what a row of 16.1 is about; options that the row only names are switched on."""
+    part = row["Part of the schema"]
+    cases = next((cases for start, cases in REFUSED.items() if part.startswith(start)), [])
+    shown = {name for case in cases if isinstance(case, dict) for name in case}
+    cases = [*cases, *({name: "true"} for name in quoted(part) if name in ALL_OPTIONS and name not in shown)]
+    for case in cases:
+        options, kind = case if isinstance(case, tuple) else (case, "STRING") if isinstance(case, dict) else ({}, case)
+        types = {"k": "INT NOT NULL", "p": "INT", "v": kind}
+        columns = tuple(DataField(i, name, parse_type(t)) for i, (name, t) in enumerate(types.items()))
+        partitions = ("p",) if part.startswith("cross-partition") else ()
+        yield TableSchema(0, columns, 2, partitions, ("k",), Options(options))
+
+
+@pytest.mark.parametrize("row", tables("16.1")[0], ids=lambda row: row["Part of the schema"])
+def test_limits_are_those_of_the_table(row):
+    schemas = list(refused_by(row))
+    assert schemas
+    for schema in schemas:
+        for check, cell in ((check_readable, row["Read"]), (check_writable, row["Write"])):
+            if cell == "refused":
+                with pytest.raises(UnsupportedError):
+                    check(schema)
+            else:
+                check(schema)
+
+
+def test_every_limit_has_a_row():
+    met = {limit for row in tables("16.1")[0] for schema in refused_by(row) for _, limit in limits_of(schema)}
+    assert met == set(LIMITS)
