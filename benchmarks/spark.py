@@ -200,6 +200,7 @@ def _reads(arena: Arena, running: dict[str, SparkSide]) -> Iterator[Row]:
 def many_files(arena: Arena, running: dict[str, SparkSide]) -> Row:
     """Read many small files in many partitions: planning, and what a task and a file cost by themselves."""
     catalog = FileSystemCatalog(str(arena.warehouse))
+    catalog.create_database("default", ignore_if_exists=True)
     schema = rows.schema("int").append(pa.field("p", pa.int32(), nullable=False))
     options = {"write-only": "true", "commit.sync": "false"}
     table = catalog.create_table("default.spark_files", Schema(schema, partition_keys=["p"], options=options))
