@@ -1,8 +1,13 @@
 """Python code in README.md and docs/ does what the pages say: each page runs from top to bottom, in one namespace."""
 
+import re
+
 import pytest
 
-from tests.support.markdown import PAGES, compiled, named, python_blocks
+from paimon_core import FileSystemCatalog, Table, options
+from paimon_core.merge import MERGE_ENGINES
+from paimon_spark import PaimonTable, option_names
+from tests.support.markdown import PAGES, ROOT, compiled, named, python_blocks
 
 pytestmark = pytest.mark.spark
 
@@ -24,3 +29,15 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(spark, warehouse
 
 def test_readme_and_guide_are_among_the_pages_that_run():
     assert {"README.md", "docs/guide.md"} <= {named(page) for page in RUNNING}
+
+
+def test_options_and_methods_that_the_list_of_features_names_exist():
+    text = (ROOT / "docs" / "features.md").read_text()
+    classes = {"Table": Table, "PaimonTable": PaimonTable, "FileSystemCatalog": FileSystemCatalog}
+    methods = re.findall(r"\b(Table|PaimonTable|FileSystemCatalog)\.(\w+)\(", text)
+    assert methods
+    assert not [f"{owner}.{method}" for owner, method in methods if not hasattr(classes[owner], method)]
+    ours = {*option_names.READ_OPTIONS, *option_names.STREAM_OPTIONS, *option_names.WRITE_OPTIONS, *MERGE_ENGINES}
+    names = set(re.findall(r"`([a-z]+(?:[.-][a-z<>-]+)+)`", text)) - {"snapshot-property.<name>", "full-compaction"}
+    assert names
+    assert not [n for n in names - ours if not options.is_known(n.replace("<kind>", "bitmap"))]
