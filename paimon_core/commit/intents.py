@@ -1,4 +1,4 @@
-"""What a numbered commit is about to do, written down before it does it.
+"""What a numbered commit is about to do, written down before it does it (format 10.7).
 
 ``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: an attempt
 at ``n`` that landed has made a snapshot newer than ``base``. A ``"maker"`` beside it says whose number ``n`` is, where

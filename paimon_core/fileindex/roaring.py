@@ -1,4 +1,4 @@
-"""Roaring bitmaps of 32-bit row numbers in their portable form, many at a time.
+"""Roaring bitmaps of 32-bit row numbers in their portable form, many at a time (format 15.1).
 
 Containers of 65 536 rows each are lists of up to 4 096 rows, bits, or runs where these are smaller than either.
 """

@@ -1,4 +1,4 @@
-"""Directories of small immutable files numbered in their names: snapshots, schemas, changelogs."""
+"""Directories of small immutable files numbered in their names: snapshots, schemas, changelogs (format 1.4)."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Create a file only if it is not there: the one atomic step every commit rests on.
+"""Create a file only if it is not there: the one atomic step every commit rests on (format 13.2).
 
 Both ways make the complete content visible under the final name at once, or not at all, whoever else
 tries at the same time, from any process or machine.

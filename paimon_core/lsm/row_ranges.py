@@ -1,4 +1,4 @@
-"""Files that hold columns of the same rows, as tables with ``data-evolution.enabled`` have them. Pure functions."""
+"""Files with columns of the same rows, in tables with ``data-evolution.enabled`` (format 11.2). Pure functions."""
 
 from collections.abc import Iterable, Sequence
 

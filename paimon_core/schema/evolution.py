@@ -1,4 +1,4 @@
-"""Reading a file written under one schema as if it had been written under another.
+"""Reading a file written under one schema as if it had been written under another (format 3.6).
 
 Columns are the same when their *ids* are the same, whatever they are called: so renaming, reordering, dropping and
 adding again come out right, inside rows, arrays and maps too. A column the file does not have is null; one whose type

@@ -1,4 +1,4 @@
-"""What this engine does not do yet, by name and with the reason: better refused than half done.
+"""What this engine does not do yet, by name and with the reason: better refused than half done (format 16).
 
 A feature is refused on *read* where the rows shown could be wrong without it, on *write* where what is written
 could be wrong, or would break a promise that other readers rely on. Options that only steer upkeep (expiry, automatic

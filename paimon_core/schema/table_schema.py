@@ -1,4 +1,4 @@
-"""One version of a table's schema, as ``schema/schema-<id>`` stores it."""
+"""One version of a table's schema, as ``schema/schema-<id>`` stores it (format 3)."""
 
 import json
 from collections.abc import Mapping

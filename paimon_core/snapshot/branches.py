@@ -1,4 +1,4 @@
-"""Branches: further timelines over the same data files, below ``branch/branch-<name>/``."""
+"""Branches: further timelines over the same data files, below ``branch/branch-<name>/`` (format 10.2)."""
 
 from paimon_core.fileio.fileio import FileIO, join
 

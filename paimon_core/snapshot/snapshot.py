@@ -1,4 +1,4 @@
-"""A snapshot: one published state of a table, as ``snapshot/snapshot-<id>`` holds it."""
+"""A snapshot: one published state of a table, as ``snapshot/snapshot-<id>`` holds it (format 2)."""
 
 import json
 from collections.abc import Mapping

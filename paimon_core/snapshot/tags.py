@@ -1,4 +1,4 @@
-"""Tags: named snapshots that outlive expiry, as ``tag/tag-<name>`` holds them."""
+"""Tags: named snapshots that outlive expiry, as ``tag/tag-<name>`` holds them (format 10.1)."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

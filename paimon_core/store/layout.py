@@ -1,4 +1,4 @@
-"""Where everything of a table lies, relative to its root.
+"""Where everything of a table lies, relative to its root (format 1).
 
 Directory names of partitions are decoration: the true values are in the metadata. They still follow the
 rules of Paimon exactly, so that a table written by several engines has one directory per partition.

@@ -1,4 +1,4 @@
-"""Types as text and as JSON.
+"""Types as text and as JSON (format 3.4).
 
 Schema files hold an atomic type as text (``"DECIMAL(10, 2) NOT NULL"``) and a constructed one as an object whose
 ``type`` says its name and nullability. The SQL text of constructed types (``ROW<a INT, b ARRAY<STRING>> NOT NULL``) is

@@ -1,4 +1,4 @@
-"""Row kinds as int8 vectors: 0 ``+I``, 1 ``-U``, 2 ``+U``, 3 ``-D``. The odd ones retract."""
+"""Row kinds as int8 vectors: 0 ``+I``, 1 ``-U``, 2 ``+U``, 3 ``-D`` (format 7.2). The odd ones retract."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""Columns the engine adds to data files, their fixed ids, and the names users may not take."""
+"""Columns the engine adds to data files, their fixed ids, and the names users may not take (format 7.1)."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Roaring bitmaps of 64-bit integers, as the reference engine serialises them.
+"""Roaring bitmaps of 64-bit integers, as the reference engine serialises them (format 15.2).
 
 Not the portable format, which has a 32-bit bitmap for each upper half: here the upper 48 bits of the integers are the
 keys of a radix tree, and its leaves point into a table of containers for the lower 16 bits. All numbers are little
