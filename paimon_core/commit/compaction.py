@@ -12,6 +12,7 @@ from paimon_core.lsm.universal import needs_lookup
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.merge import merge_engine
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
@@ -53,6 +54,7 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
         compact_changelog=(),
         compact_new_indexes=(),
         compact_deleted_indexes=(),
+        compact_beside=(),
     )
 
 
@@ -101,8 +103,15 @@ def _turned_round(
     """Return what a compaction of a table with a primary key did not know of, where it would change rows."""
     if not store.schema.primary_keys:
         return None
-    own = {f.file_name for f in message.new_files}
-    return order_conflict(changes, live, store.schema.key_arrow, own, needs_lookup=needs_lookup(store.options))
+    schema, options = store.schema, store.options
+    return order_conflict(
+        changes,
+        live,
+        schema.key_arrow,
+        {f.file_name for f in message.new_files},
+        beside=message.compact_beside if needs_lookup(options) else None,
+        mixes=not merge_engine(options, schema.fields, schema.primary_keys).keeps_rows,
+    )
 
 
 def _whole_partitions_only(

@@ -76,25 +76,32 @@ def order_conflict(
     key_schema: pa.Schema,
     own: Collection[str] = (),
     *,
-    needs_lookup: bool = False,
+    beside: Collection[str] | None = None,
+    mixes: bool = False,
 ) -> Conflict | None:
     """Return a conflict where a compaction would change rows because it did not know of files committed meanwhile.
 
     Rows with equal sequence numbers are ordered by level and, in level 0, by commits (decision 13): what is compacted
     must not sink below rows that were committed before it. A delete may have been forgotten, and must not have anything
-    left to hide. A result that was made by looking keys up must not have missed any.
+    left to hide. What was made by looking keys up must have met all files above level 0 that hold them, for of a key's
+    rows there only the one of the smallest level counts. Rows that are mixed to one must follow each other.
 
     Args:
         changes: the compaction of one bucket.
         live: the entries of the bucket, in the order of commits.
         key_schema: the Arrow schema of the keys.
         own: names of files that the compaction's maker has written itself and numbered behind all it knew.
-        looks_up: compactions of the table look keys up in deeper levels.
+        beside: names of the files above level 0 that the compaction knew of and left; None where it looks nothing up.
+        mixes: a result is more than one of the rows it was made of.
     """
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     deepest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
     if not deepest:
         return None
+    if beside is not None:
+        conflict = _missed(changes, [e for e in live if e.identity not in deleted], key_schema, beside)
+        if conflict is not None:
+            return conflict
     ages = [((-e.file.level, place), e.file, e.identity in deleted) for place, e in enumerate(live)]
     going = [(age, file) for age, file, goes in ages if goes]
     first_own = min((file.min_sequence_number for _, file in going if file.file_name in own), default=None)
@@ -105,14 +112,34 @@ def order_conflict(
             tied = below and other.level < deepest and place < age
             tied = tied and file.min_sequence_number <= other.max_sequence_number
             missed = unknown and other.level > 0 and file.file_name in own
-            if (tied or (file.delete_row_count != 0 and (below or missed)) or (needs_lookup and missed)) and _overlap(
-                file, other, key_schema
-            ):
-                return Conflict(
-                    f"file {other.file_name} was committed meanwhile and may hold keys of {file.file_name}: the "
-                    "compaction, which did not know of it, would change which rows count"
-                )
+            hidden = file.delete_row_count != 0 and (below or missed)
+            if (tied or hidden or (mixes and below)) and _overlap(file, other, key_schema):
+                return _unknown(other, file)
     return None
+
+
+def _missed(
+    changes: Changes, left: Iterable[ManifestEntry], key_schema: pa.Schema, beside: Collection[str]
+) -> Conflict | None:
+    """Return a conflict where one of the files ``left`` above level 0 is not known, but may hold keys of the others."""
+    known = frozenset(beside)
+    others = [e.file for e in left if e.file.level and e.file.file_name not in known]
+    if not others:
+        return None
+    files = [e.file for e in changes.entries]
+    low, high = key_ranks([*files, *others], key_schema)
+    for other, least, most in zip(others, low[len(files) :], high[len(files) :], strict=True):
+        met = (low[: len(files)] <= most) & (least <= high[: len(files)])
+        if met.any():
+            return _unknown(other, files[int(met.argmax())])
+    return None
+
+
+def _unknown(other: DataFileMeta, file: DataFileMeta) -> Conflict:
+    return Conflict(
+        f"file {other.file_name} was committed meanwhile and may hold keys of {file.file_name}: the "
+        "compaction, which did not know of it, would change which rows count"
+    )
 
 
 def _overlap(one: DataFileMeta, other: DataFileMeta, key_schema: pa.Schema) -> bool:

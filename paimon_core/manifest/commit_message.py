@@ -21,7 +21,7 @@ from paimon_core.manifest.serializers import (
 
 __all__ = ["CommitMessage"]
 
-_MAGIC: Final = b"PCM\x01"
+_MAGIC: Final = b"PCM\x02"
 _FILES: Final = (
     "new_files",
     "deleted_files",
@@ -54,6 +54,8 @@ class CommitMessage:
     deleted_indexes: tuple[IndexManifestEntry, ...] = ()
     compact_new_indexes: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_indexes: tuple[IndexManifestEntry, ...] = ()
+    compact_beside: tuple[str, ...] = ()
+    """Names of files above level 0 that a compaction which looks keys up knew of and left, near the keys it changed."""
 
     @property
     def is_empty(self) -> bool:
@@ -67,7 +69,8 @@ class CommitMessage:
         files = {name: [data_file_to_record(file) for file in getattr(self, name)] for name in _FILES}
         indexes = {name: [index_entry_to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
         place = {"partition": self.partition, "bucket": self.bucket, "total_buckets": self.total_buckets}
-        fastavro.schemaless_writer(sink, _SCHEMA, {**place, **files, **indexes})
+        names = {"compact_beside": list(self.compact_beside)}
+        fastavro.schemaless_writer(sink, _SCHEMA, {**place, **files, **indexes, **names})
         return sink.getvalue()
 
     @staticmethod
@@ -81,6 +84,7 @@ class CommitMessage:
             record = fastavro.schemaless_reader(source, _SCHEMA)
             lists: dict[str, Any] = {name: tuple(map(data_file_from_record, record[name])) for name in _FILES}
             lists |= {name: tuple(map(index_entry_from_record, record[name])) for name in _INDEXES}
+            lists["compact_beside"] = tuple(record["compact_beside"])
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause
         if source.read(1):
@@ -105,6 +109,7 @@ _SCHEMA: Final = fastavro.parse_schema(
             {"name": "total_buckets", "type": "int"},
             *_lists(_FILES, DATA_FILE_SCHEMA),
             *_lists(_INDEXES, INDEX_MANIFEST_SCHEMA),
+            {"name": "compact_beside", "type": {"type": "array", "items": "string"}},
         ],
     }
 )

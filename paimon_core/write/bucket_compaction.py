@@ -12,7 +12,7 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.compactor import Compacted, CompactTask, compact
+from paimon_core.write.compactor import Compacted, CompactTask, beside_names, compact
 from paimon_core.write.restore import BucketState
 
 
@@ -136,6 +136,11 @@ class BucketCompaction:
             compact_changelog=tuple(self._changelog),
             compact_new_indexes=self._sealed if marked else (),
             compact_deleted_indexes=self._entries if marked else (),
+            compact_beside=beside_names(
+                self._store,
+                tuple(self._before.values()),
+                (f for f in self._levels.all_files if f.file_name not in self._after),
+            ),
         )
         if marked:
             self._entries = self._sealed

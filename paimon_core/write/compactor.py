@@ -6,7 +6,7 @@ and rows below that are superseded are told by their places. Reading and merging
 is held is a batch or two of each run that overlaps, and two pieces of what comes out.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError
 from paimon_core.fileio.parallel import ahead
-from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.intervals import key_ranks, sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import CompactUnit, needs_lookup
@@ -45,7 +45,7 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.lookup_levels import LookupFiles, sections_with_lower_levels
 from paimon_core.write.lookup_merge import FullCompactionChangelog, LookupChangelogMerge
 
-__all__ = ["CompactTask", "Compacted", "compact", "expiring"]
+__all__ = ["CompactTask", "Compacted", "beside_names", "compact", "expiring"]
 
 _PIECE_BYTES = 16 << 20  # what the writer encodes at a time, while the next piece is merged
 Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
@@ -151,6 +151,18 @@ def expiring(store: FileStore, expiry: RecordLevelExpire | None = None) -> Calla
         return nulls != file.row_count if least is None else past.reaches(least, kinds.field(at).type)
 
     return may_expire
+
+
+def beside_names(store: FileStore, compacted: Sequence[DataFileMeta], left: Iterable[DataFileMeta]) -> tuple[str, ...]:
+    """Return the names of the files ``left`` above level 0 that lie in the range of keys of the compacted ones; none
+    for a table whose compactions look nothing up."""
+    if not compacted or not needs_lookup(store.options):
+        return ()
+    above = [f for f in left if f.level]
+    low, high = key_ranks([*compacted, *above], store.schema.key_arrow)
+    count = len(compacted)
+    least, most = low[:count].min(), high[:count].max()
+    return tuple(f.file_name for n, f in enumerate(above, count) if low[n] <= most and least <= high[n])
 
 
 class _Compaction:
