@@ -139,6 +139,13 @@ def test_code_that_pages_name_exists(page):
             assert re.search(rf"\b{name}\b", source_of(path, page).read_text()), f"{name} in {path}"
 
 
+@pytest.mark.parametrize("page", ["architecture.md", "write.md", "read.md", "commit.md"])
+def test_classes_that_pages_of_the_architecture_name_exist(page):
+    code = "".join(path.read_text() for path in ROOT.glob("paimon_*/**/*.py"))
+    names = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)`", (ROOT / "docs" / page).read_text()))
+    assert not [name for name in names if not re.search(rf"\b{name}\b", code)]
+
+
 def test_decisions_that_are_named_exist():
     numbers = {int(path.name[:4]) for path in (ROOT / "docs" / "decisions").glob("*.md")}
     texts = [*PAGES, *ROOT.glob("paimon_*/**/*.py"), *ROOT.glob("tests/**/*.py")]
