@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.format.stats import StatsCollector, parse_mode
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy
 from paimon_core.lsm.intervals import sections
@@ -20,6 +20,7 @@ from paimon_core.options.parse import duration, memory_size
 from paimon_core.row.binary_row import EMPTY_ROW
 from paimon_core.row.bucket import buckets
 from paimon_core.scan.split_plan import Packing, plan_splits
+from paimon_core.schema.change import AddColumn, SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.retention import Retention, first_kept
 from paimon_core.table import Table
@@ -244,7 +245,54 @@ def test_what_producers_say(make, producer):
         seen = newest
 
 
+def test_a_full_compaction_says_what_changed(make):
+    table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": "full-compaction"})
+    example = re.search(r"^Example: Lmax holds (.*)\. L0 holds (.*)\. The changelog is (.*)\.$", PAGE, re.MULTILINE)
+    top, new, expected = example.groups()
+    commit(table, [("+I", int(k), v) for k, v in re.findall(r"k(\d)=(\w)", top)])
+    before = table.compact(full=True).id
+    old = dict(re.findall(r"k(\d)=(\w)", top))
+    commit(table, [(kind, int(k), v or old[k]) for k, kind, v in re.findall(r"k(\d) ([+-]\w)(?: (\w))?", new)])
+    table.compact(full=True)
+    found = [tuple(row.values()) for row in table.changes(before).to_pylist()]
+    assert found == [(kind, int(k), v) for kind, k, v in re.findall(r"([+-]\w)\(k(\d),(\w)\)", expected)]
+
+
+def test_deletion_vectors_mark_what_a_compaction_supersedes(make):
+    """The example at the end of 5.6."""
+    table = make({"k": "INT NOT NULL", "v": "STRING"}, {"deletion-vectors.enabled": "true"})
+
+    def state():
+        splits = table.scan().plan().splits
+        marked = sum(vector.range.cardinality for split in splits for vector in split.vectors)
+        shown = table.to_arrow(filter="k < 10").to_pylist()
+        return sorted(f.level for split in splits for f in split.files), marked, [tuple(row.values()) for row in shown]
+
+    commit(table, [("+I", 1, "a"), ("+I", 2, "b"), *(("+I", k, "filler") for k in range(10, 1000))])
+    assert state() == ([5], 0, [(1, "a"), (2, "b")])
+    commit(table, [("+I", 1, "c"), ("-D", 2, "b"), ("+I", 3, "d")])
+    assert state() == ([4, 5], 2, [(1, "c"), (3, "d")])
+    table.compact(full=True)
+    assert state() == ([5], 0, [(1, "c"), (3, "d")])
+
+
 # ---- 6 buckets
+
+
+@examples("6.3", "merge engine", "key lives in another partition")
+def test_keys_that_move_between_partitions(tmp_path, row):
+    schema = pa.schema([("p", pa.int32()), ("k", pa.int32()), ("v", pa.string())])
+    for engine in row["merge engine"].split(", "):
+        table = Table.create(str(tmp_path / engine), Schema(schema, ["k"], ["p"], {"merge-engine": engine}))
+        table.write(pa.table({"p": [1], "k": [7], "v": ["old"]}))
+        table.write(pa.table({"p": [2], "k": [7], "v": ["new"]}))
+        said = {
+            "a -D goes to": (2, 7, "new"),
+            "the row goes to the old": (1, 7, "new"),
+            "the row is drop": (1, 7, "old"),
+        }
+        (expected,) = (v for text, v in said.items() if row["key lives in another partition"].startswith(text))
+        assert values_of(table) == [expected]
 
 
 @examples("6.1", "key", "n", "`default`", "`mod`", "`hive`")
@@ -297,7 +345,89 @@ def test_expiry(row):
     assert first == numbers(row["kept"])[0]
 
 
+def append_and_append(table, prepared):
+    commit(table, [("+I", 1, "second")])
+    return prepared([("+I", 1, "first")]), [(1, "first")]
+
+
+def append_and_overwrite(table, prepared):
+    finish = prepared([("+I", 1, "first")], later=True)
+    table.overwrite(pa.table({"k": [2], "v": ["other"]}).cast(table.arrow_schema))
+    return finish(), [(1, "first"), (2, "other")]
+
+
+def overwrite_and_append(table, prepared):
+    finish = prepared([("+I", 1, "first")], later=True, overwrite=True)
+    commit(table, [("+I", 2, "other")])
+    return finish(), [(1, "first")]
+
+
+def append_and_rescale(table, prepared):
+    finish = prepared([("+I", 1, "first")], later=True)
+    wider = table.alter([SetOption("bucket", "8")])
+    wider.overwrite(pa.table({"k": [2], "v": ["other"]}).cast(table.arrow_schema))
+    return finish(), [(2, "other")]
+
+
+def append_and_alter(table, prepared):
+    finish = prepared([("+I", 1, "first")], later=True)
+    table.alter([AddColumn("n", "INT")])
+    made = finish()
+    assert made.schema_id == 1
+    assert {file.schema_id for split in table.scan().plan().splits for file in split.files} == {0}
+    return made, [(0, "zero"), (1, "first")]
+
+
+@pytest.mark.parametrize(
+    ("letter", "meet"),
+    [
+        ("a", append_and_append),
+        ("e", append_and_overwrite),
+        ("f", overwrite_and_append),
+        ("i", append_and_rescale),
+        ("j", append_and_alter),
+    ],
+)
+def test_writers_that_meet(make, letter, meet):
+    (row,) = (row for row in rows_of("7.5", "#", "W1", "W2", "W1's result") if row["#"] == letter)
+    table = make({"k": "INT NOT NULL", "v": "STRING"}, {"write-only": "true"})
+    commit(table, [("+I", 0, "zero")])
+
+    def prepared(rows, *, later=False, overwrite=False):
+        with table.writer(overwrite=overwrite) as writer:
+            kinds, *columns = zip(*rows, strict=True)
+            writer.write(pa.table(columns, names=["k", "v"]).cast(table.arrow_schema), list(kinds))
+            messages = writer.prepare_commit()
+
+        def finish():
+            committer = table.committer()
+            try:
+                if overwrite:
+                    return committer.overwrite(messages)
+                return committer.commit(messages, base_id=writer.base_id)
+            except CommitConflictError as conflict:
+                return conflict
+
+        return finish if later else finish()
+
+    outcome, expected = meet(table, prepared)
+    assert isinstance(outcome, CommitConflictError) == row["W1's result"].startswith("conflict")
+    shown = values_of(Table.open(table.path).with_options({}))
+    assert [r[:2] for r in shown if letter != "a" or r[0]] == expected
+
+
 # ---- 8 splits
+
+
+@examples("8.2", "bucket: L5 file v in 1..10, L0 file v in 100..110", "kept")
+def test_files_that_statistics_leave_out(make, row):
+    table = make({"k": "INT NOT NULL", "v": "INT"}, {"write-only": "true"})
+    commit(table, [("+I", i, i) for i in range(1, 11)])
+    table.compact(full=True)
+    commit(table, [("+I", i, 98 + i) for i in range(2, 13)])
+    text = row["bucket: L5 file v in 1..10, L0 file v in 100..110"]
+    kept = sorted(file.level for split in table.scan(filter=text).plan().splits for file in split.files)
+    assert kept == {"both": [0, 5], "none": [], "the L5 file": [5]}[row["kept"]]
 
 
 def splits(files, row, columns, keys):
