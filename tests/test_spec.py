@@ -1,6 +1,7 @@
 """docs/spec/format.md says what the code does: tables and examples of the page, compared with the engine."""
 
 import datetime as dt
+import io
 import json
 import re
 from dataclasses import fields
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyorc
 import pytest
 
 from paimon_core.deletion.vector import DeletionVector
@@ -17,6 +19,7 @@ from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex import FILE_INDEXES
 from paimon_core.fileindex.bloom import hashes as bloom_hashes
 from paimon_core.format import FORMATS
+from paimon_core.format.avro_types import avro_schema
 from paimon_core.manifest.serializers import INDEX_MANIFEST_SCHEMA, MANIFEST_LIST_SCHEMA, MANIFEST_SCHEMA
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.option import Options
@@ -275,6 +278,57 @@ def test_parquet_types_are_those_of_the_table(row):
     for i, kind in enumerate(kinds):
         assert stored.column(i).physical_type == physical[i % len(physical)], kind
         assert stored.column(i).logical_type.type == logical[0], kind
+
+
+# ---- ORC and Avro
+
+
+@pytest.mark.parametrize("row", tables("7.5")[0][:8], ids=lambda row: row["Type"])
+def test_orc_types_are_those_of_the_table(row):
+    kinds, wanted = row["Type"].split(", "), row["ORC type"].split(", ")
+    columns = [
+        DataField(i, f"c{i}", parse_type("DECIMAL(20, 2)" if t == "DECIMAL" else t)) for i, t in enumerate(kinds)
+    ]
+    sink = pa.BufferOutputStream()
+    writer = FORMATS["orc"].open_writer(sink, columns, Options({}), "zstd")
+    writer.close()
+    stored = pyorc.Reader(io.BytesIO(sink.getvalue().to_pybytes())).schema
+    for i in range(len(kinds)):
+        assert str(stored.fields[f"c{i}"]).partition("(")[0] == wanted[i % len(wanted)]
+
+
+AVRO = {
+    "TIME of at most 3 digits": ["TIME(0)", "TIME(3)"],
+    "TIMESTAMP of at most 3, 6 digits": ["TIMESTAMP(3)", "TIMESTAMP(6)"],
+    "TIMESTAMP_LTZ of at most 3, 6 digits": ["TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(6)"],
+    "ARRAY": ["ARRAY<INT>"],
+    "MAP, MULTISET with keys of text": ["MAP<STRING, INT>", "MULTISET<CHAR(3)>"],
+    "MAP, MULTISET with other keys": ["MAP<INT, INT>", "MULTISET<DATE>"],
+    "ROW": ["ROW<a INT>"],
+    "TIME, TIMESTAMP, TIMESTAMP_LTZ of more digits, VARIANT, GEOMETRY, GEOGRAPHY": [
+        *("TIME(4)", "TIMESTAMP(7)", "TIMESTAMP_LTZ(7)", "VARIANT", "GEOMETRY", "GEOGRAPHY")
+    ],
+}
+
+
+@pytest.mark.parametrize("row", tables("7.6")[0], ids=lambda row: row["Type"])
+def test_avro_types_are_those_of_the_table(row):
+    kinds = AVRO.get(row["Type"]) or row["Type"].split(", ")
+    columns = [DataField(i, f"c{i}", parse_type(kind)) for i, kind in enumerate(kinds)]
+    if row["Avro type"] == "refused":
+        for column in columns:
+            with pytest.raises(UnsupportedError):
+                avro_schema([column])
+        return
+    plain, _, logical = row["Avro type"].partition(":")[0].partition(", logical type ")
+    for i, described in enumerate(avro_schema(columns)["fields"]):
+        null, stored = described["type"]
+        assert (null, described["default"]) == ("null", None)
+        kind = stored if isinstance(stored, str) else stored["type"]
+        names = plain.partition(" of records")[0].split(", ")
+        assert kind == names[i % len(names)]
+        if logical:
+            assert stored["logicalType"] == logical.split(", ")[i % len(logical.split(", "))]
 
 
 # ---- limits
