@@ -245,6 +245,17 @@ def test_what_producers_say(make, producer):
         seen = newest
 
 
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_rows_that_stay_equal_are_left_out(make, producer):
+    sentence = re.search(r"last commit gives nothing for lookup, and (.*) for full-compaction", PAGE)
+    expected = {"lookup": [], "full-compaction": changes_in(sentence[1])}[producer]
+    options = {"changelog-producer": producer, "changelog-producer.row-deduplicate": "true"}
+    options |= {"full-compaction.delta-commits": "2"} if producer == "full-compaction" else {}
+    table = make({"k": "INT NOT NULL", "v": "STRING"}, options)
+    made = [commit(table, changes_in(row["commit"]), i) for i, row in enumerate(rows_of("5.1", "commit", "none"), 1)]
+    assert [tuple(row.values()) for row in table.changes(made[-2].id).to_pylist()] == expected
+
+
 def test_a_full_compaction_says_what_changed(make):
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": "full-compaction"})
     example = re.search(r"^Example: Lmax holds (.*)\. L0 holds (.*)\. The changelog is (.*)\.$", PAGE, re.MULTILINE)
