@@ -153,7 +153,7 @@ class PlainTable:
         ids = [int(path.name.split("-")[1]) for path in (self.root / "snapshot").glob("snapshot-*")]
         self.snapshot = json.loads((self.root / "snapshot" / f"snapshot-{max(ids)}").read_text())
         self.schema = json.loads((self.root / "schema" / f"schema-{self.snapshot['schemaId']}").read_text())
-        types = {field["name"]: field["type"].removesuffix(" NOT NULL") for field in self.schema["fields"]}
+        types = {field["name"]: str(field["type"]).removesuffix(" NOT NULL") for field in self.schema["fields"]}
         self.names, self.partition_types = list(types), [types[key] for key in self.schema["partitionKeys"]]
 
     def records(self, name, size=None):
@@ -167,7 +167,7 @@ class PlainTable:
         """Live entries by identity, in the order of commits (2.3, 4.6)."""
         found = {}
         for kind in ("base", "delta"):
-            name, size = self.snapshot[f"{kind}ManifestList"], self.snapshot[f"{kind}ManifestListSize"]
+            name, size = self.snapshot[f"{kind}ManifestList"], self.snapshot.get(f"{kind}ManifestListSize")
             for manifest in self.records(name, size):
                 assert manifest["_VERSION"] == 2
                 for entry in self.records(manifest["_FILE_NAME"], manifest["_FILE_SIZE"]):
