@@ -248,7 +248,7 @@ FILE = {
     "_SCHEMA_ID": "long",
     "_LEVEL": "int",
     "_EXTRA_FILES": {"type": "array", "items": "string"},
-    "_CREATION_TIME": ["null", "long"],
+    "_CREATION_TIME": ["null", {"type": "long", "logicalType": "timestamp-millis"}],
     "_DELETE_ROW_COUNT": ["null", "long"],
     "_EMBEDDED_FILE_INDEX": ["null", "bytes"],
     "_FILE_SOURCE": ["null", "int"],
