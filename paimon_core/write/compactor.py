@@ -30,7 +30,7 @@ from paimon_core.merge.high_level import LEVEL, read_high_level
 from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.options.file import TARGET_FILE_ROW_NUM
-from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES
+from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES, COMPACTION_SMALL_FILE_RATIO
 from paimon_core.options.merge import (
     CHANGELOG_PRODUCER,
     CHANGELOG_PRODUCER_ROW_DEDUPLICATE,
@@ -168,7 +168,7 @@ def beside_names(store: FileStore, compacted: Sequence[DataFileMeta], left: Iter
 class _Compaction:
     def __init__(self, store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector]) -> None:
         self._store, self._task, self._vectors = store, task, vectors
-        self._small, self._full_rows = target_size(store) // 10 * 7, store.options.value(TARGET_FILE_ROW_NUM)
+        self._small, self._full_rows = _small_size(store), store.options.value(TARGET_FILE_ROW_NUM)
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
         schema, options, level = store.schema, store.options, task.unit.output_level
         expiry = RecordLevelExpire.of(options, schema.fields, store.now())
@@ -315,6 +315,13 @@ class _Compaction:
         for name, vector in rows.items():
             there = self._superseded.get(name)
             self._superseded[name] = vector if there is None else there.union(vector)
+
+
+def _small_size(store: FileStore) -> int:
+    """Return the bytes below which a file is rewritten rather than upgraded; the default is that of Java 1.4.2."""
+    given = store.options.has(COMPACTION_SMALL_FILE_RATIO)
+    target = target_size(store)
+    return int(target * store.options.value(COMPACTION_SMALL_FILE_RATIO)) if given else target // 10 * 7
 
 
 def _difference(store: FileStore) -> ChangelogDiff:

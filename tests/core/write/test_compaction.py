@@ -163,6 +163,16 @@ def test_a_large_file_alone_among_its_keys_only_changes_its_level(tmp_path):
     assert table.to_arrow().num_rows == 602
 
 
+@pytest.mark.parametrize(("ratio", "are_moved"), [("0", True), ("0.7", False), ("1", False)])
+def test_the_option_says_which_files_are_small(tmp_path, ratio, are_moved):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **{"compaction.small-file-ratio": ratio})
+    table.write(orders((1, "one", 1)))
+    table.write(orders((1000, "other", 1)))
+    before = {f.file_name for f in only_levels(table).all_files}
+    table.compact(full=True)
+    assert ({f.file_name for f in only_levels(table).all_files} == before) == are_moved
+
+
 def test_deletes_stay_while_something_lies_below(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders(*((i, "x" * 50, i) for i in range(2000))))
