@@ -27,3 +27,18 @@ def test_java_reads_and_continues_what_the_page_writes(judge, name):
     table.java("compact", kind="full")
     assert sorted((row[1:] for row in table.java("read")["rows"]), key=repr) == found
     assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == found
+
+
+@pytest.mark.parametrize("bitmap64", ["false", "true"])
+def test_deletes_that_java_marks_are_read_by_the_page(judge, name, bitmap64):
+    table = SharedTable(judge, name)
+    options = {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": bitmap64, "bucket": "-1"}
+    judge.call("create_database", database=name.split(".")[0])
+    table.java("create_table", fields=[["k", "INT"], ["v", "STRING"]], options=options)
+    for first in (0, 40):
+        table.java("write", rows=[["+I", {"k": k, "v": VALUES[k % 4]}] for k in range(first, first + 40)])
+    for k in (3, 4, 5, 60):
+        table.java("append_delete", where={"k": k})
+    found = sorted((row[1:] for row in table.java("read")["rows"]), key=repr)
+    assert len(found) == 76
+    assert sorted(map(list, PlainTable(table.path).rows()), key=repr) == found
