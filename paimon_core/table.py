@@ -1,7 +1,6 @@
 """Table: what a user holds. Every method is one question or one change; the work is done in the packages below."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -10,21 +9,20 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import (
     AlreadyExistsError,
-    CommitConflictError,
     InvalidInputError,
     NotFoundError,
-    PaimonError,
     UnsupportedError,
     hide_secrets,
 )
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.universal import needs_lookup
-from paimon_core.maintenance.compact_after_write import compact_written_buckets
+from paimon_core.maintenance.after_commit import after_commit
 from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.data_evolution import update_columns
 from paimon_core.maintenance.delete import delete_rows
@@ -59,7 +57,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.routing import BucketMode, bucket_mode
-from paimon_core.write.table_write import TableWrite
+from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 
 Filter = str | Predicate | None
 Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
@@ -274,19 +272,21 @@ class Table:
         data = arrow_data(data)
         learning = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)
         again = bucket_mode(self.schema) in learning and not isinstance(data, pa.RecordBatchReader)
-        for left in reversed(range(_ROUTINGS if again else 1)):
-            writer = self.writer()
-            with writer:
-                writer.write(data, row_kinds)
-                messages = writer.prepare_commit()
-            committer, base_id = self.committer(), writer.base_id
-            try:
-                made = committer.or_abort(messages, partial(committer.commit, messages, base_id=base_id))
-                return self._kept_up(self._compacted_after(made, committer.late))
-            except CommitConflictError:  # others gave the same new keys another bucket: now it is known which
-                if not left:
-                    raise
-        raise AssertionError("the last round returns or raises")
+        # where others gave the same new keys another bucket, the newest snapshot says which
+        return retry_on_conflict(partial(self._write_once, data, row_kinds), _ROUTINGS if again else 1)
+
+    def _write_once(self, data: Data, row_kinds: Sequence[str] | pa.Array | None) -> Snapshot | None:
+        with self.writer() as writer:
+            writer.write(data, row_kinds)
+            messages = writer.prepare_commit()
+        committer = self.committer()
+        with committer.aborting_on_failure(messages):
+            done = committer.commit_as(committer.identity(), messages, base_id=writer.base_id)
+        if done.snapshot is None:
+            return None
+        # a rejected compaction hides rows, or their changes, until it is done again
+        due = done.rejected if needs_lookup(self._store.options) else ()
+        return after_commit(self._store, due) or done.snapshot
 
     def overwrite(self, data: Rows, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
@@ -304,7 +304,9 @@ class Table:
                 writer.write(_completed(batch, partition))
             messages = writer.prepare_commit()
         committer = self.committer()
-        return self._kept_up(committer.or_abort(messages, lambda: committer.overwrite(messages, partition)))
+        with committer.aborting_on_failure(messages):
+            made = committer.overwrite(messages, partition)
+        return self._kept_up(made)
 
     def delete(
         self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
@@ -345,20 +347,17 @@ class Table:
         commit_user: str | None = None,
         *,
         overwrite: bool = False,
-        sequence: tuple[int, int] = (0, 1),
-        alone: bool | tuple[int, ...] | None = None,
+        role: WriterRole = ONLY_WRITER,
         base_id: int | None = None,
     ) -> TableWrite:
-        """A writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
+        """Return a writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
 
-        Writers of one distributed job that may meet in a bucket take ``sequence=(own number, number of writers)``; one
-        that is ``alone`` in its buckets nevertheless compacts them. Where buckets are dynamic such writers, and the
-        commit, also take one ``base_id``: the snapshot that tells where keys are, 0 for an empty table.
+        Each writer of a distributed job has its own ``role``. On a table with dynamic buckets all of them, and the
+        commit, take the same ``base_id``: the snapshot that says where keys are, 0 for an empty table. See
+        `paimon_core.distributed_write` for the whole way.
         """
         store = self._writable()
-        return TableWrite(
-            store, overwrite=overwrite, sequence=sequence, alone=alone, base_id=base_id, commit_user=commit_user
-        )
+        return TableWrite(store, overwrite=overwrite, role=role, base_id=base_id, commit_user=commit_user)
 
     def committer(self, commit_user: str | None = None) -> TableCommit:
         """Publishes the messages of writers, as ``commit_user`` or a fresh one."""
@@ -470,13 +469,6 @@ class Table:
         fields = project(store.schema, columns)
         scan = TableScan(store, snapshot, predicate, limit, self._read_optimized)
         return scan, TableRead(store, fields, predicate, forgiving=True)
-
-    def _compacted_after(self, made: Snapshot | None, late: Collection[tuple[bytes, int]]) -> Snapshot | None:
-        """Where rows show, or changes are told, by compaction only, it is done again if others came in between."""
-        if late and needs_lookup(self._store.options):
-            with suppress(PaimonError, OSError):  # the rows are in; the next write or compact() does it
-                return compact_written_buckets(self._store, late) or made
-        return made
 
     def _kept_up(self, made: Snapshot | None, *, dedicated: bool = False) -> Snapshot | None:
         """What a commit gave; after it what has been kept long enough goes."""

@@ -19,11 +19,10 @@ from pyspark.sql.types import StructType
 
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedError
-from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
-from paimon_spark.write_job import TaskWrites, WriteJob
+from paimon_spark.write_job import TaskWrites, WriteJob, watermark_of
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,14 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""
-        query = self._query(messages)
-        store = self._table.store
-        numbered = IdempotentCommits(store, query, consecutive=True, doubt=self._request.on_doubt)
-
-        def publish(changes: list[CommitMessage], base_id: int | None, watermark: int | None) -> None:
-            if self._job.overwrite:
-                numbered.overwrite(changes, batchId, watermark=watermark)
-            else:
-                numbered.commit(changes, batchId, base_id=base_id, watermark=watermark)
-
-        self._job.commit(messages, publish, batchId)
+        query, watermark = self._query(messages), watermark_of(messages)
+        commits = IdempotentCommits(self._table.store, query, consecutive=True, doubt=self._request.on_doubt)
+        prepared = self._job.prepare(messages)
+        if self._job.overwrite:
+            commits.overwrite(prepared.messages, batchId, watermark=watermark)
+        else:
+            commits.commit(prepared.messages, batchId, base_id=prepared.base_id, watermark=watermark)
+        self._job.finish(prepared, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Delete the files of a batch whose tasks failed; when it was the commit that failed, it did so itself."""

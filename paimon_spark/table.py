@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, hide_secrets
-from paimon_core.maintenance.delete import check_deletes, drops_partitions, shows_all, tried_again
+from paimon_core.maintenance.delete import RETRIES, check_deletes, drops_partitions, shows_all
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.predicate.expr import Predicate
@@ -124,7 +125,7 @@ class PaimonTable:
         if table.schema.primary_keys and not drops_partitions(table.schema, bound):
             check_deletes(table.schema)
             table.committer()  # what cannot be committed to is refused before any work
-            return tried_again(partial(self._retracted, table, predicate))
+            return retry_on_conflict(partial(self._retracted, table, predicate), RETRIES)
         name = hide_secrets(f"delete from {table.path}")
         with progress_bar(progress, name) as tell:
             return table.delete(predicate, progress=tell, runner=SparkRunner(self._spark, name))

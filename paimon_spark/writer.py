@@ -8,7 +8,6 @@ A write that is given ``txnAppId`` and ``txnVersion`` is committed once: done ag
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +16,8 @@ from pyspark.sql.types import StructType
 
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.overwrite import DYNAMIC
+from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError, NotFoundError
-from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY, PARTITION_DEFAULT_NAME
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
@@ -29,7 +28,7 @@ from paimon_core.types.datatype import STRING, TEXT_ROOTS, AtomicType, DataType
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
 from paimon_spark.types import named, paimon_fields
-from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name
+from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name, task_results, watermark_of
 
 
 def table_to_write(request: WriteRequest, schema: StructType) -> Table:
@@ -144,10 +143,12 @@ class PaimonWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
-        if not self._landed:
-            makers = {message.query for message in messages if isinstance(message, TaskWrites)}
-            maker = makers.pop() if len(makers) == 1 else None
-            self._job.commit(messages, partial(self._publish, maker), self._request.version)
+        if self._landed:
+            return
+        queries = {result.query for result in task_results(messages)}
+        prepared = self._job.prepare(messages)
+        self._publish(prepared, queries.pop() if len(queries) == 1 else None, watermark_of(messages))
+        self._job.finish(prepared, self._request.version)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of a job whose tasks failed; when it was the commit that failed, it did so itself."""
@@ -160,22 +161,19 @@ class PaimonWriter(DataSourceArrowWriter):
             return None
         return IdempotentCommits(self._job.table.store, request.commit_user, maker=maker, doubt=request.on_doubt)
 
-    def _publish(
-        self, maker: str | None, changes: list[CommitMessage], base_id: int | None, watermark: int | None
-    ) -> None:
-        where, properties = self._where, self._request.properties or None
-        numbered, version = self._numbered(maker), self._request.version
+    def _publish(self, prepared: PreparedWrite, query: str | None, watermark: int | None) -> None:
+        changes, base_id, request = prepared.messages, prepared.base_id, self._request
+        numbered, version, properties = self._numbered(query), request.version, request.properties or None
         if numbered is not None and version is not None:
             if self._job.overwrite:
-                numbered.overwrite(changes, version, where, watermark=watermark)
+                numbered.overwrite(changes, version, self._where, watermark=watermark)
             else:
                 numbered.commit(changes, version, base_id=base_id, watermark=watermark)
             return
-        committer = self._job.table.committer(self._request.commit_user)
-        if self._job.overwrite:
-            commit = partial(committer.overwrite, changes, where, watermark=watermark, properties=properties)
-        else:
-            read_at = self._request.read_at
-            after = partial(committer.commit, changes, base_id=base_id, unchanged_since=read_at)
-            commit = partial(after, watermark=watermark, properties=properties)
-        committer.or_abort(changes, commit)
+        committer = self._job.table.committer(request.commit_user)
+        identity = committer.identity(None, properties, watermark)
+        with committer.aborting_on_failure(changes):
+            if self._job.overwrite:
+                committer.overwrite_as(identity, changes, self._where)
+            else:
+                committer.commit_as(identity, changes, base_id=base_id, unchanged_since=request.read_at)

@@ -11,8 +11,8 @@ decides.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from paimon_core.commit.find_commit import AlreadyCommitted, CommitSearch, HistoryExpired
@@ -29,7 +29,6 @@ from paimon_core.store.file_store import FileStore
 _log = logging.getLogger(__name__)
 DOUBT_OPTION: Final = "write.stream.on-doubt"
 OnUnknown: TypeAlias = Literal["fail", "commit", "skip"]
-_Publish: TypeAlias = Callable[..., Snapshot | None]
 
 
 class IdempotentCommits:
@@ -97,16 +96,14 @@ class IdempotentCommits:
         base_id: int | None = None,
         watermark: int | None = None,
     ) -> Snapshot | None:
-        """`TableCommit.commit` at most once for this number; without any change it leaves no snapshot, unless
-        `TableCommit.shows_empty` says so.
+        """Commit like `TableCommit.commit`, at most once for this number.
 
-        Returns the snapshot made, be it by an earlier run; None where there is none, or none any more. What the
-        messages wrote is deleted where that earlier run's files are in the table instead, and after any error but
-        CommitUnknownError, for then nothing came of it.
+        Without any change there is no snapshot, unless `TableCommit.shows_empty` says so. Return the snapshot made
+        now or by an earlier run; None: there is none, or it has expired. The files of the messages are deleted if the
+        table has those of an earlier run instead, and after any error but CommitUnknownError.
         """
-        publish = partial(self._commit.commit, messages, number, base_id=base_id, watermark=watermark)
-        shown = any(not m.is_empty for m in messages) or self._commit.shows_empty(False)
-        return self._once(messages, number, publish if shown else None)
+        empty = all(m.is_empty for m in messages) and not self._commit.shows_empty(False)
+        return self._land(_Write(tuple(messages), number, watermark, base_id=base_id, empty=empty))
 
     def overwrite(
         self,
@@ -116,38 +113,39 @@ class IdempotentCommits:
         *,
         watermark: int | None = None,
     ) -> Snapshot | None:
-        """`TableCommit.overwrite` at most once for this number, in the way of `commit`."""
-        publish = partial(self._commit.overwrite, messages, partition, number, watermark=watermark)
-        return self._once(messages, number, publish)
+        """Overwrite like `TableCommit.overwrite`, at most once for this number, in the way of `commit`."""
+        return self._land(_Write(tuple(messages), number, watermark, replaces=True, partition=partition))
 
-    def _once(self, messages: Sequence[CommitMessage], number: int, publish: _Publish | None) -> Snapshot | None:
-        def told_apart() -> Snapshot | None:
-            base = self._begin(number)
-            if publish is None:
-                return None
-            try:
-                return publish(after=base)
-            except HistoryExpired as gone:
-                if gone.attempted:  # then the files may be in the table
-                    raise CommitUnknownError(self._history_gone(number, base)) from gone
-                self._decide(OutOfRangeError(self._history_gone(number, base)))
-            return publish(after=self._store.snapshots.latest_id() or 0)
-
+    def _land(self, write: "_Write") -> Snapshot | None:
+        number, root = write.number, hide_secrets(self._store.root)
         try:
-            made = self._commit.or_abort(messages, told_apart)
+            with self._commit.aborting_on_failure(write.messages):
+                after = self._begin(number)
+                made = None if write.empty else self._publish(write, after)
         except AlreadyCommitted as before:
-            _log.info(
-                "commit %d of %s is in %s already: %s", number, self._user, hide_secrets(self._store.root), before
-            )
+            _log.info("commit %d of %s is in %s already: %s", number, self._user, root, before)
             made = before.snapshot
         except _LeftOut:
-            _log.info(
-                "commit %d of %s to %s is left out: it was done", number, self._user, hide_secrets(self._store.root)
-            )
+            _log.info("commit %d of %s to %s is left out: it was done", number, self._user, root)
             return None
         if made is not None:
             self._intents.finish(number, made.id)
         return made
+
+    def _publish(self, write: "_Write", after: int) -> Snapshot | None:
+        try:
+            return self._publish_after(write, after)
+        except HistoryExpired as expired:
+            if expired.attempted:  # then the files may be in the table
+                raise CommitUnknownError(self._history_gone(write.number, after)) from expired
+            self._decide(OutOfRangeError(self._history_gone(write.number, after)))
+        return self._publish_after(write, self._store.snapshots.latest_id() or 0)
+
+    def _publish_after(self, write: "_Write", after: int) -> Snapshot | None:
+        identity = self._commit.identity(write.number, None, write.watermark, after)
+        if write.replaces:
+            return self._commit.overwrite_as(identity, write.messages, write.partition).snapshot
+        return self._commit.commit_as(identity, write.messages, base_id=write.base_id).snapshot
 
     def _begin(self, number: int) -> int:
         """The snapshot after which alone this commit can have landed; _LeftOut if it surely has."""
@@ -207,6 +205,19 @@ class IdempotentCommits:
             "= commit if they are not; snapshots kept for longer than writers are down (snapshot.time-retained) "
             "prevent this"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """One numbered write: an append or, if ``replaces``, an overwrite of ``partition``."""
+
+    messages: tuple[CommitMessage, ...]
+    number: int
+    watermark: int | None
+    base_id: int | None = None
+    replaces: bool = False
+    partition: Spec | str | None = None
+    empty: bool = False
 
 
 class _LeftOut(Exception):

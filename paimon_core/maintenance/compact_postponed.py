@@ -1,7 +1,6 @@
 """Rows that wait in bucket -2 dealt out to real buckets, in one COMPACT snapshot: what makes them visible."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import pyarrow as pa
 
@@ -47,7 +46,8 @@ def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snap
             raise
         if not messages:
             break
-        snapshot, late = committer.or_abort(messages, partial(committer.compact, messages))
+        with committer.aborting_on_failure(messages):
+            snapshot, late = committer.compact(messages)
         made = snapshot or made
         if not late:
             break

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
-from paimon_core.errors import CommitUnknownError, CorruptedError, InvalidInputError
+from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
 from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
@@ -81,16 +81,11 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
         messages.append(CommitMessage(*work.place, new_files=(_write_slice(store, work, new),)))
 
     committer = TableCommit(store)
-    try:
+    with committer.aborting_on_failure(messages):
         with raise_if_expired(store, base_id):
             for _ in parallel_map(write, _touched(store, snapshot, fields, ids), threads=_WRITERS):
                 pass
         return committer.commit(messages, base_id=base_id)
-    except CommitUnknownError:
-        raise  # the snapshot may refer to the files
-    except BaseException:
-        committer.abort(messages)
-        raise
 
 
 def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataField], ids: np.ndarray) -> list[_Work]:

@@ -6,14 +6,14 @@ change the same files or buckets meanwhile, what matches is looked for again: no
 and none goes that matches no more.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.deletion_vectors import (
     by_bucket,
@@ -24,7 +24,7 @@ from paimon_core.datafile.deletion_vectors import (
 )
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitConflictError, OutOfRangeError, UnsupportedError
+from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.task import BucketFiles, Place
@@ -57,9 +57,9 @@ from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.append_compactor import concatenate
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["check_deletes", "delete_rows", "drops_partitions", "shows_all", "tried_again"]
+__all__ = ["RETRIES", "check_deletes", "delete_rows", "drops_partitions", "shows_all"]
 
-_ROUNDS = 10  # others that change the same files each time may do so for ever
+RETRIES = 10  # others that change the same files each time may do so for ever
 _THREADS = 2  # files looked at side by side; each decodes its columns in parallel as well
 
 
@@ -78,10 +78,10 @@ def delete_rows(
     check_writable(store.schema)
     check_deletes(store.schema)
     if drops_partitions(store.schema, predicate):
-        return tried_again(partial(_drop, store, predicate))
+        return retry_on_conflict(partial(_drop, store, predicate), RETRIES)
     if store.schema.primary_keys:
-        return tried_again(partial(_retract, store, predicate))
-    return tried_again(partial(_mark_or_rewrite, store, predicate, runner, progress))
+        return retry_on_conflict(partial(_retract, store, predicate), RETRIES)
+    return retry_on_conflict(partial(_mark_or_rewrite, store, predicate, runner, progress), RETRIES)
 
 
 def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
@@ -92,15 +92,6 @@ def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
         return False
     asked = columns(predicate)
     return bool(asked) and asked <= set(schema.partition_keys)
-
-
-def tried_again(attempt: Callable[[], Snapshot | None]) -> Snapshot | None:
-    """Return what ``attempt`` gives; where others change the same rows meanwhile, or let the snapshot expire that it
-    reads, make it again, a few times."""
-    for _ in range(_ROUNDS - 1):
-        with suppress(CommitConflictError, OutOfRangeError):
-            return attempt()
-    return attempt()
 
 
 def check_deletes(schema: TableSchema) -> None:
@@ -162,8 +153,8 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
             for batch in read.to_batches(split):
                 writer.write(batch, pa.repeat("-D", batch.num_rows))
         messages = writer.prepare_commit()
-    commit = partial(committer.commit, messages, base_id=snapshot.id, unchanged_since=snapshot.id)
-    return committer.or_abort(messages, commit)
+    with committer.aborting_on_failure(messages):
+        return committer.commit(messages, base_id=snapshot.id, unchanged_since=snapshot.id)
 
 
 # ---- without
@@ -181,7 +172,8 @@ def _mark_or_rewrite(
         return None
     messages = runner.run_all(store, tasks, partial(_delete, predicate, snapshot.id), progress)
     committer = TableCommit(store)
-    return committer.or_abort(messages, partial(committer.commit, messages))
+    with committer.aborting_on_failure(messages):
+        return committer.commit(messages)
 
 
 def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[BucketFiles]:

@@ -114,7 +114,8 @@ def run_plan(
         if not tasks:
             return made, []
         messages = runner.run_all(store, tasks, partial(_in_time, run, newest.id), progress)
-        snapshot, late = committer.or_abort(messages, partial(_committed, committer, join, messages))
+        with committer.aborting_on_failure(messages):
+            snapshot, late = _committed(committer, join, messages)
         made = snapshot or made
         if not late:
             break

@@ -4,13 +4,13 @@ Changing the option ``bucket`` changes no file: a partition that holds rows keep
 with, and is refused new rows until it is rewritten. Each partition is one commit, so that what is done is done.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
+from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError
+from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.lsm.universal import num_levels
 from paimon_core.maintenance.compact import CompactTask, plan_compaction, run_task
 from paimon_core.maintenance.execute import Progress, run_plan
@@ -59,25 +59,17 @@ def rescale(
     chosen = partition_choice(store, partitions, filter)
     sizes: dict[bytes, int] = {}
     others = set()
-    for entry in _again(partial(_live, store, chosen)):
+    for entry in retry_on_conflict(partial(_live, store, chosen), _ROUNDS):
         sizes[entry.partition] = sizes.get(entry.partition, 0) + entry.file.file_size
         if entry.total_buckets != store.schema.bucket:
             others.add(entry.partition)
     total, done, made = sum(sizes[partition] for partition in others), 0, None
     for partition in sorted(others, key=store.partition_path):
-        made = _again(partial(_rewrite, store, partition)) or made
+        made = retry_on_conflict(partial(_rewrite, store, partition), _ROUNDS) or made
         done += sizes[partition]
         if progress is not None:
             progress(done, total)
     return made
-
-
-def _again(attempt: Callable[[], T]) -> T:
-    """Return what ``attempt`` gives; where others changed what it read, or its snapshot expired, make it again."""
-    for _ in range(_ROUNDS - 1):
-        with suppress(CommitConflictError, OutOfRangeError):
-            return attempt()
-    return attempt()
 
 
 def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
@@ -109,7 +101,8 @@ def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
             for batch in read.to_batches(split):
                 writer.write(batch)
         messages = writer.prepare_commit()
-    return committer.or_abort(messages, partial(committer.rewrite, partition, messages, snapshot))
+    with committer.aborting_on_failure(messages):
+        return committer.rewrite(partition, messages, snapshot)
 
 
 def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:

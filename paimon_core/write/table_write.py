@@ -1,7 +1,7 @@
 """A writer of rows into a table: routes them to buckets, keeps memory bounded, hands out commit messages."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 import numpy as np
@@ -46,18 +46,45 @@ _LEARNING = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)  # modes in which 
 ENCODERS = 2  # buckets sorted and encoded at a time
 
 
+@dataclass(frozen=True, slots=True)
+class WriterRole:
+    """The part of one writer in a write by several.
+
+    ``number`` and ``of``: the writer numbers its rows ``number, number + of, ...`` above those of the table, so rows of
+    two writers never share a sequence number. ``exclusive``: no other writer of the job writes to the same buckets
+    (default: True if ``of`` is 1). ``shard``: the keys that this writer receives all rows of; `None`: any writer may
+    receive any key, unless it is the only one.
+    """
+
+    number: int = 0
+    of: int = 1
+    exclusive: bool | None = None
+    shard: KeyShard | None = None
+
+    @property
+    def only(self) -> bool:
+        """True for the only writer of its write."""
+        return self.of == 1
+
+    @property
+    def keys(self) -> KeyShard | None:
+        """The keys that the writer receives all rows of; `None`: those of no key for certain."""
+        return self.shard if self.shard is not None else ALL_KEYS if self.only else None
+
+
+ONLY_WRITER = WriterRole()
+
+
 class TableWrite:
     """Writes rows of one job to one table. Nothing is visible until the messages are committed.
 
-    ``overwrite``: what the table holds is about to be replaced, so numbering starts anew. ``sequence`` is
-    ``(offset, stride)`` for writers of one job that may meet in one bucket (see SequenceRule). ``alone``: whether this
-    one meets no other all the same; by default just a stride of 1 says so. (i, n) is more: all rows of keys whose hash
-    is i modulo n, and no others, come to this writer; where keys may move between partitions this must be known.
-    (i, n, slots) is for dynamic buckets of keys that stay in their partition: this writer gets all rows of each slot
-    (a partition, and the hash of the key modulo ``slots``) that it meets, so it fills one bucket after the other.
-    ``base_id``: the snapshot to go on from, 0 for an empty table, None for the newest when the first rows come; on a
-    table with dynamic buckets such writers all take the same one. ``commit_user`` names files whose order of writing
-    must be told later.
+    Args:
+        overwrite: the rows replace those of the table, so sequence numbers start anew.
+        role: of this writer among those of its job.
+        base_id: the snapshot to go on from (0: an empty table; None: the newest one when the first rows come). On a
+            table with dynamic buckets all writers of a job take the same one.
+        commit_user: names files of postponed buckets, whose order of writing matters later.
+
     Memory: about ``write-buffer-size`` of rows, be they buffered or held by open files, plus one bucket being sorted
     and encoded per thread.
 
@@ -74,8 +101,7 @@ class TableWrite:
         store: FileStore,
         *,
         overwrite: bool = False,
-        sequence: tuple[int, int] = (0, 1),
-        alone: bool | tuple[int, ...] | None = None,
+        role: WriterRole = ONLY_WRITER,
         base_id: int | None = None,
         commit_user: str | None = None,
     ) -> None:
@@ -83,9 +109,8 @@ class TableWrite:
         store.io.check_can_commit()
         self._store = store
         mode = bucket_mode(store.schema)
-        self._rule = SequenceGenerator(*sequence)
-        share = KeyShard(*alone) if isinstance(alone, tuple) else ALL_KEYS if self._rule.sole else None
-        self._router = ROUTERS[mode](store, share)
+        self._rule = SequenceGenerator(role.number, role.of)
+        self._router = ROUTERS[mode](store, role.keys)
         self._shape = DataFileSpec.of(store)
         engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
         self._space = SpillSpace.of(store.options)
@@ -93,16 +118,16 @@ class TableWrite:
         self._open_files = OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL))
         self._refused = {} if engine is None else engine.refuses
         user = commit_user or store.new_name()
-        self._postponing = postponing(store, user, sequence[0]) if mode is BucketMode.POSTPONE else None
+        self._postponing = postponing(store, user, role.number) if mode is BucketMode.POSTPONE else None
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
-        alone = self._rule.sole if alone is None else bool(alone)
-        self._compacts = in_buckets and alone and not store.options.value(WRITE_ONLY)
+        exclusive = role.only if role.exclusive is None else role.exclusive
+        self._compacts = in_buckets and exclusive and not store.options.value(WRITE_ONLY)
         self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
         self._restores = in_buckets and not overwrite
         self._replaces_keys = overwrite and mode is BucketMode.HASH_DYNAMIC
         self._tells = not overwrite  # what is replaced shows in no changelog
         self._input = store.options.value(CHANGELOG_PRODUCER) == "input"
-        self._shares_base = share is None and mode in _LEARNING
+        self._shares_base = role.keys is None and mode in _LEARNING
         self._restore = self._numbers = self._look(base_id)
         self._handed_out = False
         self._limit = store.options.value(WRITE_BUFFER_SIZE)

@@ -11,7 +11,9 @@ from paimon_core.datafile.hash_index import read_hashes
 from paimon_core.manifest.index_entry import HASH
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
+from paimon_core.write.routing import KeyShard
 from paimon_core.write.routing.bucket_assigner import slots_of
+from paimon_core.write.table_write import WriterRole
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
 
@@ -91,7 +93,7 @@ class Game:
         base, messages = 0 if snapshot is None else snapshot.id, []
         for task in range(2):
             changes = self.changes(odd=bool(task))  # whose row of one key is newer is left open between tasks
-            with ours.writer(sequence=(task, 4), base_id=base) as writer:
+            with ours.writer(role=WriterRole(task, 4), base_id=base) as writer:
                 if changes:
                     writer.write(self.table.arrow([row for _, row in changes]), [kind for kind, _ in changes])
                 messages += writer.prepare_commit()
@@ -106,7 +108,7 @@ class Game:
         slots = slots_of(hash_rows(encode(rows.select(list(ours.schema.trimmed_primary_keys)))), 2)
         for task in range(2):
             mine = [change for change, slot in zip(changes, slots, strict=True) if slot == task]
-            with ours.writer(sequence=(task, 4), base_id=base, alone=(task, 2, 2)) as writer:
+            with ours.writer(role=WriterRole(task, 4, shard=KeyShard(task, 2, 2)), base_id=base) as writer:
                 if mine:
                     writer.write(self.table.arrow([row for _, row in mine]), [kind for kind, _ in mine])
                 messages += writer.prepare_commit()

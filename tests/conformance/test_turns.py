@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, UpdateType
+from paimon_core.write.table_write import WriterRole
 from tests.conformance.compare import same
 from tests.conformance.domain import value
 from tests.conformance.shared_table import SharedTable
@@ -95,7 +96,7 @@ class Game:
             if self.keys:
                 kept = {tuple(row[k] for k in self.keys): [kind, row] for kind, row in changes}
                 changes = [c for key, c in kept.items() if number == 0 or key not in self._keys_of(first)]
-            with ours.writer(sequence=(number, 2)) as writer:
+            with ours.writer(role=WriterRole(number, 2)) as writer:
                 if changes:
                     writer.write(self.table.arrow([row for _, row in changes]), self._kinds(changes))
                 messages += writer.prepare_commit()

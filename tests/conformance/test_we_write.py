@@ -9,6 +9,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import AtomicType
+from paimon_core.write.table_write import WriterRole
 from tests.conformance.compare import same
 from tests.conformance.kinds import APPEND, CODECS, FORMATS, KINDS, LAYOUTS, MATRIX
 from tests.conformance.shared_table import SharedTable, created_by_java
@@ -166,7 +167,7 @@ def test_commits_of_engines(judge, name, rng):
         ours = table.ours()
         messages = []
         for part in range(2):
-            with ours.writer(sequence=(part, 2)) as writer:
+            with ours.writer(role=WriterRole(part, 2)) as writer:
                 writer.write(table.arrow([row for _, row in kind.rows(rng, 5)]))
                 messages += writer.prepare_commit()
         ours.committer().commit(messages)

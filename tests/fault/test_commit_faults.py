@@ -21,6 +21,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import only_levels
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.tables import ORDERS, orders, rows_of
@@ -150,7 +151,7 @@ def _commit_of_two(io: FileIO) -> None:
     newest, messages = table.snapshot(), []
     assert newest is not None
     for task in range(2):
-        with table.writer(sequence=(task, 2), base_id=newest.id) as writer:
+        with table.writer(role=WriterRole(task, 2), base_id=newest.id) as writer:
             writer.write(orders(*((k, "mine", task) for k in range(3 + task, 9, 2))))
             messages += writer.prepare_commit()
     table.committer(USER).commit(messages, IDENTIFIER, base_id=newest.id)

@@ -13,6 +13,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from paimon_core.write.table_write import WriterRole
 from tests.support.faulty_io import MemoryIO
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, orders
@@ -40,7 +41,7 @@ def in_tasks(value, keys):
         while True:
             newest, messages = table.snapshot(), []
             for task in range(2):
-                with table.writer(sequence=(task, 2), base_id=newest.id) as writer:
+                with table.writer(role=WriterRole(task, 2), base_id=newest.id) as writer:
                     writer.write(orders(*((k, value, k) for k in keys[task::2])))
                     messages += writer.prepare_commit()
             try:

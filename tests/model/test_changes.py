@@ -22,6 +22,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import check_levels, levels_of
 from tests.support.faulty_io import MemoryIO
 from tests.support.merge_model import ADDS
@@ -114,7 +115,7 @@ class History:
         messages = []
         for task in (0, 1):
             own = [(kind, row) for kind, row in rows if row["k"] % 2 == task]
-            with self.table.writer(sequence=(task, 2)) as writer:
+            with self.table.writer(role=WriterRole(task, 2)) as writer:
                 writer.write(arrow([row for _, row in own]), pa.array([kind for kind, _ in own], pa.string()))
                 messages += writer.prepare_commit()
         self.table.committer().commit(messages)

@@ -44,7 +44,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.types.row_kind import SHORT_NAMES
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from paimon_core.write.table_write import TableWrite
+from paimon_core.write.table_write import TableWrite, WriterRole
 from tests.support.compaction import check_levels, delta
 from tests.support.faulty_io import MemoryIO
 from tests.support.merge_model import ADDS
@@ -259,7 +259,7 @@ class MergeTree(RuleBasedStateMachine):
         messages, flushes, numbered = [], [], []
         for offset in (0, 1):
             rows = self.kept(self.rows(data, self.columns, most=5, keys=of_parity(offset) if apart else None))
-            writer = self.table.writer(sequence=(offset, 2))
+            writer = self.table.writer(role=WriterRole(offset, 2))
             if rows:
                 self.give(writer, rows, self.columns)
             messages += writer.prepare_commit()

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_spark
+from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.manifest.commit_message import CommitMessage
@@ -409,6 +410,6 @@ def test_a_compaction_that_fails_after_a_write_is_told_and_what_it_hides(path, c
     schema = spark_schema(table.schema.fields)
     job = WriteJob(table_to_write(request, schema), request, schema, overwrite=False)
     table.write(pa.table({"id": [1], "dt": ["a"], "v": ["x"]}, schema=DAYS))
-    job._compact([CommitMessage(partition, bucket, 1) for partition, bucket in places])
+    job.finish(PreparedWrite(tuple(CommitMessage(partition, bucket, 1) for partition, bucket in places), None))
     assert "but not compacted" in caplog.text
     assert ("only then do they show" in caplog.text) == hides

@@ -85,7 +85,7 @@ def test_others_that_are_always_faster_are_told(spark, warehouse, monkeypatch):
     table = sales(f"{warehouse}/db.db/sales", "keys")
     rows = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "it's 1"} for k in range(70)], SALES)
     monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: table.write(rows) and {})
-    monkeypatch.setattr("paimon_core.maintenance.delete._ROUNDS", 2)
+    monkeypatch.setattr("paimon_spark.table.RETRIES", 2)
     with pytest.raises(CommitConflictError, match="to be deleted"):
         open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
 
@@ -108,7 +108,7 @@ def test_rows_of_a_snapshot_that_expires_meanwhile_are_looked_for_again(spark, w
     assert len(looks) == 2
     assert not table.to_arrow(filter="v = 'it''s 1'").num_rows
     monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: {"versionAsOf": f"{last}"})
-    monkeypatch.setattr("paimon_core.maintenance.delete._ROUNDS", 2)
+    monkeypatch.setattr("paimon_spark.table.RETRIES", 2)
     with pytest.raises(OutOfRangeError, match="to be deleted"):
         open_spark(spark, table.path).delete("v = 'it''s 2'", progress=False)
 

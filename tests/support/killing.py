@@ -62,6 +62,7 @@ class _KillingWriter(PaimonStreamWriter):
             store = self._table.store
             io = _KillingIO(store.io, int(at.rstrip("+")), at.endswith("+"), who == "driver", mark)
             self._table = self._job.table = Table(replace(store, io=io))
+            self._job._write = replace(self._job._write, store=self._table.store)
 
 
 class _KillingIO(FaultyIO):

@@ -39,7 +39,7 @@ def cross_partition(store: FileStore, share: KeyShard | None) -> Router:
     if share is None:
         raise InvalidInputError(
             f"keys of {store.root} may move between partitions, so a writer must get all rows of its keys: write with "
-            "one writer, tell each which keys are its own (alone=(i, n)), or put rows aside (maintenance.staging)"
+            "one writer, give each its keys (WriterRole.shard), or stage the rows (paimon_core.distributed_write)"
         )
     return _CrossPartition(store, share)
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from paimon_core.commit.compaction import compacts, without_compaction
+from paimon_core.commit.compaction import has_compaction, without_compaction
 from paimon_core.errors import PaimonError
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.table import Table
+from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import check_levels, levels_of, only_levels, shape
 from tests.support.tables import append_table, files_below, keyed_table, orders, rows_of
 
@@ -16,7 +17,7 @@ def job(table: Table, *parts, alone: bool | None = None):
     """A commit of several writers that may meet, each with its rows; the messages."""
     messages = []
     for task, rows in enumerate(parts):
-        with table.writer(sequence=(task, STRIDE), alone=alone) as writer:
+        with table.writer(role=WriterRole(task, STRIDE, exclusive=alone)) as writer:
             writer.write(rows)
             messages += writer.prepare_commit()
     return messages
@@ -24,7 +25,7 @@ def job(table: Table, *parts, alone: bool | None = None):
 
 def upserts(table: Table, tasks: int, value: str) -> set[tuple[bytes, int]]:
     messages = job(table, *(orders(*((i, value, i) for i in range(t, 90, tasks))) for t in range(tasks)))
-    assert not any(map(compacts, messages))
+    assert not any(map(has_compaction, messages))
     table.committer().commit(messages)
     return {(m.partition, m.bucket) for m in messages}
 
@@ -92,11 +93,11 @@ def test_a_failure_leaves_the_rows_and_no_file(tmp_path):
     assert table.to_arrow().num_rows == 90
 
 
-def test_a_writer_that_is_alone_compacts_with_the_numbers_of_its_job(tmp_path):
+def test_a_writer_that_is_alone_has_compaction_with_the_numbers_of_its_job(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
     table.write(orders((1, "a", 1), (2, "a", 2)))
     (message,) = job(table, orders((2, "b", 2), (3, "b", 3)), alone=True)
-    assert compacts(message)
+    assert has_compaction(message)
     table.committer().commit([message])
     assert [level for level, _ in shape(table)] == [only_levels(table).max_level]
     assert only_levels(table).max_sequence_number >= STRIDE
@@ -107,7 +108,7 @@ def test_without_its_compaction_a_message_has_its_rows_and_the_table_no_more_fil
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
     table.write(orders((1, "a", 1), (2, "a", 2)))
     messages = job(table, orders((2, "b", 2), (4, "b", 4)), orders((3, "c", 3), (5, "c", 5)), alone=True)
-    assert all(map(compacts, messages))
+    assert all(map(has_compaction, messages))
     rows_only = [without_compaction(table.store, message) for message in messages]
     assert [m.new_files for m in rows_only] == [m.new_files for m in messages]
     table.committer().commit(rows_only)

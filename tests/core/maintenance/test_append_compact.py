@@ -17,6 +17,7 @@ from paimon_core.schema.change import AddColumn, DropColumn, UpdateType
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
+from paimon_core.write.table_write import WriterRole
 from tests.support.tables import ORDERS, append_table, files_below, orders, rows_of
 
 PARTITIONED = pa.schema([("p", pa.string()), ("id", pa.int64())])
@@ -271,7 +272,7 @@ def test_other_writers_only_append(tmp_path, options):
 def test_writers_that_share_buckets_only_append(tmp_path):
     table = append_table(tmp_path / "t", bucket="1", bucket_key="id")
     for i in range(8):
-        with table.writer(sequence=(0, 2)) as writer:
+        with table.writer(role=WriterRole(0, 2)) as writer:
             writer.write(orders((i, "v", i)))
             table.committer().commit(writer.prepare_commit())
     assert len(live(table)) == 8

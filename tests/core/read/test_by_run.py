@@ -11,6 +11,7 @@ from paimon_core.merge.engine import MergeEngine
 from paimon_core.options.option import Options
 from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.write.table_write import WriterRole
 from tests.support.tables import keyed_table, orders, rows_of
 
 SETTINGS = [{}, {"sequence.field": "n"}, {"sequence.field": "n", "sequence.field.sort-order": "descending"}]
@@ -50,7 +51,7 @@ def test_by_age_is_by_sequence_number(tmp_path, settings, seed):
 
 def test_runs_whose_numbers_interleave_are_merged_by_number(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
-    writers = [table.writer(sequence=(i, 2)) for i in range(2)]
+    writers = [table.writer(role=WriterRole(i, 2)) for i in range(2)]
     writers[0].write(orders((1, "a0", 0), (2, "a1", 0), (3, "a2", 0)))
     writers[1].write(orders((3, "b0", 0), (2, "b1", 0), (1, "b2", 0)))
     table.committer().commit([message for writer in writers for message in writer.prepare_commit()])

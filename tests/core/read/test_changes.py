@@ -14,6 +14,7 @@ from paimon_core.scan.stream_scan import Limits
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.snapshot import CommitKind
 from paimon_core.table import Table
+from paimon_core.write.table_write import WriterRole
 from tests.support.tables import ORDERS, append_table, keyed_table, orders
 
 FROM_1 = {"scan.snapshot-id": "1"}
@@ -85,7 +86,7 @@ def test_a_delete_is_meant_if_its_key_may_be(tmp_path, filter, refused):
 def test_files_of_one_commit_are_told_once_per_key(tmp_path):
     """However many files a commit needs, and whoever wrote them, the last row of a key is the one that is told."""
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
-    writers = [table.writer(sequence=(n, 2)) for n in range(2)]
+    writers = [table.writer(role=WriterRole(n, 2)) for n in range(2)]
     for n in reversed(range(2)):
         with writers[n] as writer:
             writer.write(

@@ -15,7 +15,9 @@ from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.key_locations import KeyLocationIndex, fingerprints
+from paimon_core.write.routing import KeyShard
 from paimon_core.write.routing.bucket_assigner import slots_of
+from paimon_core.write.table_write import WriterRole
 from tests.support.tables import files_below
 
 ROWS = pa.schema([("p", pa.string()), pa.field("id", pa.int64(), False), ("v", pa.int32())])
@@ -122,7 +124,7 @@ def test_writers_of_shares_of_the_keys(tmp_path):
     _, narrow = fingerprints(everything.select(["id"]).to_batches()[0])
     for number in range(3):
         mine = everything.filter(pa.array(slots_of(narrow, 3) == number))
-        with table.writer(sequence=(number, 4), alone=(number, 3), base_id=base_id) as writer:
+        with table.writer(role=WriterRole(number, 4, shard=KeyShard(number, 3)), base_id=base_id) as writer:
             writer.write(mine)
             messages += writer.prepare_commit()
     table.committer().commit(messages, base_id=base_id)
@@ -135,7 +137,7 @@ def test_rows_put_aside_are_dealt_out_in_order(tmp_path):
     before = files_below(tmp_path)
     aside, staged = Table(staging(table.store)), []
     for task, found in enumerate(([("c", 1, 1), ("a", 1, 2)], [("d", 2, 3), ("b", 3, 4)])):
-        with aside.writer("job", sequence=(task, 8)) as writer:
+        with aside.writer("job", role=WriterRole(task, 8)) as writer:
             writer.write(rows(*found))
             staged += writer.prepare_commit()
     assert stored(table) == [("a", 1, 0), ("b", 2, 0)]
@@ -163,7 +165,7 @@ def test_what_cannot_be_right_is_refused(tmp_path, options, refused, message):
 def test_writers_that_do_not_know_their_keys_are_refused(tmp_path):
     table = moving_table(tmp_path / "t")
     with pytest.raises(InvalidInputError, match="may move between partitions"):
-        table.writer(sequence=(0, 2))
+        table.writer(role=WriterRole(0, 2))
     with pytest.raises(UnsupportedError, match="Overwrite the whole table"):
         table.overwrite(rows(("a", 1, 1)), {"p": "a"})
     table.write(rows(("a", 1, 1), ("b", 2, 1)))

@@ -17,7 +17,9 @@ from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.write.hash_bucket_index import PartitionIndex
+from paimon_core.write.routing import KeyShard
 from paimon_core.write.routing.bucket_assigner import BucketAssigner, slots_of
+from paimon_core.write.table_write import WriterRole
 from tests.support.hash_indexes import check_indexes, indexes_of
 from tests.support.tables import keyed_table, orders, rows_of
 
@@ -159,7 +161,7 @@ def test_writers_of_one_job_find_the_same_bucket(data):
             messages = []
             for task in range(3):
                 ids = data.draw(st.lists(st.integers(0, 40), max_size=12))
-                with table.writer(sequence=(task, 8), base_id=base_id) as writer:
+                with table.writer(role=WriterRole(task, 8), base_id=base_id) as writer:
                     writer.write(orders(*((i, f"task{job}", i) for i in ids)))
                     messages += writer.prepare_commit()
                 model.update((i, f"task{job}") for i in ids)
@@ -182,7 +184,7 @@ def in_tasks(table, day, ids, *, overwrite=False):
     base = 0 if table.snapshot() is None else table.snapshot().id
     messages = []
     for task in range(2):
-        with table.writer(sequence=(task, 2), base_id=base, overwrite=overwrite) as writer:
+        with table.writer(role=WriterRole(task, 2), base_id=base, overwrite=overwrite) as writer:
             writer.write(pa.table([[day] * len(ids), ids, [f"t{task}"] * len(ids)], schema=DAYS))
             messages += writer.prepare_commit()
     if overwrite:
@@ -230,7 +232,9 @@ def test_writers_that_get_whole_slots_fill_buckets_to_their_target(jobs):
             task = (slot + (np.array(rows.column("p").to_pylist()) == "b")) % slots  # each partition begins elsewhere
             messages = []
             for number in range(slots):
-                with table.writer(sequence=(number, 4), base_id=base, alone=(number, slots, slots)) as writer:
+                with table.writer(
+                    role=WriterRole(number, 4, shard=KeyShard(number, slots, slots)), base_id=base
+                ) as writer:
                     writer.write(rows.filter(pa.array(task == number)))
                     messages += writer.prepare_commit()
             table.committer().commit(messages, base_id=base)

@@ -12,6 +12,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from paimon_core.write.table_write import WriterRole
 from tests.support.faulty_io import MemoryIO
 from tests.support.tables import ORDERS, rows_of
 
@@ -64,7 +65,7 @@ def test_any_split_over_writers_gives_the_same_table_for_disjoint_keys(data_, wr
     messages: list[CommitMessage] = []
     for number in range(writers):
         mine = rows.filter(pa.array([owner[key] == number for key in rows["id"].to_pylist()]))
-        with table.writer(sequence=(number, writers)) as writer:
+        with table.writer(role=WriterRole(number, writers)) as writer:
             writer.write(mine)
             messages += writer.prepare_commit()
     table.committer().commit(data_.draw(st.permutations(messages)))
@@ -75,7 +76,7 @@ def test_writers_that_share_a_bucket_never_give_one_sequence_number_twice():
     table = make(bucket="1")
     messages = []
     for number in range(3):
-        with table.writer(sequence=(number, 3)) as writer:
+        with table.writer(role=WriterRole(number, 3)) as writer:
             writer.write(data(10, 10).slice(number * 3, 3))
             messages += writer.prepare_commit()
     table.committer().commit(messages)
@@ -94,7 +95,7 @@ def test_an_append_table_holds_every_row_once_however_split(partitions, writers)
     )  # fmt: skip
     messages = []
     for number in range(writers):
-        with table.writer(sequence=(number, writers)) as writer:
+        with table.writer(role=WriterRole(number, writers)) as writer:
             writer.write(rows.slice(number * 8, 8 if number < writers - 1 else None))
             messages += writer.prepare_commit()
     table.committer().commit(messages)

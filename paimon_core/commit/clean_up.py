@@ -1,0 +1,35 @@
+"""Deletion of files that a commit does not need, or turned out not to need."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from paimon_core.commit.compaction import RejectedCompaction, written_files
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["delete_compacted_files", "delete_rejected", "delete_written_files"]
+
+
+def delete_written_files(store: FileStore, messages: Sequence[CommitMessage]) -> None:
+    """Delete every file that was written for the messages. REQUIRES: they were not committed, and will not be."""
+    for message in messages:
+        for file in (*message.new_files, *message.changelog_files):
+            store.delete_file(message.partition, message.bucket, file)
+        for entry in message.new_indexes:
+            store.delete_index(entry)
+    delete_compacted_files(store, messages)
+
+
+def delete_compacted_files(store: FileStore, messages: Sequence[CommitMessage]) -> None:
+    """Delete the files that the compactions of the messages wrote. REQUIRES: these were not committed."""
+    for message in messages:
+        for file in written_files(message):
+            store.delete_file(message.partition, message.bucket, file)
+        for entry in message.compact_new_indexes:
+            store.delete_index(entry)
+
+
+def delete_rejected(store: FileStore, rejected: Sequence[RejectedCompaction]) -> None:
+    """Delete the files of rejected compactions. Errors of the storage are ignored: the commit itself is over."""
+    with suppress(OSError):
+        delete_compacted_files(store, [compaction.message for compaction in rejected])

@@ -1,0 +1,143 @@
+"""The conflict check of a commit: read what others committed meanwhile, and decide with `commit.conflict`.
+
+The decisions are pure functions; this module only fetches the snapshots and manifest entries that they need.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from paimon_core.commit.changes import Changes
+from paimon_core.commit.conflict import (
+    Conflict,
+    bucket_conflict,
+    replacement_conflict,
+    row_conflict,
+    slice_conflict,
+)
+from paimon_core.commit.index_changes import vector_conflict
+from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
+from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.entry import DELETE, ManifestEntry
+from paimon_core.options.bucket import POSTPONED
+from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.expired import ignore_if_expired
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["ConflictCheck"]
+
+
+class ConflictCheck:
+    """A check of changes against the snapshot they would follow (behaviour 7.5)."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    def find(self, changes: Changes, base: Snapshot | None, seen: int | None) -> Conflict | None:
+        """Return the conflict of ``changes`` with ``base``, the newest snapshot; ``None``: they can follow it.
+
+        ``base`` None: the table has no snapshot. ``seen``: id of the snapshot that the writers looked at, None: they
+        looked at none.
+        """
+        if base is None:
+            deletes = any(e.kind == DELETE for e in changes.entries)
+            return Conflict("it deletes files of a table that holds none") if deletes else None
+        if changes.read_at is not None:
+            conflict = self._read_conflict(changes, changes.read_at, base)
+            if conflict is not None:
+                return conflict
+        if self._store.schema.is_cross_partition and changes.kind == CommitKind.APPEND and changes.entries:
+            return self._moved_conflict(base, seen)
+        if seen is not None:
+            conflict = bucket_conflict(changes, self._added_since(seen, base))
+            if conflict is not None:
+                return conflict
+        if changes.replaces_columns:
+            partitions = {e.partition for e in changes.entries}
+            found = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
+            return slice_conflict(changes, [e for e in found.live if e.partition in partitions], seen)
+        return self._replacement_conflict(changes, base) if changes.needs_check else None
+
+    def _replacement_conflict(self, changes: Changes, base: Snapshot) -> Conflict | None:
+        """Check replaced data files and deletion vectors against the live files of the buckets they belong to."""
+        touched = {(e.partition, e.bucket) for e in changes.entries}
+        touched |= {(e.partition, e.bucket) for e in changes.new_indexes}
+        where = partitions_predicate(self._store, {partition for partition, _ in touched})
+        live = live_entries(self._store, base, partition=where, buckets=touched, with_stats=False).live
+        return replacement_conflict(
+            changes, live, self._store.schema.key_arrow if self._store.schema.primary_keys else None
+        ) or vector_conflict(
+            changes,
+            vector_entries(self._store, base),
+            {e.file.file_name for e in live},
+            one_a_bucket=single_index_per_bucket(self._store),
+        )
+
+    def _read_conflict(self, changes: Changes, read_at: int, base: Snapshot) -> Conflict | None:
+        """Check that the rows read at snapshot ``read_at`` are unchanged in the buckets that the changes write to.
+
+        Raises UnsupportedError if postponed rows wait there: the reader has not seen them.
+        """
+        waiting = {(e.partition, e.bucket) for e in changes.entries if e.bucket == POSTPONED}
+        where = partitions_predicate(self._store, {partition for partition, _ in waiting})
+        if waiting and live_entries(self._store, base, partition=where, buckets=waiting, with_stats=False).live:
+            raise UnsupportedError(
+                f"what was read of {self._store.root} lacks the rows that wait in bucket {POSTPONED}: compact() first"
+            )
+        for snapshot, entries in self._deltas(range(read_at + 1, base.id + 1), lambda _: True):
+            if snapshot is None:
+                return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
+            conflict = row_conflict(changes, snapshot, entries)
+            if conflict is not None:
+                return conflict
+        return None
+
+    def _moved_conflict(self, base: Snapshot, seen: int | None) -> Conflict | None:
+        """Check that nobody wrote rows since snapshot ``seen``: keys of this table may move between partitions."""
+        if seen is None:
+            raise InvalidInputError(
+                f"keys of {self._store.root} may move between partitions: a commit must say which snapshot its writer "
+                "looked at (base_id=writer.base_id)"
+            )
+        for snapshot in map(self._snapshot, range(seen + 1, base.id + 1)):
+            if snapshot is None or snapshot.commit_kind != CommitKind.COMPACT:
+                return Conflict("rows were written meanwhile, and may have moved the same keys: write again")
+        return None
+
+    def _added_since(self, seen: int, base: Snapshot) -> list[ManifestEntry]:
+        """Return the entries added after snapshot ``seen`` by commits that can change a partition's bucket count.
+
+        If one of these commits has expired, return all live entries instead.
+        """
+        store = self._store
+        by_partition = store.schema.bucket == POSTPONED  # the first writer of a partition decides
+        entries = []
+        for snapshot, added in self._deltas(
+            range(seen + 1, base.id + 1), lambda s: s.commit_kind == CommitKind.OVERWRITE or by_partition
+        ):
+            if snapshot is None:
+                return live_entries(store, base, with_stats=False).live
+            entries += added
+        return entries
+
+    def _deltas(
+        self, ids: Iterable[int], wanted: Callable[[Snapshot], bool]
+    ) -> Iterator[tuple[Snapshot | None, list[ManifestEntry]]]:
+        """Yield every snapshot with its delta entries, or with none unless ``wanted``; None for an expired one."""
+        manifests = self._store.manifests
+
+        def read(number: int) -> tuple[Snapshot | None, list[ManifestEntry]]:
+            snapshot = self._snapshot(number)
+            if snapshot is not None:
+                with ignore_if_expired(self._store, snapshot):
+                    metas = manifests.read_list(snapshot.delta_manifest_list) if wanted(snapshot) else []
+                    return snapshot, [e for m in metas for e in manifests.read(m.file_name, with_stats=False)]
+            return None, []
+
+        return parallel_map(read, ids)
+
+    def _snapshot(self, snapshot_id: int) -> Snapshot | None:
+        try:
+            return self._store.snapshots.get(snapshot_id)
+        except OutOfRangeError:  # expired since it was listed
+            return None

@@ -1,0 +1,96 @@
+"""How long one commit is retried, and how far it has come."""
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from paimon_core.commit.find_commit import CommitSearch
+from paimon_core.errors import CommitConflictError, OutOfRangeError
+from paimon_core.options.option import Options
+from paimon_core.options.snapshot import (
+    COMMIT_MAX_RETRIES,
+    COMMIT_MAX_RETRY_WAIT,
+    COMMIT_MIN_RETRY_WAIT,
+    COMMIT_TIMEOUT,
+)
+
+__all__ = ["CommitAttempts", "RetryPolicy", "retry_on_conflict"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """The limits of the retries of a commit.
+
+    ``attempts``: retries after the first attempt. ``min_wait``, ``max_wait``: seconds between two attempts.
+    ``timeout``: seconds for all attempts together, ``None``: no limit.
+    """
+
+    attempts: int
+    min_wait: float
+    max_wait: float
+    timeout: float | None
+
+    @staticmethod
+    def of(options: Options) -> "RetryPolicy":
+        """Return the policy that the table's ``commit.*`` options give."""
+        timeout = options.value(COMMIT_TIMEOUT)
+        return RetryPolicy(
+            options.value(COMMIT_MAX_RETRIES),
+            options.value(COMMIT_MIN_RETRY_WAIT).total_seconds(),
+            options.value(COMMIT_MAX_RETRY_WAIT).total_seconds(),
+            None if timeout is None else timeout.total_seconds(),
+        )
+
+    def wait(self, attempt: int) -> float:
+        """Return the seconds to wait before attempt ``attempt + 1``.
+
+        The wait doubles with every attempt. Random jitter of up to 20 % separates committers that collided.
+        """
+        return min(self.min_wait * 2.0 ** min(attempt, 30), self.max_wait) * (1 + random.random() / 5)
+
+
+class CommitAttempts:
+    """The attempts of one commit: their number, their time, and what each of them left behind."""
+
+    def __init__(self, search: CommitSearch, policy: RetryPolicy) -> None:
+        self._started, self._policy = time.monotonic(), policy
+        self.count = 0
+        self.search = search
+        self.unknown: Exception | None = None
+        """The error of an attempt whose outcome the storage did not tell; ``None``: every outcome is known."""
+        self.synced: set[str] = set()
+        """Paths that were pushed to the disk already."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the first attempt began."""
+        return time.monotonic() - self._started
+
+    @property
+    def exhausted(self) -> bool:
+        """True if no further attempt may start."""
+        late = self._policy.timeout is not None and self.seconds > self._policy.timeout
+        return self.count > 0 and (late or self.count > self._policy.attempts)
+
+    def wait_for_next(self) -> None:
+        """Count an attempt, and wait for the next one if there is one."""
+        self.count += 1
+        if not self.exhausted:
+            time.sleep(self._policy.wait(self.count - 1))
+
+
+def retry_on_conflict(attempt: Callable[[], T], times: int) -> T:
+    """Return the result of ``attempt``, which is made up to ``times`` times until it meets no conflict.
+
+    An attempt reads the newest snapshot, so it starts anew if another commit changed the same rows, or if the snapshot
+    expired. Raises the CommitConflictError or OutOfRangeError of the last attempt.
+    """
+    for _ in range(times - 1):
+        with suppress(CommitConflictError, OutOfRangeError):
+            return attempt()
+    return attempt()

@@ -1,0 +1,136 @@
+"""A write by many tasks that do not know each other: every task writes files, and one commit publishes all of them.
+
+An engine runs a task twice, or stops a job at any point. Files that no committed message names are never read.
+
+Compaction. A task that receives every row of its buckets compacts them while it writes (``WriterRole.exclusive``). A
+task cannot always know that, so `DistributedWrite.prepare`, which sees the results of all tasks, drops the compaction
+of every bucket that several tasks wrote to. `DistributedWrite.finish` compacts what is still due after the commit.
+
+Dynamic and postponed buckets. A key must get the same bucket in every task. So all tasks look at one snapshot, which
+the job chooses before they start: it says where keys are, and how many buckets partitions have. A new key's bucket
+follows from its hash and that snapshot alone. The commit joins what the tasks add to the index of each bucket. A task
+that receives all rows of its keys (``KeyShard``) counts them instead, and fills one bucket after the other.
+
+Keys that move between partitions. The result of a row depends on all other rows of its key. Tasks that do not receive
+all rows of their keys stage their rows in files that no snapshot names. `DistributedWrite.prepare` writes the staged
+rows again with a single writer.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from paimon_core.commit.compaction import has_compaction, without_compaction
+from paimon_core.commit.table_commit import TableCommit
+from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.after_commit import after_commit
+from paimon_core.maintenance.staging import drop_staged, route_staged, staging
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.store.file_store import FileStore
+from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
+from paimon_core.write.table_write import TableWrite, WriterRole
+
+__all__ = ["MAX_TASKS", "DistributedWrite", "PreparedWrite", "TaskWrite"]
+
+MAX_TASKS: Final = 1 << 20
+"""Most tasks of a job. Task i numbers its rows i, i + MAX_TASKS, ...: no two rows of a job share a sequence number,
+whichever tasks meet in a bucket, and a task that runs again gives the same numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWrite:
+    """The result of one task: its messages, and the snapshot that its writer looked at (None: at none)."""
+
+    messages: tuple[CommitMessage, ...] = ()
+    base_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWrite:
+    """The messages of a whole job, ready to be committed with ``base_id``."""
+
+    messages: tuple[CommitMessage, ...]
+    base_id: int | None
+
+
+@dataclass(frozen=True)
+class DistributedWrite:
+    """One write by many tasks; pickles, so that every task and the commit can use a copy of it.
+
+    The way of a write: `task_writer` in every task, then `prepare`, a commit of the prepared messages, and `finish`.
+
+    Args:
+        store: of the table.
+        overwrite: the rows replace rows of the table.
+        user: of the commit; it names files whose order matters.
+        sharded: every task receives all rows of its keys (`WriterRole.shard`).
+        base_id: the snapshot that all tasks look at. By default it is the newest one if the bucket of a row depends
+            on it (0: the table is empty), else every task looks at the newest one of its own time.
+    """
+
+    store: FileStore
+    overwrite: bool = False
+    user: str | None = None
+    sharded: bool = False
+    base_id: int | None = None
+    staged: bool = field(init=False)
+    """The tasks stage their rows: keys may move between partitions, and a task does not receive all rows of a key."""
+
+    def __post_init__(self) -> None:
+        mode = bucket_mode(self.store.schema)
+        depends = mode not in (BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE)
+        if self.base_id is None and depends:
+            object.__setattr__(self, "base_id", self.store.snapshots.latest_id() or 0)
+        object.__setattr__(self, "staged", mode is BucketMode.KEY_DYNAMIC and not self.sharded)
+
+    def task_writer(self, task: int, *, exclusive: bool = False, shard: KeyShard | None = None) -> TableWrite:
+        """Return the writer of task number ``task``. InvalidInputError for a number above the limit."""
+        if task >= MAX_TASKS:
+            raise InvalidInputError(
+                f"a write may have {MAX_TASKS} tasks at most, this is number {task}: coalesce first"
+            )
+        store = staging(self.store) if self.staged else self.store
+        role = WriterRole(task, MAX_TASKS, exclusive=exclusive, shard=shard)
+        return TableWrite(store, overwrite=self.overwrite, role=role, base_id=self.base_id, commit_user=self.user)
+
+    def prepare(self, writes: Sequence[TaskWrite]) -> PreparedWrite:
+        """Return the messages to commit, made of the results of all tasks; staged rows are written to buckets first."""
+        messages = [message for write in writes for message in write.messages]
+        if self.staged:
+            return self._routed(messages)
+        base_id = min((write.base_id for write in writes if write.base_id is not None), default=None)
+        tasks = Counter((message.partition, message.bucket) for message in messages)
+        store = self.store
+        return PreparedWrite(
+            tuple(
+                without_compaction(store, message)
+                if has_compaction(message) and tasks[message.partition, message.bucket] > 1
+                else message
+                for message in messages
+            ),
+            base_id,
+        )
+
+    def _routed(self, staged: Sequence[CommitMessage]) -> PreparedWrite:
+        try:
+            with TableWrite(
+                self.store, overwrite=self.overwrite, base_id=self.base_id, commit_user=self.user
+            ) as writer:
+                messages = tuple(route_staged(writer, self.store, staged))
+                return PreparedWrite(messages, writer.base_id)
+        finally:
+            drop_staged(self.store, staged)
+
+    def finish(self, prepared: PreparedWrite, number: int | None = None) -> None:
+        """Compact and expire after the commit of ``prepared``; ``number`` is that of the commit, if it has one."""
+        buckets = {(message.partition, message.bucket) for message in prepared.messages}
+        after_commit(self.store, buckets, writes_changelog=not self.overwrite, number=number)
+
+    def abort(self, writes: Sequence[TaskWrite]) -> None:
+        """Delete the files of tasks whose job will not be committed."""
+        messages = [message for write in writes for message in write.messages]
+        if self.staged:
+            drop_staged(self.store, messages)
+        else:
+            TableCommit(self.store, self.user).abort(messages)
