@@ -21,38 +21,43 @@ _arrow_udf: Any = arrow_udf  # typed to need an argument that it warns about whe
 
 
 def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[DataFrame], DataFrame]:
-    """For ``df.transform(...)`` before a write to the table at `path`: rows of a (partition, bucket) go to one task.
+    """Return a function for ``df.transform(...)`` that shuffles the rows of a (partition, bucket) to one task.
 
-    A write is right without it; with it a bucket gets one file per job instead of one per task, and with the default
-    of `tasks` its task compacts it too. That default is the table's number of buckets, for tables partitioned besides
-    the greater of that and 8. Where buckets are dynamic each task gets all rows of its keys, and fills one bucket after
-    the other; the writer is told so by a column that it leaves out. Rows of a table with neither buckets nor partitions
-    belong nowhere in particular: the DataFrame comes back as it is. `options` are those of the write. NotFoundError
-    when there is no table yet; InvalidInputError when the DataFrame lacks a column that decides.
+    A write is correct without this shuffle. With it a bucket gets one file per job instead of one file per task, and
+    with the default of `tasks` the task also compacts the bucket. On a table with dynamic buckets each task receives
+    all rows of its keys and fills one bucket after the other; a column that the writer drops tells it so. A table
+    without buckets and partitions needs no shuffle: the function returns the DataFrame unchanged.
+
+    Args:
+        path: directory of the table.
+        tasks: number of tasks; default: the table's number of buckets, at least 8 if the table is partitioned.
+        options: those of the write.
+
+    Raises NotFoundError if there is no table yet, InvalidInputError if the DataFrame lacks a column that decides.
     """
     request = write_request({**options, "path": path}, ())
     table = request.place.open()
-    placing = BucketPartitioner.of(table.schema, tasks, slots_for(table))
+    partitioner = BucketPartitioner.of(table.schema, tasks, slots_for(table))
 
     def shuffle(frame: DataFrame) -> DataFrame:
-        if placing is None:
+        if partitioner is None:
             return frame
-        name = TASK_COLUMN + placing.told
-        if not placing.fields:
-            alone = frame.repartition(1)
-            return alone.withColumn(name, F.lit(0)) if placing.told else alone
-        columns = [F.col(f"`{_column(frame, field)}`") for field in placing.fields]
-        task = _arrow_udf(reporting(placing.task_of), IntegerType())(*columns)
-        shuffled = frame.withColumn(name, task).repartitionById(placing.tasks, name)
-        return shuffled if placing.told else shuffled.drop(name)
+        name = TASK_COLUMN + partitioner.column_suffix
+        if not partitioner.fields:
+            single = frame.repartition(1)
+            return single.withColumn(name, F.lit(0)) if partitioner.column_suffix else single
+        columns = [F.col(f"`{_column(frame, field)}`") for field in partitioner.fields]
+        task = _arrow_udf(reporting(partitioner.task_of), IntegerType())(*columns)
+        shuffled = frame.withColumn(name, task).repartitionById(partitioner.tasks, name)
+        return shuffled if partitioner.column_suffix else shuffled.drop(name)
 
     return shuffle
 
 
 def shares_in(columns: Sequence[str]) -> tuple[str, int, int] | None:
-    """Find the column that tells which task a row was sent to; ``None`` where no column does.
+    """Return the column that `clustered` added: its name, the number of tasks, the slots of a partition.
 
-    Returns its name, the number of tasks, and the slots of a partition (0: keys may move between partitions).
+    0 slots: keys may move between partitions. `None`: there is no such column.
     """
     found = [(name, int(match[1]), int(match[2] or 0)) for name in columns if (match := _SHARES.fullmatch(name))]
     return found[0] if found else None

@@ -1,4 +1,4 @@
-"""The format "paimon" as Spark sees it: a name, a schema, readers and writers of batches and streams."""
+"""The format "paimon" for Spark: a name, a schema, and readers and writers of batches and streams."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,20 +35,21 @@ from paimon_spark.writer import PaimonWriter, table_to_write
 
 @message_first
 class PaimonDataSource(DataSource):
-    """Tables of Apache Paimon, read and written in batches and streams.
+    """The data source of Apache Paimon tables, for batches and streams.
 
-    Spark builds one of these from the options of a read or write and calls it in Python processes of its own.
+    Spark creates one from the options of a read or write, and calls it in Python processes of its own.
     """
 
     @classmethod
     def name(cls) -> str:
-        """What stands in ``format(...)``."""
+        """Return the name for ``format(...)``."""
         return "paimon"
 
     def schema(self) -> StructType:
-        """Columns of the table, narrowed to the option ``columns``: those of now, or of the moment the options choose.
+        """Return the columns of the table, or those that the option ``columns`` names.
 
-        A stream of changes of every kind has a column ``rowkind`` before them.
+        With time travel the columns are those of the chosen snapshot. A stream with ``read.changelog`` has a first
+        column ``rowkind``.
         """
         given = _mapping(self.options)
         if only_changes_take(given):
@@ -59,7 +60,7 @@ class PaimonDataSource(DataSource):
         return spark_schema(project(_schema_at(open_table(read), read.when), read.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of exactly the columns of ``schema``, which is the user's own if one was given."""
+        """Return a reader of exactly the columns of ``schema``, which is the user's own if one was given."""
         given = _mapping(self.options)
         changes = changes_request(given)
         if changes is not None:
@@ -69,24 +70,23 @@ class PaimonDataSource(DataSource):
         return reader_of(with_store(table, table.store.in_microseconds()), request, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A writer into the table, which is made from ``schema`` and the options when there is none yet."""
+        """Return a writer into the table; a missing table is created from ``schema`` and the options."""
         request = write_request(_mapping(self.options), schema.names)
         return PaimonWriter(table_to_write(request, schema), request, schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """A reader of the changes of the table, with exactly the columns of ``schema``."""
+        """Return a reader of the changes of the table, with exactly the columns of ``schema``."""
         request = stream_request(_mapping(self.options))
         return PaimonStreamReader(open_table(request).store.in_microseconds(), request, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """A writer of micro-batches into the table, which is made from ``schema`` and the options if there is none."""
+        """Return a writer of micro-batches; a missing table is created from ``schema`` and the options."""
         request = stream_write_request(_mapping(self.options), schema.names)
         return PaimonStreamWriter(table_to_write(request, schema), request, schema, overwrite)
 
 
 def _schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
-    """The schema of a moment; that of now where the moment has gone: a stream may have come further in the meantime,
-    and a batch read says so when it is planned."""
+    """Return the schema of the chosen snapshot; if it has expired, the newest one: planning will report the expiry."""
     try:
         return table.scan(**when).store.schema
     except (OutOfRangeError, NotFoundError):

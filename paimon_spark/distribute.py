@@ -1,9 +1,8 @@
-"""Tasks of a plan run by Spark: one row for each, sent to where there is a core, answered by a commit message.
+"""Tasks of a plan on Spark: each task is a row of a DataFrame, and its result is a commit message.
 
-Everything is a DataFrame, so it runs on classic Spark and over Connect. What a task needs of the table travels with the
-function, as it does in reads and writes: no option, and so no secret, stands in a plan or in a log. Spark may run a
-task again, or twice at once; only the message of the attempt that Spark counts is committed, and the files of the
-others are never referenced.
+A DataFrame runs on classic Spark and over Connect. The store travels with the pickled function, as in reads and writes,
+so no option, and no secret, is shown in a plan or a log. Spark may run a task again, or twice at once. Only the message
+of the attempt that Spark counts is committed; the files of other attempts are never referenced.
 """
 
 import heapq
@@ -33,7 +32,7 @@ from paimon_spark.types import expected_arrow_schema
 
 Task = TypeVar("Task", bound=CompactionTask)
 Run = Callable[[FileStore, Task], CommitMessage]
-MOST_SPARK_TASKS = 4096  # above that, small tasks share one of Spark's, which cost some milliseconds each
+MOST_SPARK_TASKS = 4096  # above this number small tasks share a Spark task, which costs some milliseconds
 
 _PLACED = StructType([StructField("slot", LongType(), False), StructField("tasks", BinaryType(), False)])
 _DONE = StructType(
@@ -48,7 +47,7 @@ _DONE = StructType(
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What became of the task with this number: its message or its error, and the process (host:pid) it ran in."""
+    """The result of the task with this number: its message or its error, and its process (host:pid)."""
 
     number: int
     message: CommitMessage | None
@@ -57,7 +56,7 @@ class TaskResult:
 
 
 class SparkRunner:
-    """Runs tasks on the executors of a session; `name` is what Spark's own pages call the job."""
+    """A runner on the executors of a session; `name` is the job's name on Spark's pages."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self._spark, self._name = spark, name
@@ -65,7 +64,7 @@ class SparkRunner:
 
     @property
     def parts(self) -> int:
-        """Tasks that Spark runs at a time, as far as it tells."""
+        """The number of tasks that Spark runs at a time, as far as Spark says it."""
         if self._cores is None:
             self._cores = slots_by_job(self._spark)
         return self._cores
@@ -73,8 +72,11 @@ class SparkRunner:
     def run_all(
         self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None
     ) -> list[CommitMessage]:
-        """What `run` says of every task, in their order. After an error the files of all attempts that have ended are
-        deleted; one that Spark has yet to stop may leave some that nothing refers to."""
+        """Return the message of every task, in the order of the tasks.
+
+        After an error the files of all attempts that have ended are deleted. An attempt that Spark has not stopped yet
+        may leave files that no snapshot names.
+        """
         names = JobNames(uuid.uuid4().hex[:16])
         try:
             done = self.results(replace(store, new_name=names), tasks, run, progress)
@@ -82,7 +84,7 @@ class SparkRunner:
                 if result.error is not None:
                     raise result.error
         except BaseException:
-            with suppress(OSError):  # what went wrong first is what is told
+            with suppress(OSError):  # the first error is the one to report
                 delete_job_files(store, {(task.partition, task.bucket) for task in tasks}, names)
             raise
         return [result.message for result in done if result.message is not None]
@@ -90,7 +92,7 @@ class SparkRunner:
     def results(
         self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None = None
     ) -> list[TaskResult]:
-        """What became of every task, in their order."""
+        """Return the result of every task, in the order of the tasks."""
         slots = balance([task.size for task in tasks], MOST_SPARK_TASKS)
         frame = task_frame(self._spark, store, tasks, slots, run)
         sizes = [sum(tasks[i].size for i in slot) for slot in slots]
@@ -103,13 +105,13 @@ class SparkRunner:
 
 
 def slots(spark: SparkSession) -> int:
-    """Return how many tasks Spark runs at a time, as far as it tells. Over Connect that takes a job without Python."""
+    """Return how many tasks Spark runs at a time, as far as Spark says it; over Connect by a job without Python."""
     classic = hasattr(spark, "_jsparkSession")
     return spark.sparkContext.defaultParallelism if classic else slots_by_job(spark)
 
 
 def slots_by_job(spark: SparkSession) -> int:
-    """Return how many tasks Spark divides the rows of a job into that says nothing of it."""
+    """Return the number of tasks of a job that does not ask for a number of partitions."""
     numbers = spark.range(1 << 16).select(F.spark_partition_id().alias("n")).agg(F.max("n")).first()
     return 1 if numbers is None or numbers[0] is None else int(numbers[0]) + 1
 
@@ -117,14 +119,14 @@ def slots_by_job(spark: SparkSession) -> int:
 def task_frame(
     spark: SparkSession, store: FileStore, tasks: Sequence[Task], slots: Sequence[Sequence[int]], run: Run[Task]
 ) -> DataFrame:
-    """What becomes of every task, once Spark is asked: each slot in a partition of its own, the first slots first.
+    """Return a DataFrame of the results; every slot is a partition of its own, the first slots start first.
 
-    Joined to the numbers of the partitions, not shuffled: after a shuffle Spark holds tasks back for the host that
-    wrote what they read.
+    The tasks are joined to the numbers of the partitions instead of shuffled: after a shuffle Spark delays a task until
+    the host is free that wrote the task's input.
     """
     pickled = [pickle.dumps([(i, tasks[i]) for i in slot], pickle.HIGHEST_PROTOCOL) for slot in slots]
     rows = pa.table([pa.array(range(len(slots)), pa.int64()), pa.array(pickled, pa.binary())], ["slot", "tasks"])
-    # Read by a single task, so that a stage of as many tasks as there are slots can only be the one that works.
+    # One task reads this, so only the stage that runs the tasks can have as many tasks as there are slots.
     known = F.broadcast(spark.createDataFrame(rows, _PLACED).coalesce(1))
     numbers = spark.range(0, len(slots), 1, len(slots))
     placed = numbers.join(known, F.col("id") == F.col("slot")).select("tasks")
@@ -133,21 +135,21 @@ def task_frame(
 
 @dataclass(frozen=True, slots=True)
 class JobNames:
-    """Names for the files of one job: UUIDs whose first half is the job's own, 16 hexadecimal digits."""
+    """File names of one job: UUIDs whose first half, 16 hexadecimal digits, identifies the job."""
 
     job: str
 
     def __call__(self) -> str:
-        """A name nobody else has."""
+        """Return a unique name."""
         return str(uuid.UUID(self.job + uuid.uuid4().hex[16:]))
 
     def made(self, file_name: str) -> bool:
-        """Whether a file was named by this job."""
+        """Return True if this job named the file."""
         return f"{self.job[:8]}-{self.job[8:12]}-{self.job[12:]}-" in file_name
 
 
 def balance(sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Numbers of tasks in at most `most` slots of about equal size; the largest task first, and the largest slot."""
+    """Distribute task numbers over at most `most` slots of about equal size; largest task and largest slot first."""
     order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
     slots: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
     lightest = [(0, n) for n in range(len(slots))]
@@ -171,7 +173,7 @@ def delete_job_files(store: FileStore, buckets: Iterable[tuple[bytes, int]], nam
 
 
 def _run_placed(store: FileStore, run: Run[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Run the tasks that came to this partition; each answer leaves as it is there."""
+    """Run the tasks of one partition; yield each result as soon as it exists."""
     schema = expected_arrow_schema(_DONE)
     worker = f"{socket.gethostname()}:{os.getpid()}"
     for batch in batches:
@@ -183,7 +185,7 @@ def _run_placed(store: FileStore, run: Run[Any], batches: Iterable[pa.RecordBatc
 
 
 def _outcome(store: FileStore, run: Run[Any], task: Any) -> tuple[bytes | None, bytes | None]:
-    """The message, or the error: those of this engine would come again if Spark tried again, any other may not."""
+    """Return the message, or the engine's error: it would come again if Spark tried again. Raise any other error."""
     try:
         return run(store, task).to_bytes(), None
     except PaimonError as error:

@@ -1,7 +1,7 @@
 """Spark's pushed filters as predicates of the engine.
 
-Spark checks every row again with the filters it is handed back, so what cannot be said here is left out: a filter is
-then only not used for skipping files.
+Spark applies all of its filters to every row again. So a filter without a counterpart here may be left out: it is only
+not used to skip files.
 """
 
 import datetime as dt
@@ -29,15 +29,15 @@ _TICK = dt.timedelta(microseconds=1)
 
 
 def predicate_of(filters: Iterable[spark.Filter], finer: Collection[str] = ()) -> Predicate | None:
-    """Return the conjunction of the filters that can be said as predicates; None when there is none of them.
+    """Return the conjunction of the filters that have a predicate; `None`: none of them has one.
 
-    ``finer``: the columns of timestamps that hold more digits than Spark sees. Spark's ``ts = t`` is true of all of the
+    ``finer``: names of timestamp columns with more digits than Spark sees. Spark's ``ts = t`` is true for the whole
     microsecond that begins at ``t``.
     """
-    said = tuple(predicate for f in filters if (predicate := _one(f, finer)) is not None)
-    if not said:
+    predicates = tuple(predicate for f in filters if (predicate := _one(f, finer)) is not None)
+    if not predicates:
         return None
-    return said[0] if len(said) == 1 else And(said)
+    return predicates[0] if len(predicates) == 1 else And(predicates)
 
 
 def _one(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:
@@ -70,7 +70,7 @@ def _positive(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None
 
 
 def _on_ticks(operator: str, column: str, value: dt.datetime) -> Predicate | None:
-    """Return a comparison with a column of nanoseconds as it holds for their microseconds; None at the end of time."""
+    """Return the comparison of a column of nanoseconds, cut to microseconds; `None`: the value is the last datetime."""
     try:
         after = value + _TICK
     except OverflowError:
@@ -89,6 +89,6 @@ def _on_ticks(operator: str, column: str, value: dt.datetime) -> Predicate | Non
 
 
 def _has_values(values: Iterable[Any]) -> bool:
-    """Whether an IN list is one that NOT IN may turn round: not empty and without a null."""
+    """Return True if NOT may be applied to this IN list: it is not empty and holds no null."""
     listed = list(values)
     return bool(listed) and all(value is not None for value in listed)

@@ -1,7 +1,7 @@
-"""One Spark job while it runs: its name on Spark's pages, its progress told, its tasks stopped if nobody waits for it.
+"""One Spark job while it runs: its name on Spark's pages, its progress, and its end if the caller stops waiting.
 
-Spark says how many tasks of a stage have ended, not which: the largest start first, so those are counted as done.
-Classic sessions are asked twice a second, over Connect the server tells.
+Spark reports how many tasks of a stage have ended, not which. The largest tasks start first, so the largest count as
+done. A classic session is asked twice a second; a Connect server sends its progress.
 """
 
 import threading
@@ -16,19 +16,26 @@ from pyspark.sql import SparkSession
 
 from paimon_core.maintenance.execute import Progress
 
-_SECONDS = 0.5  # between two looks at a classic session
+_SECONDS = 0.5  # between two requests to a classic session
 _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
 
 
 class Job:
-    """A context around the action that runs it. `sizes`: bytes of the tasks of its last stage, the first started
-    first; `progress` is told the bytes done, of how many: never less than before, and all of them once it succeeds."""
+    """A context around the action of one job.
+
+    Args:
+        spark: the session.
+        name: of the job, for Spark's pages.
+        sizes: bytes of the tasks of its last stage, in the order in which they start.
+        progress: called with the bytes done and the bytes in all. The bytes done never fall, and reach all of them
+            when the job succeeds.
+    """
 
     def __init__(self, spark: SparkSession, name: str, sizes: Sequence[int], progress: Progress | None) -> None:
         self._progress = progress
         self._after = [0, *accumulate(sizes)]
-        self._told = -1
-        self._watch = (_Classic if hasattr(spark, "_jsparkSession") else _Connect)(spark, name, self._tell)
+        self._reported = -1
+        self._watch = (_Classic if hasattr(spark, "_jsparkSession") else _Connect)(spark, name, self._report)
 
     def __enter__(self) -> "Job":
         self._watch.start(watching=self._progress is not None)
@@ -39,23 +46,23 @@ class Job:
     ) -> None:
         self._watch.end(cancel=error is not None)
         if error is None:
-            self._tell(len(self._after) - 1, len(self._after) - 1)
+            self._report(len(self._after) - 1, len(self._after) - 1)
 
-    def _tell(self, done: int, tasks: int) -> None:
-        """`done` of a stage's `tasks` have ended."""
-        if tasks != len(self._after) - 1 or done <= self._told or self._progress is None:
+    def _report(self, done: int, tasks: int) -> None:
+        """Report that `done` of the `tasks` of a stage have ended."""
+        if tasks != len(self._after) - 1 or done <= self._reported or self._progress is None:
             return
-        self._told = done
+        self._reported = done
         self._progress(self._after[done], self._after[-1])
 
 
 class _Classic:
-    """The jobs of this thread under a group of their own; another thread asks how far they are."""
+    """A job group for the jobs of this thread; another thread asks Spark for their progress."""
 
-    def __init__(self, spark: SparkSession, name: str, tell: Any) -> None:
-        self._context, self._name, self._tell = spark.sparkContext, name, tell
+    def __init__(self, spark: SparkSession, name: str, report: Any) -> None:
+        self._context, self._name, self._report = spark.sparkContext, name, report
         self._group = f"paimon-{uuid.uuid4()}"
-        self._over = threading.Event()
+        self._ended = threading.Event()
         self._watcher: threading.Thread | None = None
         self._before: dict[str, str | None] = {}
 
@@ -64,11 +71,11 @@ class _Classic:
         self._context.setLocalProperty(_GROUP, self._group)
         self._context.setLocalProperty(_DESCRIPTION, self._name)
         if watching:
-            self._watcher = threading.Thread(target=self._look, name="paimon-progress", daemon=True)
+            self._watcher = threading.Thread(target=self._watch_stages, name="paimon-progress", daemon=True)
             self._watcher.start()
 
     def end(self, *, cancel: bool) -> None:
-        self._over.set()
+        self._ended.set()
         if self._watcher is not None:
             self._watcher.join()
         if cancel:
@@ -77,22 +84,22 @@ class _Classic:
         for key, value in self._before.items():
             self._context.setLocalProperty(key, value)  # type: ignore[arg-type]
 
-    def _look(self) -> None:
+    def _watch_stages(self) -> None:
         tracker = self._context.statusTracker()
-        while not self._over.wait(_SECONDS):
-            with suppress(Exception):  # about progress nothing may fail
+        while not self._ended.wait(_SECONDS):
+            with suppress(Exception):  # progress must not make a job fail
                 jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
                 stages = sorted(stage for job in jobs if job is not None for stage in job.stageIds)
                 for info in map(tracker.getStageInfo, stages):
                     if info is not None:
-                        self._tell(info.numCompletedTasks, info.numTasks)
+                        self._report(info.numCompletedTasks, info.numTasks)
 
 
 class _Connect:
-    """The operations of this thread under a tag of their own; the server's messages say how far they are."""
+    """A tag for the operations of this thread; the server's messages report their progress."""
 
-    def __init__(self, spark: SparkSession, name: str, tell: Any) -> None:
-        self._spark, self._tell = spark, tell
+    def __init__(self, spark: SparkSession, name: str, report: Any) -> None:
+        self._spark, self._report = spark, report
         self._tag = f"paimon-{uuid.uuid4()}"
         self._thread = threading.get_ident()
         self._watching = False
@@ -101,17 +108,17 @@ class _Connect:
         self._watching = watching
         self._spark.addTag(self._tag)
         if watching:
-            self._spark.registerProgressHandler(self._heard)  # type: ignore[arg-type]
+            self._spark.registerProgressHandler(self._on_progress)  # type: ignore[arg-type]
 
     def end(self, *, cancel: bool) -> None:
         if self._watching:
-            self._spark.removeProgressHandler(self._heard)  # type: ignore[arg-type]
+            self._spark.removeProgressHandler(self._on_progress)  # type: ignore[arg-type]
         self._spark.removeTag(self._tag)
         if cancel:
             with suppress(Exception):  # the session itself may be gone
                 self._spark.interruptTag(self._tag)
 
-    def _heard(self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+    def _on_progress(self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         if threading.get_ident() == self._thread:
             for stage in stages or ():
-                self._tell(stage.num_completed_tasks, stage.num_tasks)
+                self._report(stage.num_completed_tasks, stage.num_tasks)

@@ -1,4 +1,4 @@
-"""The names that may stand in ``.option(...)``, each known by one whatever it was called, and values read from text."""
+"""The names of options in ``.option(...)`` with their aliases, and values parsed from text."""
 
 import difflib
 import re
@@ -15,11 +15,11 @@ READ_OPTIONS = {
     "filter": "a predicate in SQL's words; only matching rows are read",
     "limit": "a hint: reading may stop once that many rows are certain",
     "read.arrow-batch-rows": "rows per batch handed to Spark",
-    "read.min-tasks": "tasks that a read which is large enough is divided into at least; 8 if nothing is said",
+    "read.min-tasks": "the least number of tasks of a read that is large enough; default 8",
 }
 STREAM_OPTIONS = {
-    "read.changelog": "rows of every kind, told by a first column 'rowkind': +I, -U, +U or -D",
-    "read.ignore-deletes": "rows that were deleted are passed over, where there is no 'rowkind' to tell them by",
+    "read.changelog": "rows of every kind, with a first column 'rowkind': +I, -U, +U or -D",
+    "read.ignore-deletes": "deletes are left out; for reads without 'rowkind'",
     "read.stream.maxfilespertrigger": "files after which a micro-batch takes no more",
     "read.stream.maxbytespertrigger": "bytes of files, such as 1g, after which a micro-batch takes no more",
     "read.stream.maxrowspertrigger": "rows after which a micro-batch takes no more",
@@ -32,11 +32,11 @@ WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
     "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
     "overwrite-partition": "the partition mode('overwrite') replaces, 'dt=2026-01-31,hh=8'; only its rows may come",
-    "commit.user": "the name this job's commit carries",
+    "commit.user": "the user of this job's commit",
     "write.unchanged-since": "the snapshot the rows were read from; refused where others changed their buckets since",
-    "txnappid": "who numbers its writes, so that one done again is found done; with 'txnVersion'",
+    "txnappid": "the writer that numbers its writes, so that a repeated one is skipped; with 'txnVersion'",
     "txnversion": "the number of this write, greater than those of the writes before it",
-    "write.stream.on-doubt": "when nobody can tell whether a repeated batch is in the table: fail, commit or skip",
+    "write.stream.on-doubt": "for a repeated batch that may or may not be in the table: fail, commit or skip",
 }
 PLACE_OPTIONS = {
     "path": "the directory of the table",
@@ -74,7 +74,7 @@ _ALIASES = {
 _OURS = {*READ_OPTIONS, *STREAM_OPTIONS, *WRITE_OPTIONS, *PLACE_OPTIONS}
 STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
 STREAM_STARTS = {"startingtimestamp": "startingTimestamp", "stream-from-timestamp": "stream-from-timestamp"}
-"""Names that mean the same as an option of time travel, but only where a stream of changes starts."""
+"""Names that mean a time-travel option, but only as the start of a stream of changes."""
 _NOT_YET = {
     re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
     re.compile(r"write\.merge-schema.*|merge-?schema|overwriteschema"): "changing the schema while writing",
@@ -85,7 +85,7 @@ _NOT_YET = {
 
 
 def canonical(given: Mapping[str, str]) -> dict[str, str]:
-    """The options by the one name each has here. InvalidInputError for one given twice, with two values."""
+    """Return the options under their canonical names. InvalidInputError for an option with two values."""
     named: dict[str, str] = {}
     for key, value in given.items():
         name = _ALIASES.get(key.lower(), key.lower())
@@ -97,7 +97,7 @@ def canonical(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
-    """Refuse what is neither among `ours` nor an option of tables, with the nearest name there is."""
+    """Refuse a name that is neither in `ours` nor a table option, and suggest the nearest one."""
     for key in (key for key in named if key not in ours):
         for pattern, feature in _NOT_YET.items():
             if pattern.fullmatch(key):
@@ -110,13 +110,15 @@ def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -
 
 
 def names_columns(key: str) -> bool:
-    """Return True for the name of an option that holds the name of a column."""
+    """Return True if the name of the option contains the name of a column."""
     return key.startswith(("fields.", "file-index."))
 
 
 def with_case(named: Mapping[str, str], column_names: Iterable[str]) -> dict[str, str]:
-    """``fields.<column>.<what>`` and ``file-index.<kind>.<column>.<what>`` with the column as the table spells it:
-    Spark lowers the names of options."""
+    """Return the options with column names as the table spells them: Spark lower-cases the names of options.
+
+    These are ``fields.<column>.<what>`` and ``file-index.<kind>.<column>.<what>``.
+    """
     spelled = {name.lower(): name for name in column_names}
     return {_with_columns(key, spelled): value for key, value in named.items()}
 
@@ -130,7 +132,7 @@ def _with_columns(key: str, spelled: Mapping[str, str]) -> str:
 
 
 def names(key: str, text: str | None) -> tuple[str, ...] | None:
-    """Names of columns separated by commas; None where nothing is said."""
+    """Return the column names of a comma list; `None`: the option is not given."""
     if text is None:
         return None
     listed = tuple(name.strip() for name in text.split(","))
@@ -152,12 +154,12 @@ def partition_spec(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def pop_int(named: dict[str, str], key: str) -> int | None:
-    """Take a whole number of 1 or more; None where nothing is said."""
+    """Take a whole number of 1 or more; `None`: the option is not given."""
     return None if key not in named else positive(key, named.pop(key))
 
 
 def pop_size(named: dict[str, str], key: str) -> int | None:
-    """Take a number of bytes, such as 10g; None where nothing is said."""
+    """Take a number of bytes, such as 10g; `None`: the option is not given."""
     text = named.pop(key, None)
     if text is None:
         return None
@@ -169,7 +171,7 @@ def pop_size(named: dict[str, str], key: str) -> int | None:
 
 
 def pop_flag(named: dict[str, str], key: str) -> bool:
-    """Take true or false; false where nothing is said."""
+    """Take true or false; the default is false."""
     text = named.pop(key, "false")
     if text.lower() not in ("true", "false"):
         raise InvalidInputError(f"option {key!r} is {text!r}: true or false")
@@ -177,7 +179,7 @@ def pop_flag(named: dict[str, str], key: str) -> bool:
 
 
 def positive(key: str, text: str, *, zero: bool = False) -> int:
-    """A whole number of 1 or more, or of `zero` or more."""
+    """Return a whole number of at least 1, with `zero` at least 0."""
     if not text.strip().isdecimal() or int(text) < (0 if zero else 1):
         raise InvalidInputError(f"option {key!r} is {text!r}: a whole number of {0 if zero else 1} or more")
     return int(text)

@@ -1,4 +1,4 @@
-"""Which task of a job owns which bucket, when rows are shuffled by bucket."""
+"""The partitioner of a shuffle by bucket: it says which task of a job owns a bucket."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,35 +19,38 @@ from paimon_core.write.routing.postpone import default_buckets
 
 
 class BucketPartitioner:
-    """Which task a row goes to: its bucket, moved on by its partition's hash, modulo the number of tasks.
+    """A partitioner of rows: ``task = (bucket + hash(partition)) % tasks``.
 
-    Where buckets are dynamic a key's slot stands for its bucket: new keys of a slot go to buckets of its own, which its
-    task fills one after the other. Where keys may move between partitions only the key counts.
+    On a table with dynamic buckets ``bucket`` is the slot of the key: new keys of a slot go to buckets of that slot,
+    which one task fills one after the other. If keys may move between partitions, ``task = hash(key) % tasks``.
     """
 
     def __init__(self, schema: TableSchema, tasks: int, slots: int = 0) -> None:
         self.tasks = tasks
         self.slots = slots
-        """Slots of each partition; 0 where buckets are not dynamic."""
-        self.shares = bucket_mode(schema) is BucketMode.KEY_DYNAMIC
-        """Whether a task must get all rows of its keys, and no others, whatever their partition."""
-        self._buckets = tasks if self.shares else slots or max(1, shuffle_targets(schema))
-        self._function = "default" if self.shares else schema.options.value(BUCKET_FUNCTION_TYPE)
-        self._partition = () if self.shares else schema.partition_fields
-        keys = schema.primary_keys if self.shares else schema.bucket_keys
+        """The number of slots of each partition; 0: buckets are not dynamic."""
+        self.by_key = bucket_mode(schema) is BucketMode.KEY_DYNAMIC
+        """True if a task receives all rows of its keys and no others, whatever their partition."""
+        self._buckets = tasks if self.by_key else slots or max(1, shuffle_targets(schema))
+        self._function = "default" if self.by_key else schema.options.value(BUCKET_FUNCTION_TYPE)
+        self._partition = () if self.by_key else schema.partition_fields
+        keys = schema.primary_keys if self.by_key else schema.bucket_keys
         self._key = tuple(schema.field(name) for name in keys) if self._buckets > 1 else ()
         self.fields = (*self._partition, *(f for f in self._key if f not in self._partition))
 
     @property
-    def told(self) -> str:
-        """Return what a column must be called beside ``TASK_COLUMN`` to tell this placing; "" where none needs to."""
-        return f"_of_{self.tasks}" if self.shares else f"_of_{self.tasks}_by_{self.slots}" if self.slots else ""
+    def column_suffix(self) -> str:
+        """The suffix of the column of task numbers, from which the writer learns this partitioner; "": no column."""
+        return f"_of_{self.tasks}" if self.by_key else f"_of_{self.tasks}_by_{self.slots}" if self.slots else ""
 
     @staticmethod
     def of(schema: TableSchema, tasks: int | None, slots: int = 0) -> "BucketPartitioner | None":
-        """Return the placing for a table; ``None`` where rows belong nowhere in particular.
+        """Return the partitioner of a table; `None`: the table has neither buckets nor partitions.
 
-        ``slots``: those of a partition whose buckets are dynamic.
+        Args:
+            schema: of the table.
+            tasks: number of tasks; `None`: one per bucket, at least 8 if the table is partitioned.
+            slots: of a partition with dynamic buckets; 0: buckets are not dynamic.
         """
         count = slots or shuffle_targets(schema)
         if tasks is not None and tasks < 1:
@@ -57,7 +60,10 @@ class BucketPartitioner:
         return BucketPartitioner(schema, tasks or max(count, 8 if schema.partition_keys else 1), slots)
 
     def owns(self, task: int, rows: pa.RecordBatch) -> bool:
-        """Whether all these rows go to this task: hardly so by chance, and never if there is only one to go to."""
+        """Return True if every row belongs to this task; with a single task always False.
+
+        A false positive is very unlikely: rows that were not shuffled belong to many tasks.
+        """
         if self.tasks < 2 or not self.fields:
             return False
         names = {name.lower(): i for i, name in enumerate(rows.schema.names)}
@@ -68,7 +74,7 @@ class BucketPartitioner:
         return bool(pc.all(pc.equal(self.task_of(*(rows.column(i) for i in at)), task)).as_py())
 
     def task_of(self, *columns: pa.Array) -> pa.Array:
-        """Task numbers of rows given as the columns of `fields`, in their order."""
+        """Return the task numbers (int32) of rows; the columns are those of `fields`, in that order."""
         stored = {
             field.name: coerce_array(column, field.type, field.name)
             for field, column in zip(self.fields, columns, strict=True)
@@ -82,7 +88,7 @@ class BucketPartitioner:
 
 
 def shuffle_targets(schema: TableSchema) -> int:
-    """Buckets of a partition, or what stands for them; 0 where the row alone does not tell its bucket."""
+    """Return the number of buckets of a partition; 0: the row alone does not determine its bucket."""
     match bucket_mode(schema):
         case BucketMode.HASH_FIXED:
             return schema.bucket
@@ -92,9 +98,9 @@ def shuffle_targets(schema: TableSchema) -> int:
 
 
 def slots_for(table: Table) -> int:
-    """Return the slots of a partition for a shuffle by key; 0 where buckets are not dynamic.
+    """Return the number of slots of a partition for a shuffle by key; 0: buckets are not dynamic.
 
-    As many as the buckets of the largest partition; in a table without partitions no fewer than tasks share it.
+    It is the number of buckets of the largest partition. A table without partitions has the most slots.
     """
     schema = table.schema
     if bucket_mode(schema) is not BucketMode.HASH_DYNAMIC:

@@ -1,4 +1,4 @@
-"""A bar where somebody looks at it: on a terminal and in a notebook."""
+"""Progress bars, shown on terminals and in notebooks."""
 
 import sys
 from collections.abc import Iterator
@@ -9,22 +9,22 @@ from paimon_core.maintenance.execute import Progress
 
 
 def is_interactive() -> bool:
-    """Whether what is written here is seen while it is written."""
+    """Return True on a terminal and in a notebook."""
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 
 @contextmanager
 def progress_bar(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
-    """Whom to tell of progress: the caller's own function, a bar named `what`, or nobody.
+    """Yield the function to report progress to: the caller's own, that of a bar named `what`, or `None`.
 
-    None means a bar where somebody looks; True one in any case; False none.
+    `progress`: a function, True: a bar, False: no bar, `None`: a bar on terminals and in notebooks.
     """
     if callable(progress):
         yield progress
     elif progress is False or (progress is None and not is_interactive()):
         yield None
     else:
-        # loaded when there is something to show: this package is imported by every process that plans a query
+        # imported only when a bar is shown: every process that plans a query imports this module
         with import_module("tqdm.auto").tqdm(desc=what, unit="B", unit_scale=True) as bar:
 
             def show(done: int, total: int) -> None:

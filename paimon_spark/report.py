@@ -1,11 +1,10 @@
-"""What Spark's Python workers report when the engine raises an error: its message, then a few lines of trace.
+"""Errors of the engine in Spark's Python workers: the message first, then a few lines of trace.
 
-A worker ends with the exception that reaches it and sends Spark its text, which is all that a user's session gets to
-see: the whole trace first, the message last. With SPARK_HIDE_TRACEBACK in its environment it sends the exception alone.
-So that variable is set while an error of the engine is on its way out of what Spark calls, with the end of the trace in
-the error's own text. It is taken back when the error is gone, should anything catch it.
+A worker sends Spark the text of an exception: the whole trace, then the message. With SPARK_HIDE_TRACEBACK in its
+environment the worker sends the message alone. So an error of the engine leaves a method that Spark calls with the end
+of its trace inside its message, and that variable is set as long as the error exists.
 
-Exceptions of other kinds keep their trace, and outside of Spark's workers nothing is changed at all.
+Other exceptions keep their trace. Outside of Spark's workers nothing changes.
 """
 
 import os
@@ -22,7 +21,7 @@ from typing import Any, TypeVar
 from paimon_core.errors import PaimonError
 
 TRACE_LINES = 5
-"""Lines that follow the message: the exception that caused the error, and the innermost frames."""
+"""Lines after the message: the exception that caused the error, and the innermost frames."""
 _HIDE = "SPARK_HIDE_TRACEBACK"
 _MOST_OF_CAUSE = 200  # characters
 
@@ -30,11 +29,11 @@ Kind = TypeVar("Kind")
 
 
 class _Reported(PaimonError):
-    """Root of the classes that stand in for the engine's own."""
+    """The base of the classes that replace the engine's own in a worker."""
 
 
 def message_first(kind: type[Kind]) -> type[Kind]:
-    """Let the public methods of a class that Spark calls raise errors of the engine fit to be reported."""
+    """Decorate a class that Spark calls: its public methods raise the engine's errors with the message first."""
     for name, member in list(vars(kind).items()):
         if isinstance(member, FunctionType) and not name.startswith("_"):
             setattr(kind, name, reporting(member))
@@ -42,7 +41,7 @@ def message_first(kind: type[Kind]) -> type[Kind]:
 
 
 def reporting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function, or a generator, that raises errors of the engine fit to be reported; else it is the same."""
+    """Return the same function, or generator, except that it raises the engine's errors with the message first."""
     if isgeneratorfunction(function):
 
         @wraps(function)
@@ -69,17 +68,17 @@ def _reported() -> Iterator[None]:
     except PaimonError as error:
         if not _in_worker():
             raise
-        raise _stand_in(error) from error  # and no variable holds it: it goes when it is caught
+        raise _with_trace(error) from error  # no variable holds it, so it is freed when it is caught
 
 
 def _in_worker() -> bool:
-    """Return True in a process that Spark has started to run Python for it."""
+    """Return True in a Python process that Spark has started."""
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return main is not None and main.name.startswith("pyspark.")
 
 
-def _stand_in(error: PaimonError) -> PaimonError:
-    """Return an error of the same name whose text ends in lines of trace. While it lives, Spark adds none.
+def _with_trace(error: PaimonError) -> PaimonError:
+    """Return an error of the same class name whose text ends in lines of trace. As long as it exists, Spark adds none.
 
     Its class has no other base: Spark takes a NotImplementedError at planning for a reader without partitions, and
     reads no rows.
@@ -94,7 +93,7 @@ def _stand_in(error: PaimonError) -> PaimonError:
 
 
 def _trace(error: PaimonError) -> list[str]:
-    """Return at most TRACE_LINES lines: the cause, if there is one, and the frames, where it was raised first."""
+    """Return at most TRACE_LINES lines: the cause, if there is one, then the frames, the innermost first."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     lines = []
     if cause is not None:

@@ -1,11 +1,12 @@
-"""Streams of changes, micro-batch by micro-batch; and a part of one as a batch of its own.
+"""Reads of streams of changes in micro-batches, and of the changes between two snapshots in one batch.
 
-One process per run of a query is asked how far a batch may go and what it consists of; tasks read with a reader of
-their own. Spark keeps the offsets as text: a position of the engine and, under ``from``, the one the query started at.
-That one Spark does not keep, and asks for it anew when it has to repeat the first batch.
+Spark keeps one process per run of a query. It asks that process for the end of each batch, and for its tasks; the tasks
+read with readers of their own. Spark stores an offset as text: a position of the engine and, under ``from``, the
+position at which the query started. Spark does not store the latter by itself, and asks for it again when it repeats
+the first batch.
 
-Spark 4.1 asks for the newest offset without saying behind which one, so the reader remembers that. Nor does it say
-that it will not ask again: there a query with ``availableNow`` ends where limits end its first batch.
+Spark 4.1 asks for the newest offset without its predecessor, so the reader remembers that. Spark 4.1 also does not
+announce ``availableNow``: there such a query ends after its first batch if limits end that batch.
 """
 
 import time
@@ -41,21 +42,21 @@ try:
 except ImportError:  # Spark 4.1
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Spark 4.1 asks for nothing of the kind."""
+        """A stand-in: Spark 4.1 has no such class."""
 
 
-PAUSE_SECONDS = 0.1, 2.0  # before the next look at a table that had nothing new: Spark asks every 10 ms
-PAUSE_LOOKS = 5  # as long as so many looks take, within these bounds: looking costs an object store requests
+PAUSE_SECONDS = 0.1, 2.0  # wait before the next check of a table without news; Spark asks every 10 ms
+PAUSE_CHECKS = 5  # wait 5 times as long as the last check took: a check sends requests to the object store
 CONSUMER_SECONDS = 60.0
-"""After which an idle query says again how far it is: a table may forget a consumer that falls silent. Spark 4.1 tells
-what has been read only when it goes on reading, so there it does fall silent."""
+"""Seconds after which an idle query records its progress again, because a table expires a silent consumer. Spark 4.1
+reports progress only with the next batch, so there an idle query stays silent."""
 _FROM = "from"
 
 Offset = dict[str, Any]
 
 
 class ChangePartition(InputPartition):
-    """The splits that one task reads of a batch, and the schema they were planned with."""
+    """The splits of a batch that one task reads, and the id of the schema they were planned with."""
 
     def __init__(self, splits: tuple[ChangeSplit, ...], schema_id: int) -> None:
         super().__init__(None)
@@ -64,7 +65,7 @@ class ChangePartition(InputPartition):
 
 @message_first
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The changes of a table, the columns of `schema` in its order; ``rowkind`` among them if the request says so."""
+    """A reader of the changes of a table: the columns of `schema`, in its order; with ``rowkind`` if requested."""
 
     def __init__(self, store: FileStore, request: StreamRequest, schema: StructType) -> None:
         self._request, self._schema = request, schema
@@ -78,17 +79,17 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._too_few: tuple[Position, Position] | None = None
         self._recorded: tuple[int, float] | None = None
 
-    # ---- how far
+    # ---- offsets
 
     def initialOffset(self) -> Offset:
-        """Where a new query starts."""
+        """Return the offset at which a new query starts."""
         if self._started is None:
             position = self._scan.start().to_json()
             self._started = {**position, _FROM: position}
         return self._started
 
     def getDefaultReadLimit(self) -> "read_limits.ReadLimit":
-        """One of the limits in the options, for Spark to hand back; all of them are kept to."""
+        """Return one of the limits in the options, for Spark to pass back; all limits are observed."""
         limits, least = self._request.limits, self._request.min_rows
         if limits.files is not None:
             return read_limits.ReadMaxFiles(limits.files)
@@ -99,10 +100,10 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_limits.ReadAllAvailable() if least is None else read_limits.ReadMinRows(least)
 
     def latestOffset(self, start: Offset | None = None, limit: "read_limits.ReadLimit | None" = None) -> Offset:
-        """How far the next batch goes; `start` itself where there is nothing to read, or too little yet."""
+        """Return the end of the next batch; `start` itself: there is nothing to read, or too little yet."""
         behind = start or self._reached or self.initialOffset()
         time.sleep(max(0.0, self._next_look - time.monotonic()))
-        looked = time.monotonic()
+        checked = time.monotonic()
         after = Position.from_json(behind)
         everything = limit is not None and isinstance(limit, read_limits.ReadAllAvailable)
         self._newest = None
@@ -111,22 +112,22 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._record(after)
         if through == after or not (everything or self._is_enough(after, through)):
             now, (least, most) = time.monotonic(), PAUSE_SECONDS
-            self._next_look = now + min(most, max(least, PAUSE_LOOKS * (now - looked)))
+            self._next_look = now + min(most, max(least, PAUSE_CHECKS * (now - checked)))
             self._newest = behind if through == after and self._target is None else None
             return behind
         self._next_look = -float("inf")
         return {**through.to_json(), _FROM: behind[_FROM]}
 
     def reportLatestOffset(self) -> Offset:
-        """The end of all there is now, as Spark's progress shows it; Spark asks after every look for a batch."""
+        """Return the newest offset for Spark's progress report; Spark asks for it after each `latestOffset`."""
         return self._newest or self._scan.latest().to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What comes from now on is left to another run."""
+        """Fix the end of this run: changes that are committed from now on belong to another run."""
         self._target = self._scan.latest()
 
     def _is_enough(self, after: Position, through: Position) -> bool:
-        """Whether the batch has as many rows as it is to wait for, or has waited long enough."""
+        """Return True if the batch has the rows it waits for, or has waited long enough."""
         least = self._request.min_rows
         waited = (time.monotonic() - self._last_batch) * 1000
         if least is None or self._target is not None or waited >= self._request.max_delay_millis:
@@ -139,10 +140,10 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._too_few = after, through
         return False
 
-    # ---- what there is
+    # ---- tasks
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Plan the tasks that read what lies between the offsets: the same ones whenever Spark repeats the batch."""
+        """Plan the tasks that read the changes between two offsets; the same ones when Spark repeats the batch."""
         self._reached = end
         first_batch = Position.from_json(start) == Position.from_json(start[_FROM])
         after, through = Position.from_json(end[_FROM] if first_batch else start), Position.from_json(end)
@@ -152,7 +153,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planned(after, through)
 
     def between_snapshots(self) -> list[InputPartition]:
-        """Plan the tasks that read what lies between the two snapshots of the options, for a batch read."""
+        """Plan the tasks that read the changes between the two snapshots of the options, for a batch read."""
         store, bounds = self._scan.store, incremental_bounds(self._scan.store)
         latest = store.snapshots.latest_id() or 0
         if bounds is not None and bounds[1] > latest:
@@ -172,9 +173,9 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [ChangePartition(task, store.schema.id) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the changes of one task's splits, in batches of about the number of rows asked for."""
+        """Read the changes of one task's splits, in batches of about ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, ChangePartition):
-            raise TypeError(f"a partition of {type(partition).__name__} is none of this stream")
+            raise TypeError(f"a partition must be a ChangePartition of this stream, not a {type(partition).__name__}")
         spare_collections()
         request, store = self._request, self._scan.store
         if partition.schema_id != store.schema.id:  # the table was altered while Spark made its two readers
@@ -186,14 +187,14 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for batch in resized(changes, request.batch_rows):
             yield for_spark(batch if order is None else batch.select(order), self._arrow)
 
-    # ---- what has been read
+    # ---- progress
 
     def commit(self, end: Offset) -> None:
-        """Everything up to `end` has been worked up: the query's consumer, if it has one, says so in the table."""
+        """Record that everything up to `end` has been processed, if the query has a consumer."""
         self._record(Position.from_json(end))
 
     def _record(self, position: Position) -> None:
-        """Tell the consumer of a query that is through the rows it starts with: before, none could go on from there."""
+        """Record the position of a query that has read all rows it starts with; no query could continue before that."""
         store = self._scan.store
         consumer = store.options.value(CONSUMER_ID)
         if consumer is None or (position.scan_snapshot and position.index != ALL):
@@ -206,24 +207,24 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 @message_first
 class PaimonChangesReader(DataSourceReader):
-    """What a stream from one snapshot to another would read, in one batch."""
+    """A reader of the changes from one snapshot to another, in one batch."""
 
     def __init__(self, store: FileStore, request: StreamRequest, schema: StructType) -> None:
-        store = store.with_options({"consumer.ignore-progress": "true"})  # of a consumer that the table itself names
+        store = store.with_options({"consumer.ignore-progress": "true"})  # the table itself may name a consumer
         self._stream = PaimonStreamReader(store, request, schema)
 
     def partitions(self) -> list[InputPartition]:
-        """A task for each split. OutOfRangeError for snapshots that are not there."""
+        """Plan the tasks. OutOfRangeError for snapshots that do not exist."""
         return self._stream.between_snapshots()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """As a stream reads it."""
-        if isinstance(partition, ChangePartition):  # not Spark's stand-in for "no partitions"
+        """Read the changes of one task's splits."""
+        if isinstance(partition, ChangePartition):  # Spark passes a partition of its own if there is none
             yield from self._stream.read(partition)
 
 
 def _scan(store: FileStore, request: StreamRequest, schema: StructType) -> StreamScan:
-    """The scan; the columns count as chosen where they are not simply all that the table has."""
+    """Return the scan, of all columns, or of those in `schema` and in the filter."""
     fields, predicate = _fields(store, request, schema), _predicate(store, request)
     if {f.id for f in fields} == {f.id for f in store.schema.fields}:
         return StreamScan(store, None, predicate)
@@ -236,7 +237,7 @@ def _predicate(store: FileStore, request: StreamRequest) -> Predicate | None:
 
 
 def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tuple[DataField, ...]:
-    """The table's columns that the schema asks for."""
+    """Return the table's columns that the schema names."""
     if not request.changelog:
         return projected(store.schema.fields, schema, store.root)
     kinds = [column for column in schema if column.name == ROW_KIND.name]
@@ -250,7 +251,7 @@ def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tup
 
 
 def _order(schema: StructType) -> list[int] | None:
-    """Where the columns of the schema are in a batch, which has ``rowkind`` first; None where it does so as well."""
+    """Return the positions of the schema's columns in a batch that has ``rowkind`` first; `None`: the same order."""
     names = schema.names
     at = names.index(ROW_KIND.name) if ROW_KIND.name in names else 0
     return [*range(1, at + 1), 0, *range(at + 1, len(names))] if at else None

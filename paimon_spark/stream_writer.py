@@ -1,12 +1,12 @@
-"""Streaming writes: every micro-batch becomes one commit, and is in the table once, whatever dies and is done again.
+"""Streaming writes: every micro-batch becomes one commit, exactly once, whatever fails and is repeated.
 
-Who commits is told by the query's id, which Spark keeps in the checkpoint and gives to every task; the number of the
-commit is that of the batch. With these two the engine recognises a batch that is committed (see IdempotentCommits).
-Batches count up from 0, so a query that comes to a table with another batch than the next one started from the
-checkpoint of another table, or its table was made anew: that is refused.
+The commit user is the query's id, which Spark keeps in the checkpoint and gives to every task. The commit identifier is
+the number of the batch. With these two the engine recognises a committed batch (see IdempotentCommits). Batches count
+up from 0. So a query whose batch is not the next one of the table started from the checkpoint of another table, or the
+table was created anew: that is refused.
 
-Spark makes the writer anew for the tasks of each batch and for its commit, in processes of their own. What the commit
-must know of the tasks travels in their messages.
+Spark creates the writer anew for the tasks of each batch and for its commit, in processes of their own. The tasks send
+what the commit needs in their messages.
 """
 
 from collections.abc import Iterator
@@ -27,16 +27,16 @@ from paimon_spark.write_job import TaskWrites, WriteJob, watermark_of
 
 @dataclass(frozen=True)
 class BatchWritten(TaskWrites):
-    """What one task wrote, and to which table: number and time of its schema."""
+    """The result of one task, and the table it wrote to: id and time (epoch ms) of the table's schema."""
 
     table: tuple[int, int] = (-1, -1)
 
 
 @message_first
 class PaimonStreamWriter(DataSourceStreamArrowWriter):
-    """One micro-batch; `overwrite` is output mode complete: each batch replaces the table. Pickles.
+    """A writer of micro-batches; pickles. `overwrite` is output mode complete: each batch replaces the table.
 
-    InvalidInputError when the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
     """
 
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
@@ -51,7 +51,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         return BatchWritten(**vars(done), table=(schema.id, schema.time_millis))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Make the batch visible in one snapshot, unless it is in the table already; without rows there is none."""
+        """Commit the batch in one snapshot, unless it is committed already; a batch without rows makes no snapshot."""
         query, watermark = self._query(messages), watermark_of(messages)
         commits = IdempotentCommits(self._table.store, query, consecutive=True, doubt=self._request.on_doubt)
         prepared = self._job.prepare(messages)
@@ -62,12 +62,12 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         self._job.finish(prepared, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Delete the files of a batch whose tasks failed; when it was the commit that failed, it did so itself."""
+        """Delete the files of a batch whose tasks failed; a failed commit has deleted its files itself."""
         if any(message is None for message in messages):
             self._job.abort(messages)
 
     def _query(self, messages: list[WriterCommitMessage | None]) -> str:
-        """The query whose tasks wrote, all to the table of this name that is there now."""
+        """Return the id of the query whose tasks wrote. CommitConflictError if the table was replaced meanwhile."""
         written = [message for message in messages if isinstance(message, BatchWritten)]
         for schema_id, time in {message.table for message in written}:
             if not self._is_there(schema_id, time):

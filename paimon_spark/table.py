@@ -1,4 +1,4 @@
-"""A Paimon table by its place, for Spark sessions of both kinds."""
+"""PaimonTable: a table by its path, for classic Spark sessions and Connect."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ _MIN_TASKS = "read.min-tasks"
 
 
 class PaimonTable:
-    """A table at a place, in sessions of both kinds. Rows are touched on the cluster only."""
+    """A table by its path, in classic and Connect sessions. Only the cluster reads and writes rows."""
 
     def __init__(self, spark: SparkSession, place: Place, options: Mapping[str, str]) -> None:
         self._spark, self._place, self._options = spark, place, dict(options)
@@ -55,15 +55,15 @@ class PaimonTable:
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
-        """The table in the directory `path`; `options` are those of a read, storage options among them."""
+        """Return the table in the directory `path`; `options` are those of a read, storage options among them."""
         given = {**options, "path": path}
         return cls(spark, read_request(given).place, given)
 
     def toDF(self, **options: str) -> DataFrame:
-        """The rows as a DataFrame; `options` are added for this read.
+        """Return the rows as a DataFrame; `options` are added for this read.
 
-        Unless option 'read.min-tasks' is given, it is the number of tasks that the cluster runs at a time, so that a
-        read which is large enough keeps all of them busy.
+        The default of 'read.min-tasks' is the number of tasks that the cluster runs at a time, so a large read keeps
+        all of them busy.
         """
         given = {**self._options, **options}
         if _MIN_TASKS not in canonical(given):
@@ -73,7 +73,7 @@ class PaimonTable:
         return self._spark.read.format("paimon").options(**given).load()
 
     def history(self) -> DataFrame:
-        """One row per snapshot kept, oldest first."""
+        """Return one row per snapshot, oldest first."""
         place = self._place
 
         @reporting
@@ -92,46 +92,49 @@ class PaimonTable:
         filter: Filter = None,
         progress: Progress | bool | None = None,
     ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row; None when there is nothing to do.
+        """Rewrite files in one commit that changes no row; return its snapshot, `None`: there was nothing to do.
 
-        As `paimon_core.Table.compact`, but every bucket, group of files or range to be sorted is a task of Spark. It is
-        planned and committed here, so this process has to reach the table as well. A job that fails leaves the table
-        as it was. `progress`: None for a bar on terminals and in notebooks, False for none, True for one anywhere, or a
-        function that is told about how many bytes are done, of how many.
+        Like `paimon_core.Table.compact`, but every bucket, group of files or range to sort is a Spark task. This
+        process plans and commits, so it must reach the table too. A job that fails leaves the table unchanged.
+
+        Args:
+            full, order_by, order_strategy, partitions, filter: those of `paimon_core.Table.compact`.
+            progress: `None`: a bar on terminals and in notebooks, False: none, True: a bar anywhere, or a function
+                that is called with the bytes done and the bytes in all.
         """
         table = self._of_now("compacted")
         name = hide_secrets(f"compact {table.path}")
-        with progress_bar(progress, name) as tell:
+        with progress_bar(progress, name) as report:
             return table.compact(
                 full=full,
                 order_by=order_by,
                 order_strategy=order_strategy,
                 partitions=partitions,
                 filter=filter,
-                progress=tell,
+                progress=report,
                 runner=SparkRunner(self._spark, name),
             )
 
     def delete(self, filter: str | Predicate, *, progress: Progress | bool | None = None) -> Snapshot | None:
-        """Delete the rows that match, in one commit; None where there are none.
+        """Delete the rows that match, in one commit; return its snapshot, `None`: no row matches.
 
-        As `paimon_core.Table.delete`, but rows are looked at on the cluster: of a table without a primary key every
-        file is a task of Spark (every bucket, where deletes are marked), of one with a primary key Spark reads what
-        matches and writes it back as deletes. `progress` is that of `compact`, for tables without a primary key.
+        Like `paimon_core.Table.delete`, but on the cluster. Without a primary key every file is a Spark task (with
+        deletion vectors every bucket). With a primary key Spark reads the matching rows and writes them back as
+        deletes. `progress` is that of `compact`, for tables without a primary key.
         """
         table = self._of_now("deleted from")
         predicate = parse_predicate(filter) if isinstance(filter, str) else filter
         bound = bind(predicate, table.schema.fields)
         if table.schema.primary_keys and not drops_partitions(table.schema, bound):
             check_deletes(table.schema)
-            table.committer()  # what cannot be committed to is refused before any work
+            table.committer()  # refuse a table without commits before any work
             return retry_on_conflict(partial(self._retracted, table, predicate), RETRIES)
         name = hide_secrets(f"delete from {table.path}")
-        with progress_bar(progress, name) as tell:
-            return table.delete(predicate, progress=tell, runner=SparkRunner(self._spark, name))
+        with progress_bar(progress, name) as report:
+            return table.delete(predicate, progress=report, runner=SparkRunner(self._spark, name))
 
     def _retracted(self, table: Table, predicate: Predicate) -> Snapshot | None:
-        """Rows of kind -D for those that match, written by Spark and committed while they are the rows there are."""
+        """Write a row of kind -D for every match; commit only if no other commit has changed these rows meanwhile."""
         snapshot = table.snapshot()
         if snapshot is None:
             return None
@@ -146,7 +149,7 @@ class PaimonTable:
             write = deletes.write.format("paimon").mode("append").options(**given)
             write = write.option("row-kind-column", ROW_KIND.name).option("commit.user", user)
             write.option("write.unchanged-since", read_at).save()
-        except Exception as error:  # of a class of Spark's, whatever was raised in its Python worker
+        except Exception as error:  # a class of Spark, whatever the Python worker raised
             reason = str(error)
             if CommitConflictError.__name__ in reason:
                 raise CommitConflictError(
@@ -170,15 +173,15 @@ class PaimonTable:
         *,
         dry_run: bool = False,
     ) -> Expired:
-        """Remove old snapshots, and the files that only they need; what went, or with `dry_run` would go.
+        """Delete old snapshots and the files that only they need; return the counts, with `dry_run` without deleting.
 
-        As `paimon_core.Table.expire_snapshots`; it is done by this process, which has to reach the table.
+        Like `paimon_core.Table.expire_snapshots`. This process does it, so it must reach the table.
         """
         table = self._of_now("expired")
         return table.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
 
     def _of_now(self, done: str) -> Table:
-        """The table, which is to be changed from here."""
+        """Return the table of the newest snapshot. InvalidInputError if this object was opened with time travel."""
         request = read_request(self._options)
         if request.when:
             raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be {done}")

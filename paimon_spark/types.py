@@ -87,7 +87,7 @@ _FROM_SPARK: dict[type[spark.DataType], Callable[[spark.DataType], AtomicType]] 
 
 
 def spark_schema(fields: Iterable[DataField]) -> spark.StructType:
-    """The Spark schema of a Paimon row; comments travel as Spark's column comments.
+    """Return the Spark schema of a Paimon row; comments become Spark's column comments.
 
     UnsupportedError names the column whose type Spark does not have.
     """
@@ -100,7 +100,7 @@ def _spark_field(field: DataField, path: str) -> spark.StructField:
 
 
 def spark_type(type_: DataType, path: str) -> spark.DataType:
-    """The Spark type of a Paimon type; `path` names the column in the error."""
+    """Return the Spark type of a Paimon type; `path` names the column in the error."""
     match type_:
         case ArrayType():
             return spark.ArrayType(spark_type(type_.element, f"{path}.element"), type_.element.nullable)
@@ -126,10 +126,10 @@ def spark_type(type_: DataType, path: str) -> spark.DataType:
 
 
 def paimon_fields(schema: spark.StructType, *, without: Iterable[str] = ()) -> tuple[DataField, ...]:
-    """The columns a table created from a DataFrame gets; ids are still to be given (-1).
+    """Return the columns of a table created from a DataFrame; their ids are not assigned yet (-1).
 
-    All of them are nullable: that a DataFrame says "not null" is a fact about its rows, not a wish about the table.
-    UnsupportedError names a column that no Paimon type fits.
+    All of them are nullable: "not null" in a DataFrame is a fact about its rows, not a requirement for the table.
+    UnsupportedError names a column without a Paimon type.
     """
     left_out = set(without)
     return tuple(_paimon_field(field, field.name) for field in schema.fields if field.name not in left_out)
@@ -140,7 +140,7 @@ def _paimon_field(field: spark.StructField, path: str) -> DataField:
 
 
 def paimon_type(type_: spark.DataType, path: str) -> DataType:
-    """The Paimon type, nullable at every depth but map keys, of a Spark type; `path` names the column in the error."""
+    """Return the Paimon type of a Spark type, nullable at every depth except map keys; `path` names the column."""
     match type_:
         case spark.ArrayType():
             return ArrayType(paimon_type(type_.elementType, f"{path}.element"))
@@ -167,7 +167,7 @@ def expected_arrow_schema(schema: spark.StructType) -> pa.Schema:
 
 
 def projected(fields: Iterable[DataField], schema: spark.StructType, where: str) -> tuple[DataField, ...]:
-    """The table's columns that a schema given by the user asks for, in its order.
+    """Return the table's columns that a schema given by the user names, in its order.
 
     Names match without case where that is unambiguous. InvalidInputError names a column that does not exist, that has
     another type (only wider numbers are accepted) or that is asked to be NOT NULL but may hold nulls.
@@ -190,7 +190,7 @@ def _projected_field(fields: list[DataField], wanted: spark.StructField, where: 
 
 
 def named(fields: Iterable[DataField], name: str, where: str) -> DataField:
-    """The column of this name, or the only one equal to it but for case; InvalidInputError when there is none."""
+    """Return the column of this name, or the only one that differs in case alone. InvalidInputError: there is none."""
     available = list(fields)
     found = [f for f in available if f.name == name] or [f for f in available if f.name.lower() == name.lower()]
     if len(found) == 1:
@@ -214,7 +214,7 @@ def _widens(actual: spark.DataType, wanted: spark.DataType) -> bool:
 
 
 def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same rows in exactly this Arrow schema; columns by position.
+    """Return the same rows in exactly this Arrow schema; columns are matched by position.
 
     REQUIRES: `schema` comes from `expected_arrow_schema` of columns checked by `projected`. What already has the
     right type is not copied. InvalidInputError for a NULL where there must be none, which Spark would not see as one.
@@ -230,7 +230,7 @@ def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def shaped(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """One column in Spark's Arrow type: children rebuilt one by one, time cut to microseconds towards the past."""
+    """Return one column in Spark's Arrow type: children are rebuilt one by one, times cut down to microseconds."""
     if array.type.equals(wanted):
         return array
     if pa.types.is_struct(wanted):
@@ -269,7 +269,7 @@ def _children(array: pa.StructArray) -> list[pa.Array]:
 
 
 def _relisted(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The lists (or maps) of an array around other values; offsets and validity are shared, not copied."""
+    """Return the lists (or maps) of an array with other values; offsets and validity are shared, not copied."""
     shared = lists.buffers()[:2]
     return pa.Array.from_buffers(wanted, len(lists), shared, lists.null_count, lists.offset, children=[values])
 

@@ -1,4 +1,4 @@
-"""Writes from ``foreachBatch`` that are done once."""
+"""Writes from ``foreachBatch`` that take effect once."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,13 +11,17 @@ from paimon_spark.options import WriteRequest, write_request
 
 
 def upsert_batch(path: str, app_id: str, **options: str) -> Callable[[DataFrame, int], None]:
-    """For ``writeStream.foreachBatch(...)``: adds each batch to the table at `path`, and each of them once.
+    """Return a function for ``writeStream.foreachBatch(...)`` that adds each batch to the table exactly once.
 
-    Output mode update is served as well: into a table with a primary key changed rows are upserted. `app_id` is the
-    name under which the batches are counted in the table. It belongs to one checkpoint: InvalidInputError where
-    batches start anew, as they do with a new checkpoint. Over Connect Spark does not tell a batch which query it is of:
-    there, where the table has batch 0 of `app_id` and no other, that of another checkpoint is taken for its repetition.
-    `options` are those of a write.
+    Output mode update works too: a table with a primary key upserts the changed rows.
+
+    Args:
+        path: directory of the table.
+        app_id: the name under which the table counts the batches. It belongs to one checkpoint: a query with a new
+            checkpoint starts at batch 0 again and gets InvalidInputError. Over Connect Spark does not say which query
+            a batch belongs to. There, if the table has batch 0 of `app_id` and no other, batch 0 of another checkpoint
+            is taken for its repetition and not written.
+        options: those of a write.
     """
     given = {**options, "path": path, "txnAppId": app_id}
     request = write_request({**given, "txnVersion": "0"}, ())
@@ -34,7 +38,7 @@ def _check_follows(request: WriteRequest, batch_id: int) -> None:
     try:
         table = place.open()
     except NotFoundError:
-        return  # the write makes it
+        return  # the write creates it
     last = IdempotentCommits(table.store, user).last()
     if last is not None and batch_id < last:
         raise InvalidInputError(

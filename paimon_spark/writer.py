@@ -1,9 +1,9 @@
-"""Batch writes, and which table a write goes to.
+"""Batch writes, and the table that a write goes to.
 
-After a failed commit Spark calls `abort` with every message, also when the commit may have landed: then nothing may be
-deleted, so what a failed commit leaves is cleaned up by the commit itself, where the outcome is known.
+After a failed commit Spark calls `abort` with every message, even if the commit may have been published. So `abort`
+deletes nothing then: the commit itself deletes its files if it provably failed.
 
-A write that is given ``txnAppId`` and ``txnVersion`` is committed once: done again, it is found done.
+A write with ``txnAppId`` and ``txnVersion`` is committed once; a repetition is recognised and skipped.
 """
 
 from collections import deque
@@ -32,9 +32,9 @@ from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name
 
 
 def table_to_write(request: WriteRequest, schema: StructType) -> Table:
-    """The table a job writes to, made if there is none; the job's table options lie over the table's own.
+    """Return the table of a write job, created if it is missing; the job's table options override the table's own.
 
-    InvalidInputError when options ask for other keys, partitions or buckets than the table has.
+    InvalidInputError if the options name other keys, partitions or buckets than the table has.
     """
     place = request.place
     try:
@@ -42,14 +42,14 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
     except NotFoundError:
         if place.branch is not None:
             raise
-        wish = _wished(request, schema)
-        table = Table.create(place.path, wish, place.storage_options, ignore_if_exists=True)
+        new = _new_schema(request, schema)
+        table = Table.create(place.path, new, place.storage_options, ignore_if_exists=True)
     _check_same_layout(table, request)
     stored = table.schema.options
     return table.with_options({key: value for key, value in request.options.items() if stored.get(key) != value})
 
 
-def _wished(request: WriteRequest, schema: StructType) -> Schema:
+def _new_schema(request: WriteRequest, schema: StructType) -> Schema:
     hidden = () if request.row_kind_column is None else (row_kind_name(request.row_kind_column, schema),)
     fields = paimon_fields(schema, without=hidden)
     for key in (*(request.primary_keys or ()), *(request.partition_keys or ())):
@@ -85,11 +85,9 @@ def _changed(key: str, asked: str, has: str, path: str) -> InvalidInputError:
 
 
 def _values(table: Table, spec: Sequence[tuple[str, str]]) -> dict[str, object]:
-    """Return the partition that texts name, with values of its columns' types; the default name means NULL."""
-    nothing, keys = (
-        table.schema.options.value(PARTITION_DEFAULT_NAME),
-        {k.lower(): k for k in table.schema.partition_keys},
-    )
+    """Return the partition that the texts name, with values of its columns' types; the default name means NULL."""
+    null_name = table.schema.options.value(PARTITION_DEFAULT_NAME)
+    keys = {k.lower(): k for k in table.schema.partition_keys}
     values: dict[str, object] = {}
     for column, text in spec:
         key = keys.get(column.lower())
@@ -98,25 +96,25 @@ def _values(table: Table, spec: Sequence[tuple[str, str]]) -> dict[str, object]:
                 f"option 'overwrite-partition' names {column!r}, the partition columns of {table.path} are "
                 f"{list(keys.values())}"
             )
-        values[key] = None if text == nothing else _value(key, text, table.schema.field(key).type)
+        values[key] = None if text == null_name else _value(key, text, table.schema.field(key).type)
     return values
 
 
 def _value(column: str, text: str, kind: DataType) -> object:
-    """Return the value a text stands for. One that does not fit the type is refused: it must not mean NULL."""
+    """Return the value of a text. A text that does not fit the type is refused, it does not mean NULL."""
     if isinstance(kind, AtomicType) and kind.root in TEXT_ROOTS:
         return text
     value = cast_array(pa.array([text]), STRING, kind)[0].as_py()
     if value is None:
-        raise InvalidInputError(f"option 'overwrite-partition': {text!r} is no value of column {column!r}, a {kind}")
+        raise InvalidInputError(f"option 'overwrite-partition': {text!r} is not a value of column {column!r}, a {kind}")
     return value
 
 
 @message_first
 class PaimonWriter(DataSourceArrowWriter):
-    """One batch job. Pickles: tasks and the commit run with copies of it.
+    """A batch write job; pickles, because tasks and the commit run with copies of it.
 
-    InvalidInputError when the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
     """
 
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
@@ -129,21 +127,21 @@ class PaimonWriter(DataSourceArrowWriter):
         self._job = WriteJob(table, request, schema, overwrite)
         self._request = request
         version, numbered = request.version, self._numbered()
-        self._landed = version is not None and numbered is not None and numbered.has_landed(version)
+        self._committed = version is not None and numbered is not None and numbered.has_landed(version)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWrites:
-        """Write the rows of one task; none, where the job was done before."""
-        if not self._landed:
+        """Write the rows of one task; a job that was committed before writes none."""
+        if not self._committed:
             return self._job.write(iterator, self._request.version)
         query, version, numbered = query_id(), self._request.version, self._numbered(query_id())
         if query is not None and numbered is not None and version is not None:
             numbered.check_maker(version)
-            deque(iterator, maxlen=0)  # in foreachBatch: a stateful query has its state from computing them
+            deque(iterator, maxlen=0)  # in foreachBatch: a stateful query updates its state by computing the rows
         return TaskWrites(query=query)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Make everything visible in one snapshot; after a conflict nothing is, and the files are deleted."""
-        if self._landed:
+        """Commit all rows in one snapshot; after a conflict the files are deleted and the table is unchanged."""
+        if self._committed:
             return
         queries = {result.query for result in task_results(messages)}
         prepared = self._job.prepare(messages)
@@ -151,7 +149,7 @@ class PaimonWriter(DataSourceArrowWriter):
         self._job.finish(prepared, self._request.version)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Delete the files of a job whose tasks failed; when it was the commit that failed, it did so itself."""
+        """Delete the files of a job whose tasks failed; a failed commit has deleted its files itself."""
         if any(message is None for message in messages):
             self._job.abort(messages)
 
