@@ -7,6 +7,7 @@ from itertools import takewhile
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.merge import engine_type
 from paimon_core.options.lsm import (
     COMPACTION_FORCE_REWRITE_ALL_FILES,
     COMPACTION_FORCE_UP_LEVEL_0,
@@ -25,7 +26,7 @@ from paimon_core.options.lsm import (
     NUM_SORTED_RUN_COMPACTION_TRIGGER,
     NUM_SORTED_RUN_STOP_TRIGGER,
 )
-from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, MERGE_ENGINE
+from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
 from paimon_core.options.option import Options
 
 __all__ = ["CompactUnit", "EarlyFull", "OffPeak", "UniversalCompaction", "needs_lookup", "num_levels", "stop_trigger"]
@@ -205,7 +206,7 @@ def stop_trigger(options: Options) -> int:
 def needs_lookup(options: Options) -> bool:
     """Whether a compaction looks up in levels below its output what they hold of the keys it lifts from level 0."""
     return bool(
-        options.value(MERGE_ENGINE) == "first-row"
+        engine_type(options).skips_level_0
         or options.value(CHANGELOG_PRODUCER) == "lookup"
         or options.value(DELETION_VECTORS_ENABLED)
         or options.value(FORCE_LOOKUP)

@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.maintenance.curves import CURVES
-from paimon_core.merge.normalized_keys import KeyWord, comparable, nullable_key_words, only_chunk
+from paimon_core.merge.normalized_keys import KeyWord, comparable, nullable_key_words
 from paimon_core.merge.sorting import sort_groups
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import to_arrow
+from paimon_core.types.selection import only_chunk
 
 __all__ = ["STRATEGIES", "ClusterKey", "Placed", "distinct", "placed", "quantiles", "sorted_positions"]
 

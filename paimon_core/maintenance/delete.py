@@ -30,16 +30,13 @@ from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.task import BucketFiles, Place
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.merge import engine_type
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import (
-    AGGREGATION_REMOVE_RECORD_ON_DELETE,
     DELETE_FORCE_PRODUCE_CHANGELOG,
     DELETION_VECTORS_ENABLED,
     DELETION_VECTORS_MERGE_ON_READ,
     IGNORE_DELETE,
-    MERGE_ENGINE,
-    PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE,
-    PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP,
     ROWKIND_FIELD,
 )
 from paimon_core.predicate.compute import evaluate
@@ -104,16 +101,10 @@ def check_deletes(schema: TableSchema) -> None:
         )
     if not schema.primary_keys:
         return
-    engine = options.value(MERGE_ENGINE)
-    removes = {
-        "deduplicate": True,
-        "partial-update": options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE)
-        or bool(options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP)),
-        "aggregation": options.value(AGGREGATION_REMOVE_RECORD_ON_DELETE),
-    }
-    if not removes.get(engine, False):
-        way = f"set '{engine}.remove-record-on-delete' = 'true'" if engine in removes else "overwrite its partition"
-        raise UnsupportedError(f"rows of merge engine {engine} cannot be deleted by a filter: {way}")
+    engine = engine_type(options)
+    if not engine.deletes_rows(options):
+        way = f"set {engine.delete_options[0].key!r} = 'true'" if engine.delete_options else "overwrite its partition"
+        raise UnsupportedError(f"rows of merge engine {engine.name} cannot be deleted by a filter: {way}")
     if options.value(IGNORE_DELETE):
         raise UnsupportedError("this table ignores deletes: set the option 'ignore-delete' to 'false' to delete rows")
     if options.value(ROWKIND_FIELD) is not None:

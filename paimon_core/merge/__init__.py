@@ -1,36 +1,37 @@
-"""Merging: sorted runs to one, rows of one key to a row. Knows Arrow and names, no files.
+"""Merging: sorted runs to one run, rows of one key to one row. Knows Arrow and column names, no files.
 
-The registry of merge engines: an engine is a module with its fold, a function that makes it from a table's options,
-and a line here.
+The registry of merge engines: an engine is a module with its :class:`EngineType`, and a line here.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from dataclasses import replace
 
-from paimon_core.merge.engine import MergeEngine
-from paimon_core.merge.engines import make_aggregation, make_deduplicate, make_first_row, make_partial_update
+from paimon_core.merge.aggregation import AGGREGATION
+from paimon_core.merge.deduplicate import DEDUPLICATE
+from paimon_core.merge.engine import EngineType, KeyMove, MergeEngine
+from paimon_core.merge.first_row import FIRST_ROW
+from paimon_core.merge.partial_update import PARTIAL_UPDATE
 from paimon_core.options.merge import MERGE_ENGINE
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 
-__all__ = ["MERGE_ENGINES", "MergeEngine", "merge_engine"]
+__all__ = ["MERGE_ENGINES", "EngineType", "KeyMove", "MergeEngine", "engine_type", "merge_engine"]
 
-
-class Maker(Protocol):
-    """Makes an engine from a table's options, columns and primary key. InvalidInputError names what contradicts."""
-
-    def __call__(self, options: Options, fields: Sequence[DataField], key: Collection[str], /) -> MergeEngine:
-        """The engine."""
-
-
-MERGE_ENGINES: Mapping[str, Maker] = {
-    "deduplicate": make_deduplicate,
-    "partial-update": make_partial_update,
-    "aggregation": make_aggregation,
-    "first-row": make_first_row,
+MERGE_ENGINES: Mapping[str, EngineType] = {
+    engine.name: engine for engine in (DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW)
 }
 
 
+def engine_type(options: Options) -> EngineType:
+    """Return the facts of the merge engine that a table's options name. InvalidInputError for an unknown name."""
+    return MERGE_ENGINES[options.value(MERGE_ENGINE)]
+
+
 def merge_engine(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:
-    """The merge engine a table's options ask for; ``key`` is the whole primary key, partition columns included."""
-    return MERGE_ENGINES[options.value(MERGE_ENGINE)](options, fields, key)
+    """Return the merge engine that a table's options ask for; ``key`` is the primary key with partition columns.
+
+    Raises InvalidInputError for an unknown name and for options that contradict each other.
+    """
+    engine = engine_type(options)
+    made = engine.make(options, fields, key)
+    return replace(made, keeps_rows=engine.keeps_rows, skips_level_0=engine.skips_level_0)

@@ -1,18 +1,26 @@
 """The aggregation engine: every column by its function, -U and -D taken back."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate import TAKES_BACK, aggregate
+from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.aggregate.first_last import RowPick, seen_after
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, Mask, last, sizes_of
-from paimon_core.merge.fold import MergeFunction
-from paimon_core.merge.normalized_keys import Positions
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput
+from paimon_core.merge.engine import EngineType, MergeEngine, MergeFunction
 from paimon_core.merge.result import all_true, apply, build_result, drop_before, is_present, kinds_of, retracts_of
+from paimon_core.merge.segments import last, sizes_of
 from paimon_core.merge.window import Window
-from paimon_core.types.row_kind import DELETE, INSERT
+from paimon_core.options.merge import AGGREGATION_REMOVE_RECORD_ON_DELETE, IGNORE_DELETE, SEQUENCE_FIELD
+from paimon_core.options.option import Options
+from paimon_core.options.per_field import field_option
+from paimon_core.types.datatype import DataField
+from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE
+from paimon_core.types.selection import Mask, Positions
 
 
 def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = False) -> MergeFunction:
@@ -23,13 +31,13 @@ def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = 
     """
 
     def fold(window: Window) -> pa.Table:
-        if window.all_alone:
+        if window.all_single:
             return window.take(window.starts) if window.order is not None else window.rows
-        alone, kinds = window.alone, kinds_of(window)
-        opened, seen = alone, {}
+        single, kinds = window.single, kinds_of(window)
+        opened, seen = single, {}
         if remove_on_delete and (kinds == DELETE).any():
             restart = last(kinds == DELETE, window.starts)
-            opened = alone | (restart >= 0)
+            opened = single | (restart >= 0)
             seen = {
                 name: _seen(window, name, function, restart)
                 for name, function in functions.items()
@@ -56,8 +64,8 @@ def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask
         if name in window.rows.column_names
     }
     index = window.ends - 1
-    single = opened & (index == window.starts)
-    return build_result(window, made, index, np.where(single, kinds[index], np.int8(INSERT)))
+    unchanged = opened & (index == window.starts)
+    return build_result(window, made, index, np.where(unchanged, kinds[index], np.int8(INSERT)))
 
 
 def _seen(window: Window, name: str, function: RowPick, restart: Positions) -> Mask:
@@ -68,3 +76,35 @@ def _seen(window: Window, name: str, function: RowPick, restart: Positions) -> M
     retract = retracts_of(kinds)
     feed = AggregateInput(starts, nothing if retract is None else retract, nothing, ~all_true(len(starts)))
     return seen_after(function, is_present(window, name), feed, (before & (kinds != DELETE)).astype(np.int64))
+
+
+def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:
+    """Return the engine with a function for each column that is not in the key.
+
+    The function is last_value for sequence fields, else the one that the options name, else last_non_null_value.
+    """
+    remove = options.value(AGGREGATION_REMOVE_RECORD_ON_DELETE)
+    functions: dict[str, Aggregate] = {}
+    refuses: dict[int, str] = {}
+    for column in (f for f in fields if f.name not in key):
+        field = FieldOptions(column.name, column.type, options)
+        name = "last_value" if column.name in options.value(SEQUENCE_FIELD) else field.function
+        name = name or "last_non_null_value"
+        functions[column.name] = aggregate(name, field)
+        if remove and field.ignore_retract:
+            raise InvalidInputError(
+                f"options 'aggregation.remove-record-on-delete' and {field_option(column.name, 'ignore-retract')!r} "
+                "exclude each other: leave one"
+            )
+        if not field.ignore_retract and name not in TAKES_BACK:
+            reason = (
+                f"column {column.name!r}: the aggregate function {name} cannot take a value back, as a row of kind -U "
+                f"or -D asks; set {field_option(column.name, 'ignore-retract')!r} = 'true' to leave the column as it "
+                "is then, or 'ignore-delete' = 'true' to leave such rows out"
+            )
+            refuses |= dict.fromkeys((UPDATE_BEFORE,) if remove else (UPDATE_BEFORE, DELETE), reason)
+    fold = aggregation(functions, remove_on_delete=remove)
+    return MergeEngine(fold, refuses={} if options.value(IGNORE_DELETE) else refuses)
+
+
+AGGREGATION = EngineType("aggregation", _make, keeps_rows=False, delete_options=(AGGREGATION_REMOVE_RECORD_ON_DELETE,))

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.merge.equality import equal_values
-from paimon_core.merge.normalized_keys import Positions, only_chunk, taken
 from paimon_core.merge.row_kinds import VALUE_KIND
 from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from paimon_core.types.selection import Positions, only_chunk, take_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ChangelogDiff:
         order = order[np.concatenate(changed)[order]]
         rows = pa.concat_tables([before.rows, after.rows.select(before.rows.column_names)]).combine_chunks()
         kinds = pa.array(np.concatenate([old, new])[order])
-        told = taken(rows, order)
+        told = take_rows(rows, order)
         return told.set_column(told.column_names.index(VALUE_KIND), VALUE_KIND, kinds)
 
     def _same(self, before: pa.Table, after: pa.Table, rows: tuple[Positions, Positions]) -> Positions:
@@ -55,5 +55,5 @@ class ChangelogDiff:
         left = np.arange(len(rows[0]))
         for name in self.compared or ():
             old, new = only_chunk(before, name), only_chunk(after, name)
-            left = left[equal_values(taken(old, rows[0][left]), taken(new, rows[1][left]))]
+            left = left[equal_values(take_rows(old, rows[0][left]), take_rows(new, rows[1][left]))]
         return left

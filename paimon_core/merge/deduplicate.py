@@ -1,18 +1,23 @@
 """The deduplicate engine: the newest row of every key wins. Folding folded parts gives the fold of the whole."""
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.merge.aggregate.input import last
-from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.engine import EngineType, KeyMove, MergeEngine, MergeFunction
 from paimon_core.merge.result import kinds_of, retracts_of
+from paimon_core.merge.segments import last
 from paimon_core.merge.window import Window
+from paimon_core.options.merge import IGNORE_DELETE, SEQUENCE_FIELD
+from paimon_core.options.option import Options
+from paimon_core.types.datatype import DataField
 
 
 def deduplicate(*, ignore_delete: bool = False) -> MergeFunction:
-    """The last row of each group with its kind; with ``ignore_delete`` the last one that adds, if there is one.
+    """Return the fold to the last row of each group, with its kind.
 
-    A row that is alone passes either way.
+    With ``ignore_delete`` the last row that adds wins, if the group has one. A single row passes either way.
     """
     return _last_adding if ignore_delete else _last
 
@@ -28,5 +33,14 @@ def _last_adding(window: Window) -> pa.Table:
     if retract is None:
         return _last(window)
     index = last(~retract, window.starts)
-    index = np.where(window.alone, window.starts, index)
+    index = np.where(window.single, window.starts, index)
     return window.take(index[index >= 0])
+
+
+def _make(options: Options, _fields: Sequence[DataField], _key: Collection[str]) -> MergeEngine:
+    ignore = options.value(IGNORE_DELETE)
+    newest_wins = not ignore and not options.value(SEQUENCE_FIELD)
+    return MergeEngine(deduplicate(ignore_delete=ignore), newest_wins=newest_wins)
+
+
+DEDUPLICATE = EngineType("deduplicate", _make, key_move=KeyMove.DELETE_OLD)

@@ -1,13 +1,26 @@
-"""What the rest knows of a merge engine."""
+"""Merge engines as other packages see them: the facts of an engine, and an engine made for one table."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol, TypeAlias
 
-from paimon_core.merge.fold import MergeFunction
+import pyarrow as pa
+
+from paimon_core.merge.window import Window
+from paimon_core.options.option import Option, Options
+from paimon_core.types.datatype import DataField
+
+MergeFunction: TypeAlias = Callable[[Window], pa.Table]
+"""A function from a window to one row for each group, in key order; the columns are those of the window.
+
+A group may vanish. A group of one row passes unchanged, its kind and sequence number included. A removed row stays in
+the result as a retracting row (-U, -D): readers and compactions drop it if no older row of its key can exist.
+"""
 
 
-def nothing_more(asked: Collection[str]) -> frozenset[str]:
-    """For engines that treat every column alike: the columns asked for."""
+def no_further_columns(asked: Collection[str]) -> frozenset[str]:
+    """Return the columns asked for: enough for an engine that treats every column alike."""
     return frozenset(asked)
 
 
@@ -15,18 +28,65 @@ def nothing_more(asked: Collection[str]) -> frozenset[str]:
 class MergeEngine:
     """A merge engine made for one table.
 
-    ``fold`` works on any window that holds, besides key and kind, columns that ``needs`` adds nothing to.
-    ``needs(asked)``: the columns asked for and those that must be read for them to come out right.
-    ``keeps_rows``: a result is one of the rows it is made of, value for value; else it may be a row that none of the
-    input rows resembles, and no statistics of values may drop what it is made of.
+    ``fold`` works on any window that holds key, kind and a set of columns to which ``needs`` adds nothing.
+    ``needs(asked)``: the columns asked for and the columns that their merged values depend on.
+    ``keeps_rows``, ``skips_level_0``: as in :class:`EngineType`.
     ``refuses``: kinds of rows (1 for -U, 3 for -D) that can never be merged, with the reason and the way out.
-    ``skips_level_0``: batch reads show only what has been compacted.
-    ``newest_wins``: the result is the row that was written last, whatever was there before.
+    ``newest_wins``: the result is the row that was written last, whatever older rows hold.
     """
 
     fold: MergeFunction
-    needs: Callable[[Collection[str]], frozenset[str]] = nothing_more
+    needs: Callable[[Collection[str]], frozenset[str]] = no_further_columns
     keeps_rows: bool = True
     refuses: Mapping[int, str] = field(default_factory=dict)
     skips_level_0: bool = False
     newest_wins: bool = False
+
+
+class EngineMaker(Protocol):
+    """A function that makes an engine from a table's options, columns and primary key (partition columns included).
+
+    It raises InvalidInputError for options that contradict each other, naming them.
+    """
+
+    def __call__(self, options: Options, fields: Sequence[DataField], key: Collection[str], /) -> MergeEngine:
+        """Return the engine of one table."""
+
+
+class KeyMove(Enum):
+    """The effect of a row whose key is stored in another partition than the row's own."""
+
+    DELETE_OLD = "the row goes to its own partition, and a row of kind -D to the old one"
+    MERGE_INTO_OLD = "the row goes to the old partition"
+    DROP_ROW = "the row is dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineType:
+    """The facts of a merge engine that hold for every table, and the function that makes it for one table.
+
+    ``keeps_rows``: a result is one of its input rows, value for value. Otherwise a result may resemble none of them,
+    and no filter by statistics of values may drop an input row.
+    ``skips_level_0``: batch reads show only compacted rows, so every compaction is a lookup compaction.
+    ``key_move``: the effect of a row whose key is stored in another partition.
+    ``delete_options``: options of which one must be set for a row of kind -D to delete its key; `()`: none is needed;
+    `None`: such a row deletes nothing, whatever is set.
+    ``refused_producers``: values of 'changelog-producer' that the engine refuses.
+    ``refuses_sequence_field``: the reason why option 'sequence.field' is refused; `None`: it is not.
+    ``deletion_vectors``: option 'deletion-vectors.enabled' goes with the engine.
+    """
+
+    name: str
+    make: EngineMaker
+    keeps_rows: bool = True
+    skips_level_0: bool = False
+    key_move: KeyMove = KeyMove.MERGE_INTO_OLD
+    delete_options: Sequence[Option[Any]] | None = ()
+    refused_producers: Collection[str] = ()
+    refuses_sequence_field: str | None = None
+    deletion_vectors: bool = True
+
+    def deletes_rows(self, options: Options) -> bool:
+        """Return True if a row of kind -D deletes its key in a table with these options."""
+        needed = self.delete_options
+        return needed is not None and (not needed or any(options.value(option) for option in needed))

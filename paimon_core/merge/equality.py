@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.merge.normalized_keys import Column, taken
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.types.selection import take_rows
 
 Mask = npt.NDArray[np.bool_]
 
@@ -61,7 +62,7 @@ def _lists(one: Column, other: Column) -> Mask:
     if not alike.any():
         return alike
     sizes = sizes[alike]
-    left, right = (taken(column, np.flatnonzero(alike)) for column in (one, other))
+    left, right = (take_rows(column, np.flatnonzero(alike)) for column in (one, other))
     if pa.types.is_map(one.type):
         equal = _entries(left, right, np.repeat(np.arange(len(sizes)), sizes))
     else:
@@ -79,7 +80,7 @@ def _entries(one: Column, other: Column, maps: npt.NDArray[np.int64]) -> Mask:
     codes = _codes(one.keys, other.keys)
     orders = [np.lexsort((code, maps)) for code in codes]
     keys = [code[order] for code, order in zip(codes, orders, strict=True)]
-    here, there = (taken(column.items, order) for column, order in zip((one, other), orders, strict=True))
+    here, there = (take_rows(column.items, order) for column, order in zip((one, other), orders, strict=True))
     same: Mask = keys[0] == keys[1]
     return same & _members(here, there) & _one_box(here)
 

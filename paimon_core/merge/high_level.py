@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.merge.fold import MergeFunction
-from paimon_core.merge.normalized_keys import only_chunk
-from paimon_core.merge.window import Window, tally
+from paimon_core.merge.engine import MergeFunction
+from paimon_core.merge.segments import tally
+from paimon_core.merge.window import Window
 from paimon_core.types import system_fields
+from paimon_core.types.selection import only_chunk
 
 LEVEL = system_fields.LEVEL.name
 _NONE = np.int8(127)

@@ -19,12 +19,13 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import ahead
-from paimon_core.merge.fold import MergeFunction
-from paimon_core.merge.normalized_keys import Column, nullable_key_words, only_chunk
+from paimon_core.merge.engine import MergeFunction
+from paimon_core.merge.normalized_keys import Column, nullable_key_words
 from paimon_core.merge.order import MergeOrder, age_words, key_columns, key_words, sequence_words
 from paimon_core.merge.row_kinds import SEQUENCE_NUMBER
 from paimon_core.merge.sorting import sort_groups
 from paimon_core.merge.window import Window
+from paimon_core.types.selection import only_chunk
 
 __all__ = ["MergeOrder", "merge_runs", "sort_rows"]
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import UnsupportedError
+from paimon_core.types.selection import Positions, take_rows
 
 U64: TypeAlias = npt.NDArray[np.uint64]
-Positions: TypeAlias = npt.NDArray[np.int64]
 KeyWord: TypeAlias = Callable[[Positions | None], U64]
 """The word of the given rows (None: of all rows, in place)."""
 Column: TypeAlias = Any
@@ -28,16 +28,6 @@ Column: TypeAlias = Any
 
 _PACKED_WORDS = 8  # bytes beyond 64 behind the prefix are ranked instead: rare, and bounded work for long strings
 _SIGN = np.uint64(1 << 63)
-
-
-def only_chunk(rows: Any, name: str) -> Column:
-    """The column of a table whose columns are one chunk each."""
-    return rows.column(name).chunk(0)
-
-
-def taken(values: Any, rows: Positions) -> Any:
-    """These rows of a column or table."""
-    return values.take(pa.array(rows))
 
 
 def comparable(column: Column, name: str) -> Column:
@@ -159,7 +149,7 @@ def _common_prefix(column: Column, extremes: Positions | None) -> int:
         ends: Any = pc.min_max(column)
         least, largest = ends["min"].as_py(), ends["max"].as_py()
     else:
-        values = taken(column, extremes).to_pylist()
+        values = take_rows(column, extremes).to_pylist()
         least, largest = min(values), max(values)
     shared = zip(least, largest, strict=False)
     return next((i for i, (a, b) in enumerate(shared) if a != b), min(len(least), len(largest)))
@@ -204,7 +194,7 @@ def _ranked(column: Column) -> KeyWord:
     """The rank of each value among the rows asked for."""
 
     def word(rows: Positions | None) -> U64:
-        values = column if rows is None else taken(column, rows)
+        values = column if rows is None else take_rows(column, rows)
         ranks: U64 = pc.rank(values, tiebreaker="dense").to_numpy()
         return ranks
 

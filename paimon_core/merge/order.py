@@ -7,17 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge.normalized_keys import (
-    Column,
-    KeyWord,
-    Positions,
-    comparable,
-    nullable_key_words,
-    only_chunk,
-    words,
-)
+from paimon_core.merge.normalized_keys import Column, KeyWord, comparable, nullable_key_words, words
 from paimon_core.merge.row_kinds import FILE_AGE, SEQUENCE_NUMBER, VALUE_KIND, is_retract_batch
 from paimon_core.types.float_order import in_key_order
+from paimon_core.types.selection import Positions, only_chunk
 
 
 @dataclass(frozen=True, slots=True)

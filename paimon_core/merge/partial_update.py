@@ -8,10 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.merge.aggregate import aggregate
+from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.aggregate.first_last import RowPick, seen_after
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, Mask, any_of, first, last, numbered, sizes_of
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput
 from paimon_core.merge.aggregate.ordering import sortable
-from paimon_core.merge.normalized_keys import Positions, only_chunk
+from paimon_core.merge.engine import EngineType, MergeEngine
 from paimon_core.merge.result import (
     ColumnResult,
     Kinds,
@@ -24,10 +26,20 @@ from paimon_core.merge.result import (
     retracts_of,
 )
 from paimon_core.merge.row_kinds import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.merge.segments import any_of, first, last, numbered, sizes_of
 from paimon_core.merge.window import Window
-from paimon_core.types.row_kind import DELETE, INSERT
+from paimon_core.options.merge import (
+    IGNORE_DELETE,
+    PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE,
+    PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP,
+)
+from paimon_core.options.option import Options
+from paimon_core.options.per_field import split_field_option, split_list
+from paimon_core.types.datatype import DataField
+from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE
+from paimon_core.types.selection import Mask, Positions, only_chunk
 
-REFUSED = (
+_REFUSED = (
     "merge engine partial-update cannot take rows of kind -U or -D; set 'ignore-delete' = 'true' to leave them out, "
     "'partial-update.remove-record-on-delete' = 'true' to let -D remove the record, or a sequence group "
     "('fields.<column>.sequence-group') to let them clear its columns"
@@ -49,15 +61,21 @@ class SequenceGroup:
 
 @dataclass(frozen=True, slots=True)
 class PartialUpdate:
-    """A fold: what is left of a group is the last value of each column that is not null.
+    """A fold: the result of a group is the last non-null value of each column.
 
-    Columns in a sequence group follow the group's newest row, nulls too. A row that *opens* (alone, the first if it
-    retracts, or one that removes) gives all its values as they are. Other retracts: within sequence groups they clear
-    plain columns if newest and always take back from aggregates; with ``remove_on_delete`` -D opens anew and -U does
-    nothing; with ``ignore_delete`` nothing. The result is a -D if its last row removed or no row added, else +I.
+    Columns of a sequence group follow the group's newest row, nulls too. A row *opens* the record if it is the only
+    row of its key, the first row and retracts, or removes the record; all its values are copied. The effect of other
+    rows that retract depends on the options:
 
-    Lawful for rows that add, without aggregates in sequence groups or where those commute; unlawful with retracts: a
-    first retract fills the row. Removals by several groups cost a pass for each removal of the busiest key.
+    - sequence groups: the newest one clears plain columns; every one takes its values back from aggregates;
+    - ``remove_on_delete``: a -D opens the record anew, a -U has no effect;
+    - ``ignore_delete``: none.
+
+    The result is a -D if the last row removes the record or no row adds, else a +I.
+
+    Associative for rows that add, unless an aggregate of a sequence group depends on their order. Not associative
+    with rows that retract, because a first retract fills the row. Removals by several groups cost one pass for each
+    removal of the key that has most of them.
     """
 
     key: Collection[str] = ()
@@ -67,18 +85,18 @@ class PartialUpdate:
 
     def __call__(self, window: Window) -> pa.Table:
         """One row a group. InvalidInputError for a row that cannot be taken."""
-        if window.all_alone:
+        if window.all_single:
             return window.take(window.starts) if window.order is not None else window.rows
-        kinds, alone = kinds_of(window), window.alone
+        kinds, single = kinds_of(window), window.single
         retract = retracts_of(kinds)
-        state = _State(window, kinds, retract, alone, ~all_true(len(alone)), {})
-        added = all_true(len(alone)) if retract is None else any_of(~retract, window.starts)
+        state = _State(window, kinds, retract, single, ~all_true(len(single)), {})
+        added = all_true(len(single)) if retract is None else any_of(~retract, window.starts)
         if retract is not None:
             state = self._retracting(state, retract)
         made = self._columns(state)
         kinds, index = state.kinds, state.window.ends - 1
         kind = np.where(state.removed & (index == state.window.starts) | ~added, np.int8(DELETE), np.int8(INSERT))
-        return build_result(state.window, made, index, np.where(alone, kinds[index], kind))
+        return build_result(state.window, made, index, np.where(single, kinds[index], kind))
 
     def _retracting(self, state: "_State", retract: Mask) -> "_State":
         """The state without rows that are ignored, and without rows that lie before a removal."""
@@ -90,14 +108,14 @@ class PartialUpdate:
             while (restart := self._removals(state)) is not None:
                 seen = {name: memory for group in self.groups for name, memory in _memories(state, group, restart)}
                 state = state.cut(drop_before(state.window, restart), state.removed | (restart >= 0), seen)
-        elif not self.groups and (retract & ~np.repeat(state.alone, state.sizes)).any():
-            raise InvalidInputError(REFUSED)
+        elif not self.groups and (retract & ~np.repeat(state.single, state.sizes)).any():
+            raise InvalidInputError(_REFUSED)
         return state
 
     def _removals(self, state: "_State") -> Positions | None:
         """The row of each group to begin anew at, -1 for none; None where no group has one."""
         starts, delete = state.window.starts, state.kinds == DELETE
-        delete[starts[state.alone | state.removed]] = False
+        delete[starts[state.single | state.removed]] = False
         choose = last
         if not self.remove_on_delete:
             removing = [group.ordering for group in self.groups if group.removes]
@@ -141,13 +159,16 @@ class PartialUpdate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """A window on its way: ``alone`` groups had one row from the start, ``removed`` ones begin with a row that removed;
-    ``seen`` is what first values remember from before that."""
+    """A window during the fold.
+
+    ``single``: groups that had one row from the start. ``removed``: groups that begin with a row that removes the
+    record. ``seen``: by column, groups whose first-value function was fed before that row.
+    """
 
     window: Window
     kinds: Kinds
     retract: Mask | None
-    alone: Mask
+    single: Mask
     removed: Mask
     seen: Mapping[str, Mask]
 
@@ -157,13 +178,13 @@ class _State:
 
     def cut(self, window: Window, removed: Mask, seen: Mapping[str, Mask]) -> "_State":
         kinds = kinds_of(window)
-        return _State(window, kinds, retracts_of(kinds), self.alone, removed, {**self.seen, **seen})
+        return _State(window, kinds, retracts_of(kinds), self.single, removed, {**self.seen, **seen})
 
     def opening(self, ignore_delete: bool) -> tuple[Mask, Mask]:
         """Rows copied whole, and rows to take back. A first row that retracts is both, unless deletes are ignored."""
         starts = self.window.starts
         opening = ~all_true(self.window.num_rows)
-        opening[starts] = self.alone | self.removed
+        opening[starts] = self.single | self.removed
         if self.retract is None:
             return opening, opening & False
         back = self.retract & ~opening
@@ -230,3 +251,102 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
         width *= high - low + 2
         some |= has
     return some, code == np.maximum.accumulate(code)
+
+
+# ---- the engine of one table
+
+
+def sequence_groups(options: Options, fields: Sequence[DataField], key: Collection[str]) -> tuple[SequenceGroup, ...]:
+    """The sequence groups of a table. InvalidInputError for columns that are unknown, keys, or in two groups."""
+    columns = {field.name: field for field in fields}
+    listed = options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP)
+    found = [
+        (option, tuple(parsed[0]), split_list(text))
+        for option, text in options.items()
+        if (parsed := split_field_option(option)) and parsed[1] == "sequence-group"
+    ]
+    orderings = {name for _, ordering, _ in found for name in ordering}
+    group_of: dict[str, str] = {}
+    groups = []
+    for option, ordering, members in found:
+        for name in (*ordering, *members):
+            if name not in columns:
+                raise InvalidInputError(f"option {option!r} names column {name!r}, which the table does not have")
+            if name in key:
+                raise InvalidInputError(f"option {option!r} names {name!r}, which is a primary key column")
+            if group_of.setdefault(name, option) != option:
+                raise InvalidInputError(
+                    f"column {name!r} is in two sequence groups: {group_of[name]!r} and {option!r}; leave it in one"
+                )
+        functions = {name: _group_function(options, columns[name]) for name in members if name not in orderings}
+        groups.append(SequenceGroup(ordering, functions, removes=any(name in listed for name in ordering)))
+    return tuple(groups)
+
+
+def _group_function(options: Options, column: DataField) -> Aggregate | None:
+    field = FieldOptions(column.name, column.type, options)
+    return None if field.function is None else aggregate(field.function, field)
+
+
+def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:
+    groups = sequence_groups(options, fields, key)
+    ignore, remove = options.value(IGNORE_DELETE), options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE)
+    listed = options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP)
+    _exclusive(
+        {
+            "ignore-delete": ignore,
+            "partial-update.remove-record-on-delete": remove,
+            "partial-update.remove-record-on-sequence-group": bool(listed),
+        }
+    )
+    if remove and groups:
+        raise InvalidInputError(
+            "option 'partial-update.remove-record-on-delete' does not go with sequence groups; list their columns in "
+            "'partial-update.remove-record-on-sequence-group' instead"
+        )
+    grouped = {name for group in groups for name in group.columns}
+    ordering = {name for group in groups for name in group.ordering}
+    if unknown := [name for name in listed if name not in ordering]:
+        raise InvalidInputError(
+            f"option 'partial-update.remove-record-on-sequence-group' names {unknown[0]!r}, which orders no sequence "
+            f"group (ordering columns: {', '.join(sorted(ordering)) or 'none'})"
+        )
+    for column in fields:
+        if column.name in key or column.name in grouped or column.name in ordering:
+            continue
+        function = FieldOptions(column.name, column.type, options).function
+        if function not in (None, "last_non_null_value"):
+            raise InvalidInputError(
+                f"column {column.name!r} has the aggregate function {function} and is in no "
+                "sequence group, which merge engine partial-update needs for aggregates: list it in a "
+                "'fields.<column>.sequence-group'"
+            )
+    refuses = {} if ignore or remove or groups else dict.fromkeys((UPDATE_BEFORE, DELETE), _REFUSED)
+    fold = PartialUpdate(tuple(key), groups, ignore, remove)
+    return MergeEngine(fold, _Needs(groups).closed, refuses=refuses)
+
+
+class _Needs:
+    """Which columns a set of columns needs: ordering columns of their groups, and of groups that remove records."""
+
+    def __init__(self, groups: Sequence[SequenceGroup]) -> None:
+        self._always = frozenset(name for group in groups if group.removes for name in group.ordering)
+        self._with = {name: frozenset(group.ordering) for group in groups for name in (*group.columns, *group.ordering)}
+
+    def closed(self, asked: Collection[str]) -> frozenset[str]:
+        """The columns asked for, and those they need. Needs nothing more itself."""
+        return frozenset(asked).union(self._always, *(self._with.get(name, ()) for name in asked))
+
+
+def _exclusive(given: Mapping[str, bool]) -> None:
+    on = [option for option, value in given.items() if value]
+    if "ignore-delete" in on and len(on) > 1:
+        raise InvalidInputError(f"options {on[0]!r} and {on[1]!r} exclude each other: leave one")
+
+
+PARTIAL_UPDATE = EngineType(
+    "partial-update",
+    _make,
+    keeps_rows=False,
+    delete_options=(PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE, PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP),
+)

@@ -8,11 +8,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.merge.aggregate.first_last import RowPick, choose_some
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, Mask, apply_repeated, valid
-from paimon_core.merge.normalized_keys import Column, Positions, only_chunk
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, apply_repeated, valid
+from paimon_core.merge.normalized_keys import Column
 from paimon_core.merge.row_kinds import VALUE_KIND
-from paimon_core.merge.window import Window, tally
+from paimon_core.merge.segments import tally
+from paimon_core.merge.window import Window
 from paimon_core.types.row_kind import is_retract
+from paimon_core.types.selection import Mask, Positions, only_chunk
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
 ColumnResult: TypeAlias = Any

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_core.errors import CorruptedError
-from paimon_core.merge.normalized_keys import U64, KeyWord, Positions
+from paimon_core.merge.normalized_keys import U64, KeyWord
+from paimon_core.types.selection import Positions
 
 _WORTH_A_WORD = 8  # free bits below which the next word is not looked at before ties are known
 _WORTH_SQUEEZING = 12  # constant bits inside a word from which closing the gaps pays where the word does not fit

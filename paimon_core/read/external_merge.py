@@ -9,11 +9,11 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.engine import MergeFunction
 from paimon_core.merge.kway import MergeOrder, merge_runs
-from paimon_core.merge.normalized_keys import Positions
 from paimon_core.options.lsm import SPILL_COMPRESSION, SPILL_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
+from paimon_core.types.selection import Positions
 
 Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
 """Opens a run, of which so many are read side by side."""

@@ -12,8 +12,7 @@ from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.merge.engine import MergeEngine
-from paimon_core.merge.fold import MergeFunction
+from paimon_core.merge.engine import MergeEngine, MergeFunction
 from paimon_core.merge.high_level import LEVEL
 from paimon_core.merge.kway import MergeOrder, merge_runs
 from paimon_core.merge.row_kinds import FILE_AGE

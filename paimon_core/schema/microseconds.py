@@ -8,13 +8,12 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from paimon_core.options.merge import MERGE_ENGINE
+from paimon_core.merge import engine_type
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField, without_finer_digits
 
 __all__ = ["finer_columns", "in_microseconds"]
 
-_KEEPS_ROWS = frozenset({"deduplicate", "first-row"})
 _WORD = re.compile(r"[^\s.,;:=]+")
 
 
@@ -24,7 +23,7 @@ def finer_columns(schema: TableSchema) -> frozenset[int]:
     They decide what lies where in keys, which row is newer in sequence fields, and maybe whatever an option that names
     the column is about; a merge engine that computes with values is given all digits.
     """
-    if schema.primary_keys and schema.options.value(MERGE_ENGINE) not in _KEEPS_ROWS:
+    if schema.primary_keys and not engine_type(schema.options).keeps_rows:
         return frozenset()
     named = {*schema.primary_keys, *schema.partition_keys}
     for key, value in schema.options.items():

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.fileindex.columns import indexed_columns
-from paimon_core.merge import merge_engine
-from paimon_core.merge.engines import sequence_groups
+from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
+from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.options import ALL_OPTIONS, check_known, warn_of_strays, warn_once
 from paimon_core.options.file import BLOB_FIELD, DATA_FILE_EXTERNAL_PATHS_ALLOWED
@@ -313,12 +313,11 @@ def _check_sequence(schema: TableSchema) -> None:
 
 
 def _check_merge(schema: TableSchema) -> None:
-    options, engine, producer = schema.options, _engine(schema), _producer(schema)
-    if engine == "first-row":
-        if "sequence.field" in options:
-            raise InvalidInputError("merge engine first-row keeps the first row and takes no 'sequence.field'")
-        if producer not in ("none", "lookup"):
-            raise InvalidInputError(f"merge engine first-row does not go with 'changelog-producer' = {producer!r}")
+    options, engine, producer = schema.options, engine_type(schema.options), _producer(schema)
+    if engine.refuses_sequence_field and "sequence.field" in options:
+        raise InvalidInputError(engine.refuses_sequence_field)
+    if producer in engine.refused_producers:
+        raise InvalidInputError(f"merge engine {engine.name} does not go with 'changelog-producer' = {producer!r}")
     row_kind = options.get("rowkind.field")
     if row_kind is not None:
         t = schema.field(row_kind.strip()).type
@@ -347,11 +346,12 @@ def _check_changelog(schema: TableSchema) -> None:
             "option 'streaming-read-overwrite' needs a primary key and a changelog producer of none or input"
         )
     if _flag(options, "deletion-vectors.enabled") and (
-        producer == "full-compaction" or (schema.primary_keys and _engine(schema) == "first-row")
+        producer == "full-compaction" or (schema.primary_keys and not engine_type(options).deletion_vectors)
     ):
+        without = " or ".join(name for name, engine in MERGE_ENGINES.items() if not engine.deletion_vectors)
         raise InvalidInputError(
             "option 'deletion-vectors.enabled' goes neither with 'changelog-producer' = 'full-compaction' "
-            "nor with merge engine first-row"
+            f"nor with merge engine {without}"
         )
     if _flag(options, "table-read.sequence-number.enabled") and not schema.primary_keys:
         raise InvalidInputError("option 'table-read.sequence-number.enabled' needs a primary key")
@@ -419,10 +419,6 @@ def _check_defaults(schema: TableSchema) -> None:
             raise InvalidInputError(
                 f"the default {field.default!r} of column {field.name!r} is no {field.type}: {error}"
             ) from error
-
-
-def _engine(schema: TableSchema) -> str:
-    return str(_value(schema.options, "merge-engine")).lower()
 
 
 def _producer(schema: TableSchema) -> str:

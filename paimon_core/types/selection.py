@@ -1,13 +1,15 @@
 """Some rows of a batch, by a mask: what leaves out few of many rows should cost a fraction of decoding them."""
 
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["bits", "kept"]
+__all__ = ["Mask", "Positions", "bits", "kept", "only_chunk", "take_rows"]
 
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Positions: TypeAlias = npt.NDArray[np.int64]
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
@@ -26,6 +28,16 @@ def kept(rows: Rows, mask: pa.BooleanArray) -> Rows:
         return rows.slice(0, mask.true_count)
     columns = [_plain(column).filter(mask) for column in rows.columns]
     return type(rows).from_arrays(columns, schema=rows.schema)
+
+
+def take_rows(rows: Any, positions: Positions) -> Any:
+    """Return the rows at these positions of an array, a column, a batch or a table."""
+    return rows.take(pa.array(positions))
+
+
+def only_chunk(rows: Any, name: str) -> Any:
+    """Return a column of a table, as an array. REQUIRES: each column of the table has one chunk."""
+    return rows.column(name).chunk(0)
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -4,14 +4,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.merge.aggregate.input import any_of, last, numbered
 from paimon_core.merge.changelog_diff import ChangelogDiff, RowVersions
 from paimon_core.merge.engine import MergeEngine
 from paimon_core.merge.high_level import LEVEL, levels_of, pick_high_level
-from paimon_core.merge.normalized_keys import only_chunk, taken
 from paimon_core.merge.result import all_true
 from paimon_core.merge.row_kinds import VALUE_KIND, is_retract_batch
+from paimon_core.merge.segments import any_of, last, numbered
 from paimon_core.merge.window import Window
+from paimon_core.types.selection import only_chunk, take_rows
 from paimon_core.write.lookup_levels import ROW_LOCATION, LookupFiles
 
 __all__ = ["FullCompactionChangelog", "LookupChangelogMerge"]
@@ -47,7 +47,7 @@ class _ChangelogCollector:
         if not made.num_rows and not (old >= 0).any():
             return made
         old_groups = np.flatnonzero(counting & (old >= 0))
-        old_rows = taken(rows, old[old_groups])
+        old_rows = take_rows(rows, old[old_groups])
         kept = np.flatnonzero(~is_retract_batch(old_rows.column(VALUE_KIND)))
         new = np.flatnonzero(counting[groups] & ~is_retract_batch(made.column(VALUE_KIND)))
         if self._engine.skips_level_0:  # rows that come keep their kind, and none ever goes
@@ -123,7 +123,7 @@ class LookupChangelogMerge(_ChangelogCollector):
             mine = mine.kept(~of_below)
             return Window(mine.rows.drop_columns([ROW_LOCATION]), mine.order, mine.starts)
         whole = below.rows(where).append_column(LEVEL, pa.array(below.level(where)))
-        own = taken(window.rows.drop_columns([ROW_LOCATION]), mine.at(np.flatnonzero(~of_below)))
+        own = take_rows(window.rows.drop_columns([ROW_LOCATION]), mine.at(np.flatnonzero(~of_below)))
         rows = pa.concat_tables([own, whole.select(own.column_names).cast(own.schema)]).combine_chunks()
         order = np.where(of_below, own.num_rows + np.cumsum(of_below) - 1, np.cumsum(~of_below) - 1)
         return Window(rows, order, mine.starts)
@@ -136,4 +136,4 @@ def _lying(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64
 
 def _some(rows: pa.Table, ascending: npt.NDArray[np.int64]) -> pa.Table:
     """These rows of the table, by number; all of them uncopied."""
-    return rows if len(ascending) == rows.num_rows else taken(rows, ascending)
+    return rows if len(ascending) == rows.num_rows else take_rows(rows, ascending)

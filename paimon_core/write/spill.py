@@ -7,10 +7,10 @@ from threading import Lock
 
 import pyarrow as pa
 
-from paimon_core.merge.normalized_keys import Positions
 from paimon_core.options.lsm import WRITE_BUFFER_SPILL_MAX_DISK_SIZE, WRITE_BUFFER_SPILLABLE
 from paimon_core.options.option import Options
 from paimon_core.read.external_merge import SpilledRun, spill_codec
+from paimon_core.types.selection import Positions
 
 _BATCH_BYTES = 1 << 18  # of each run when it is read again: there may be a hundred
 

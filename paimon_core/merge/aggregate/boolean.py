@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, any_of, numbers, refuse_retract, valid
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, numbers, refuse_retract, valid
 from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.segments import any_of
 
 
 def bool_and(field: FieldOptions) -> Aggregate:

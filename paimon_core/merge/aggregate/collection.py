@@ -15,18 +15,11 @@ from pyarrow import types as pt
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.aggregate.input import (
-    Aggregate,
-    AggregateInput,
-    Mask,
-    any_of,
-    first,
-    numbers,
-    refuse_retract,
-    valid,
-)
-from paimon_core.merge.normalized_keys import Column, Positions
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, numbers, refuse_retract, valid
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.segments import any_of, first
 from paimon_core.types.datatype import ArrayType, AtomicType, MapType, RowType
+from paimon_core.types.selection import Mask, Positions
 
 # ---- collect
 

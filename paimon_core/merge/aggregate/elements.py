@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from paimon_core.merge.aggregate.input import AggregateInput, Mask, offsets, sizes_of, valid
-from paimon_core.merge.normalized_keys import Column, Positions
+from paimon_core.merge.aggregate.input import AggregateInput, offsets, valid
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.segments import sizes_of
+from paimon_core.types.selection import Mask, Positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

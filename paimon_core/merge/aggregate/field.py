@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION
 from paimon_core.options.option import Option, Options
 from paimon_core.options.parse import MAX_INT, boolean, number
 from paimon_core.options.per_field import field_option, split_list
@@ -24,6 +25,12 @@ class FieldOptions:
     def text(self, option: str, default: str) -> str:
         """The text of ``fields.<name>.<option>``."""
         return self.options.get(field_option(self.name, option), default)
+
+    @property
+    def function(self) -> str | None:
+        """Name of the column's aggregate function: its own, else the table's default; `None`: neither is given."""
+        name = self.options.get(field_option(self.name, "aggregate-function"))
+        return name if name is not None else self.options.value(FIELDS_DEFAULT_AGGREGATE_FUNCTION)
 
     @property
     def ignore_retract(self) -> bool:

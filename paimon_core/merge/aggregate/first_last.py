@@ -12,18 +12,15 @@ from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.aggregate.input import (
     Aggregate,
     AggregateInput,
-    Mask,
     apply_repeated,
-    first,
-    last,
     pick,
     refuse_retract,
     repeated,
-    rounds,
-    sizes_of,
     valid,
 )
-from paimon_core.merge.normalized_keys import Column, Positions
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.segments import first, last, rounds, sizes_of
+from paimon_core.types.selection import Mask, Positions
 
 
 @dataclass(frozen=True, slots=True)

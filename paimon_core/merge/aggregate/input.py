@@ -5,7 +5,7 @@ without ...": the answer depends on where flushes and compactions fell, for ever
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.normalized_keys import Column, Positions
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.segments import numbered
+from paimon_core.types.selection import Mask, Positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,45 +53,6 @@ Step: TypeAlias = Callable[[list[tuple[Any, bool]]], Any]
 """One group's (value, retract) pairs, as they came, to its value."""
 
 
-def sizes_of(starts: Positions, n: int) -> Positions:
-    """How many rows each group has."""
-    return np.diff(starts, append=n)
-
-
-def numbered(starts: Positions, n: int) -> Positions:
-    """The number of each row's group. REQUIRES: every group has rows. Much faster than repeating each number."""
-    number = np.zeros(n, np.int64)
-    number[starts[1:]] = 1
-    return np.cumsum(number, out=number)
-
-
-def last(mask: Mask, starts: Positions) -> Positions:
-    """The last row of each group where the mask holds, else -1."""
-    if mask.all():
-        return starts + sizes_of(starts, len(mask)) - 1
-    running = np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))  # twice as fast as reduceat
-    found: Positions = running[starts + sizes_of(starts, len(mask)) - 1]
-    return np.where(found >= starts, found, -1)
-
-
-def first(mask: Mask, starts: Positions) -> Positions:
-    """The first row of each group where the mask holds, else -1."""
-    if mask.all():
-        return starts
-    count = len(mask)
-    found = np.minimum.accumulate(np.where(mask, np.arange(count), count)[::-1])[::-1][starts]
-    return np.where(found < starts + sizes_of(starts, count), found, -1)
-
-
-def any_of(mask: Mask, starts: Positions) -> Mask:
-    """Whether the mask holds anywhere in each group."""
-    if mask.all():
-        return np.ones(len(starts), bool)
-    so_far = np.cumsum(mask)
-    found: Mask = so_far[starts + sizes_of(starts, len(mask)) - 1] > so_far[starts] - mask[starts]
-    return found
-
-
 def pick(column: Column, index: Positions) -> Column:
     """Values at these rows; null where a row is negative."""
     return column.take(pa.array(index, mask=index < 0))
@@ -114,19 +75,6 @@ def numbers(column: Column, missing: object) -> npt.NDArray[Any]:
 def offsets(counts: Positions) -> npt.NDArray[np.int32]:
     """Offsets of lists that have so many elements."""
     return np.append(0, np.cumsum(counts)).astype(np.int32)
-
-
-def rounds(starts: Positions, n: int, among: Positions | None = None) -> Iterator[tuple[Positions, Positions]]:
-    """(groups, their p-th row) for p = 1, 2, ...: visits one row of every group at once, strictly in order.
-
-    A few numpy calls for each row of the largest group. ``among`` are the groups to visit, None for all.
-    """
-    sizes, p = sizes_of(starts, n), 1
-    alive = np.flatnonzero(sizes > 1) if among is None else among[sizes[among] > 1]
-    while len(alive):
-        yield alive, starts[alive] + p
-        p += 1
-        alive = alive[sizes[alive] > p]
 
 
 def refuse_retract(field: FieldOptions, function: str, feed: AggregateInput) -> None:

@@ -15,9 +15,11 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.merge.aggregate.elements import Classes, Elements, codes
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, Mask, any_of, first, refuse_retract, valid
-from paimon_core.merge.normalized_keys import Column, Positions
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, refuse_retract, valid
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.segments import any_of, first
 from paimon_core.types.datatype import ArrayType, RowType
+from paimon_core.types.selection import Mask, Positions
 
 _UNKNOWN = ("nested-sequence-field", "nested-key-null-strategy")
 

@@ -16,21 +16,12 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.aggregate.input import (
-    Aggregate,
-    AggregateInput,
-    Mask,
-    any_of,
-    numbers,
-    per_group,
-    refuse_retract,
-    rounds,
-    sizes_of,
-    valid,
-)
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, numbers, per_group, refuse_retract, valid
 from paimon_core.merge.aggregate.ordering import flip, sortable
-from paimon_core.merge.normalized_keys import Column, Positions, words
+from paimon_core.merge.normalized_keys import Column, words
+from paimon_core.merge.segments import any_of, rounds, sizes_of
 from paimon_core.types.numpy_type import numpy_type
+from paimon_core.types.selection import Mask, Positions
 
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 ORDERED = (*NUMBERS, "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")

@@ -6,9 +6,11 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, any_of, offsets, refuse_retract, valid
-from paimon_core.merge.normalized_keys import Column, Positions
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, offsets, refuse_retract, valid
+from paimon_core.merge.normalized_keys import Column
+from paimon_core.merge.segments import any_of
 from paimon_core.types.datatype import MAX_LENGTH, AtomicType
+from paimon_core.types.selection import Positions
 
 
 def listagg(field: FieldOptions) -> Aggregate:

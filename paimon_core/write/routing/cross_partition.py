@@ -1,7 +1,7 @@
 """Keys that may move between partitions: an index of all of them says where each lives (behaviour 6.3).
 
-What becomes of a row whose key lives in another partition is up to the merge engine: ``deduplicate`` deletes it there,
-``partial-update`` and ``aggregation`` merge the row into it, ``first-row`` drops the row.
+The merge engine decides about a row whose key is stored in another partition (`KeyMove`): the old row is deleted
+(deduplicate), the new row goes to the old partition (partial-update, aggregation), or it is dropped (first-row).
 """
 
 from dataclasses import replace
@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from paimon_core.datafile.writer import local_millis
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
-from paimon_core.merge import merge_engine
+from paimon_core.merge import KeyMove, engine_type, merge_engine
 from paimon_core.options.bucket import CROSS_PARTITION_UPSERT_INDEX_TTL
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
-from paimon_core.options.merge import IGNORE_DELETE, MERGE_ENGINE
+from paimon_core.options.merge import IGNORE_DELETE
 from paimon_core.read.table_read import TableRead
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.scan.entries import live_entries
@@ -50,8 +50,8 @@ class _CrossPartition:
     def __init__(self, store: FileStore, share: KeyShard) -> None:
         schema, options = store.schema, store.options
         self._store, self._share = store, share
-        self._engine = str(options.value(MERGE_ENGINE)).lower()
-        if self._engine == "deduplicate" and options.value(IGNORE_DELETE):
+        self._key_move = engine_type(options).key_move
+        if self._key_move is KeyMove.DELETE_OLD and options.value(IGNORE_DELETE):
             raise UnsupportedError(
                 f"cannot write to {store.root}: with 'ignore-delete' a row that moves to another partition would stay "
                 "in the old one too; take the option away, or put the partition columns into the primary key"
@@ -145,7 +145,7 @@ class _CrossPartition:
         marks = (keys[0][order][first], keys[1][order][first])  # of every key, once
         wanted = numbers[batch.partitions][order]
         known = self._index.find(marks)
-        dealt = self._moving if self._engine == "deduplicate" else self._staying
+        dealt = self._moving if self._key_move is KeyMove.DELETE_OLD else self._staying
         result = dealt(batch, (order, first, group), wanted, known, marks)
         self._check_memory(len(self._index), self._index.nbytes)
         return result
@@ -192,7 +192,7 @@ class _CrossPartition:
         self._count(places[new], 1)
         rows = np.empty(len(order), np.int64)
         rows[order] = places[group]
-        if self._engine == "first-row":
+        if self._key_move is KeyMove.DROP_ROW:
             kept = np.empty(len(order), bool)
             kept[order] = places[group] // _BUCKETS == wanted
             batch = replace(

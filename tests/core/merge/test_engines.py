@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.merge import MERGE_ENGINES, merge_engine
+from paimon_core.merge import MERGE_ENGINES, KeyMove, engine_type, merge_engine
 from paimon_core.merge.kway import MergeOrder, sort_rows
+from paimon_core.options.merge import MERGE_ENGINE
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -43,3 +44,45 @@ def test_the_default_is_deduplicate_and_ignore_delete_reaches_it():
 def test_an_engine_that_is_not_there_is_refused_by_name():
     with pytest.raises(InvalidInputError, match=r"'upsert'.*partial-update"):
         engine(merge_engine="upsert")
+
+
+def test_the_option_knows_every_engine_of_the_registry_and_no_other():
+    with pytest.raises(InvalidInputError, match=f"must be one of {', '.join(MERGE_ENGINES)}$"):
+        Options({"merge-engine": "?"}).value(MERGE_ENGINE)
+    for name in MERGE_ENGINES:
+        assert engine_type(Options({"merge-engine": name.upper().replace("-", "_")})).name == name
+
+
+ALL_PRODUCERS, REMOVE = {"none", "input", "full-compaction", "lookup"}, "remove-record-on-delete"
+FACTS = {  # name: results are input rows, reads skip level 0, key moves, producers, sequence.field, deletion vectors
+    "deduplicate": (True, False, KeyMove.DELETE_OLD, ALL_PRODUCERS, True, True),
+    "partial-update": (False, False, KeyMove.MERGE_INTO_OLD, ALL_PRODUCERS, True, True),
+    "aggregation": (False, False, KeyMove.MERGE_INTO_OLD, ALL_PRODUCERS, True, True),
+    "first-row": (True, True, KeyMove.DROP_ROW, {"none", "lookup"}, False, False),
+}
+
+
+@pytest.mark.parametrize("name", MERGE_ENGINES)
+def test_the_facts_of_every_engine(name):
+    kind, made = MERGE_ENGINES[name], engine(merge_engine=name)
+    taken = ALL_PRODUCERS - {*kind.refused_producers}
+    asked = kind.key_move, taken, kind.refuses_sequence_field is None, kind.deletion_vectors
+    assert (kind.keeps_rows, kind.skips_level_0, *asked) == FACTS[name]
+    assert (made.keeps_rows, made.skips_level_0) == FACTS[name][:2]
+
+
+@pytest.mark.parametrize(
+    ("options", "deletes"),
+    [
+        ({}, True),
+        ({"merge-engine": "first-row"}, False),
+        ({"merge-engine": "partial-update"}, False),
+        ({"merge-engine": "partial-update", f"partial-update.{REMOVE}": "true"}, True),
+        ({"merge-engine": "partial-update", "partial-update.remove-record-on-sequence-group": "n"}, True),
+        ({"merge-engine": "aggregation"}, False),
+        ({"merge-engine": "aggregation", f"partial-update.{REMOVE}": "true"}, False),
+        ({"merge-engine": "aggregation", f"aggregation.{REMOVE}": "true"}, True),
+    ],
+)
+def test_whether_a_row_of_kind_d_deletes(options, deletes):
+    assert engine_type(Options(options)).deletes_rows(Options(options)) is deletes

@@ -36,7 +36,7 @@ def test_rows_of_level_0_and_of_the_smallest_above_count(groups, seed):
     assert left.column("at").to_pylist() == [int(f) + i for f, kept in zip(first, expected, strict=True) for i in kept]
     assert (left.ends - left.starts).tolist() == [len(kept) for kept in expected]
     passes = [len(group) == 1 for group in groups]
-    assert left.alone.tolist() == passes, "a row that is left of several is merged"
+    assert left.single.tolist() == passes, "a row that is left of several is merged"
 
 
 def test_the_fold_sees_no_more():
