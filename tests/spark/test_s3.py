@@ -11,7 +11,7 @@ from paimon_core.maintenance.compact import run_task
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark import PaimonTable
-from paimon_spark.distribute import answers
+from paimon_spark.distribute import task_frame
 from tests.support.s3_server import s3_server
 
 pytestmark = pytest.mark.spark
@@ -89,7 +89,7 @@ def test_compaction_on_s3_takes_the_credentials_along_unseen(spark, store, capfd
         1,
         100,
     )
-    answers(spark, Table.open(path, options).store, ["a", "b"], [[0], [1]], run_task).explain("extended")
+    task_frame(spark, Table.open(path, options).store, ["a", "b"], [[0], [1]], run_task).explain("extended")
     shown = capfd.readouterr()
     assert "MapInArrow" in shown.out
     assert options["s3.secret-key"] not in shown.out + shown.err
