@@ -17,7 +17,7 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.format.avro import read_avro, write_avro
 from paimon_core.format.avro_container import Container, ContainerWriter, encode_long
 from paimon_core.format.codec import avro_codec
-from paimon_core.format.corruption import reading
+from paimon_core.format.corruption import as_corrupted
 from paimon_core.manifest import decode
 from paimon_core.manifest.decode import decode_entries
 from paimon_core.manifest.serializers import MANIFEST_SCHEMA
@@ -238,12 +238,12 @@ def test_a_compressed_block_that_is_cut(codec):
     ids=lambda error: type(error).__name__,
 )
 def test_what_decoders_say_of_lengths_that_are_not_true(error):
-    with pytest.raises(CorruptedError, match=r"data-1\.parquet"), reading("data-1.parquet"):
+    with pytest.raises(CorruptedError, match=r"data-1\.parquet"), as_corrupted("data-1.parquet"):
         raise error
 
 
 def test_a_machine_without_memory_is_no_damage():
-    with pytest.raises(pa.ArrowMemoryError), reading("data-1.parquet"):
+    with pytest.raises(pa.ArrowMemoryError), as_corrupted("data-1.parquet"):
         raise pa.ArrowMemoryError("malloc of size 1073741824 failed")
 
 
