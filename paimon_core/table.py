@@ -1,8 +1,7 @@
 """Table: what a user holds. Every method is one question or one change; the work is done in the packages below."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 from typing import TypeAlias
 
@@ -11,11 +10,9 @@ import pyarrow as pa
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import (
     AlreadyExistsError,
     InvalidInputError,
-    NotFoundError,
     UnsupportedError,
     hide_secrets,
 )
@@ -23,19 +20,16 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.universal import needs_lookup
 from paimon_core.maintenance.after_commit import after_commit
-from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.data_evolution import update_columns
 from paimon_core.maintenance.delete import delete_rows
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
-from paimon_core.maintenance.expire import expire_after_commit, expire_table
+from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired
-from paimon_core.maintenance.rescale import rescale
-from paimon_core.maintenance.sort_compact import cluster_key, sort_table
+from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.parse import parse_predicate
-from paimon_core.predicate.rewrite import bind
+from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
 from paimon_core.read.changes import ChangeRead, changes, changes_schema
 from paimon_core.read.key_cache import KeyCache
@@ -43,36 +37,27 @@ from paimon_core.read.lookup import Lookup, key_table
 from paimon_core.read.stream import Stream
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
+from paimon_core.scan.projection import project
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.scan.table_scan import TableScan
-from paimon_core.schema.change import SchemaChange, SetOption, apply
+from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.snapshot.time_travel import resolve
+from paimon_core.snapshot.time_travel import NEWEST, TimeTravel
 from paimon_core.store.create import create_table
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
-from paimon_core.types.datatype import DataField
+from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 
-Filter = str | Predicate | None
 Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
 _ROUTINGS = 5  # times that rows are dealt out to dynamic buckets before others are left to win
-_VIEW, _BRANCH = "$ro", "$branch_"
-_WHEN = {"snapshot_id", "tag", "timestamp", "version", "watermark"}
-_WHEN_OPTIONS = {
-    "scan.snapshot-id": "snapshot_id",
-    "scan.tag-name": "tag",
-    "scan.timestamp-millis": "timestamp",
-    "scan.timestamp": "timestamp",
-    "scan.version": "version",
-    "scan.watermark": "watermark",
-}
+_VIEW = SEPARATOR + READ_OPTIMIZED
 
 
 class Table:
@@ -107,11 +92,12 @@ class Table:
         a branch.
         Raises NotFoundError when no table is there, InvalidInputError for an unknown option or one that cannot change.
         """
-        root, named, view = _place(path)
+        location = TableLocation.parse(path)
+        named = location.branch
         if branch is not None and named is not None and named != branch:
             raise InvalidInputError(f"branch is given as {branch!r}, but the path {path!r} names {named!r}: give one")
-        store = FileStore.open(root, storage_options or {}, options or {}, branch or named or "main")
-        return Table(store, read_optimized=view)
+        store = FileStore.open(location.path, storage_options or {}, options or {}, branch or named or "main")
+        return Table(store, read_optimized=location.read_optimized)
 
     @staticmethod
     def create(
@@ -122,11 +108,13 @@ class Table:
         ignore_if_exists: bool = False,
     ) -> "Table":
         """Make a table at ``path``. Raises AlreadyExistsError if one is there, unless that is to be ignored."""
-        _, branch, view = _place(path)
-        if view:
+        location = TableLocation.parse(path)
+        if location.read_optimized:
             raise InvalidInputError(f"{path!r} names a view of a table, and cannot be created: leave {_VIEW!r} out")
-        if branch is not None:
-            raise InvalidInputError(f"{path!r} names branch {branch!r} of a table: make the table, then the branch")
+        if location.branch is not None:
+            raise InvalidInputError(
+                f"{path!r} names branch {location.branch!r} of a table: make the table, then the branch"
+            )
         try:
             create_table(FileIO.of(path, storage_options or {}), path, schema)
         except AlreadyExistsError:
@@ -221,7 +209,7 @@ class Table:
         store = self._store
         if self._read_optimized:
             raise UnsupportedError(f"{self.path}{_VIEW} shows what compaction left, not changes: stream {self.path}")
-        fields, predicate = project(store.schema, columns), _bound(filter, store)
+        fields, predicate = project(store.schema, columns), bound_filter(filter, store.schema.fields)
         asked = columns_of(predicate) - {f.name for f in fields} if predicate is not None else set()
         chosen = None if columns is None else (*fields, *(f for f in store.schema.fields if f.name in asked))
         reader = ChangeRead(store, fields, predicate, kinds=changelog, ignore_deletes=ignore_deletes)
@@ -306,7 +294,7 @@ class Table:
         committer = self.committer()
         with committer.aborting_on_failure(messages):
             made = committer.overwrite(messages, partition)
-        return self._kept_up(made)
+        return self._expired(made)
 
     def delete(
         self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
@@ -320,10 +308,10 @@ class Table:
         meanwhile, or the snapshot expires, what matches is looked for again; CommitConflictError, or OutOfRangeError,
         if that is in vain ten times.
         """
-        predicate = _bound(filter, self._writable())
+        predicate = bound_filter(filter, self._writable().schema.fields)
         if predicate is None:
             raise InvalidInputError("which rows are to be deleted? Give a filter, or remove all with truncate()")
-        return self._kept_up(delete_rows(self._store, predicate, runner=runner, progress=progress))
+        return self._expired(delete_rows(self._store, predicate, runner=runner, progress=progress))
 
     def update_columns(self, data: pa.Table) -> Snapshot | None:
         """Give rows new values of some columns, in one commit; None where ``data`` has no row.
@@ -332,15 +320,15 @@ class Table:
         change; all others stay where they are. Raises InvalidInputError for ids the table does not have,
         CommitConflictError where others changed the same columns of the same files meanwhile.
         """
-        return self._kept_up(update_columns(self._writable(), data))
+        return self._expired(update_columns(self._writable(), data))
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit; the snapshots before it can still be read."""
-        return self._kept_up(self.committer().truncate())
+        return self._expired(self.committer().truncate())
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
         """Remove whole partitions in one commit, each {column: value}; a column left out means all its values."""
-        return self._kept_up(self.committer().drop_partitions(partitions))
+        return self._expired(self.committer().drop_partitions(partitions))
 
     def writer(
         self,
@@ -363,7 +351,12 @@ class Table:
         """Publishes the messages of writers, as ``commit_user`` or a fresh one."""
         return TableCommit(self._writable(), commit_user)
 
-    # ---- upkeep
+    # ---- maintenance; the short verbs call the group
+
+    @property
+    def maintenance(self) -> TableMaintenance:
+        """The verbs for files and snapshots that change no row; UnsupportedError for a read-optimized view."""
+        return TableMaintenance(self._writable())
 
     def compact(
         self,
@@ -376,29 +369,16 @@ class Table:
         progress: Progress | None = None,
         runner: Runner = LOCAL,
     ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row; None when there is nothing to do.
-
-        Rows that wait to be dealt out to buckets are, and so become visible.
-        Small files are put together, as far as the table's options call for it, or with ``full`` as far as they go.
-        With ``order_by`` a table without keys and buckets is sorted, so that filters on these columns touch few files:
-        by ``order_strategy`` order (the first column counts most), zorder or hilbert (all count alike); "auto" chooses.
-        A strategy alone takes the columns of the option ``clustering.columns``.
-        ``partitions`` ({column: value} each) and ``filter`` (on partition columns) say where; ``progress`` is told how
-        many bytes are done, of how many; an engine's ``runner`` takes the work to its own processes. Rows written
-        meanwhile stay, and what others rewrite meanwhile is left to them (or sorted again; CommitConflictError if that
-        is in vain). A file that is missing while its snapshot exists is a CorruptedError; one that went with its
-        snapshot is planned around, or OutOfRangeError where snapshots expire faster than they are planned.
-        """
-        store = self._writable()
-        predicate = _bound(filter, store)
-        if order_by is not None or order_strategy not in (None, "none"):
-            key = cluster_key(store, order_by, order_strategy)
-            made = sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
-        else:
-            made = compact_table(
-                store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress
-            )
-        return self._kept_up(made, dedicated=True)
+        """Rewrite files in one commit that changes no row: `TableMaintenance.compact`."""
+        return self.maintenance.compact(
+            full=full,
+            order_by=order_by,
+            order_strategy=order_strategy,
+            partitions=partitions,
+            filter=filter,
+            progress=progress,
+            runner=runner,
+        )
 
     def expire_snapshots(
         self,
@@ -408,15 +388,8 @@ class Table:
         *,
         dry_run: bool = False,
     ) -> Expired:
-        """Remove old snapshots, and the files that only they need; what went, or with ``dry_run`` would go.
-
-        Snapshots made before ``older_than`` (by default as ``snapshot.time-retained`` says), beyond the ``retain_min``
-        newest; and all beyond the ``retain_max`` newest. What is not given is taken from the table's options, whose
-        ``snapshot.expire.limit`` does not count here. What tags, branches and consumers need stays. Changelogs kept
-        longer than their snapshots go as their own options say.
-        """
-        before = None if older_than is None else _millis(older_than)
-        return expire_table(self._writable(), before, retain_max, retain_min, dry_run=dry_run)
+        """Remove old snapshots and the files that only they need: `TableMaintenance.expire_snapshots`."""
+        return self.maintenance.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
 
     def rescale(
         self,
@@ -426,36 +399,14 @@ class Table:
         filter: Filter = None,
         progress: Progress | None = None,
     ) -> Snapshot | None:
-        """Give the table another number of buckets, and write partitions that have another again, a commit for each;
-        the last snapshot, None where there is nothing to do.
-
-        ``buckets`` None: as many as the option ``bucket`` says already. ``partitions`` ({column: value} each) and
-        ``filter`` (on partition columns) say where; partitions left out are refused new rows until they have had their
-        turn. Rows stay as they are. Raises CommitConflictError where others changed a partition each time it was read.
-        """
-        store = self._writable()
-        if buckets is not None and buckets != store.schema.bucket:
-            if min(buckets, store.schema.bucket) <= 0:
-                raise InvalidInputError(
-                    f"{store.root} has 'bucket' = {store.schema.bucket} and cannot be given {buckets}: only one fixed "
-                    "number of buckets can take the place of another; make a new table and copy the rows"
-                )
-            store = self.alter([SetOption("bucket", str(buckets))]).store
-        return rescale(store, partitions=partitions, filter=_bound(filter, store), progress=progress)
+        """Change the number of buckets and rewrite the partitions: `TableMaintenance.rescale`."""
+        return self.maintenance.rescale(buckets, partitions=partitions, filter=filter, progress=progress)
 
     # ---- changing
 
     def alter(self, changes: Sequence[SchemaChange]) -> "Table":
         """Apply schema changes, all or none; returns the table with its new schema."""
-        store = self._writable()
-        while True:
-            current = store.schemas.latest()
-            if current is None:
-                raise NotFoundError(f"there is no table at {store.root}")
-            changed = apply(current, changes, has_snapshots=store.snapshots.latest_id() is not None)
-            changed = replace(changed, id=current.id + 1, time_millis=store.now())
-            if store.schemas.commit(changed):
-                return Table(store.with_schema(changed))
+        return Table(self._writable().alter(changes))
 
     # ---- inside
 
@@ -463,42 +414,26 @@ class Table:
         self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
     ) -> tuple[TableScan, TableRead]:
         store, snapshot = self._travel(when)
-        predicate = _bound(filter, store)
+        predicate = bound_filter(filter, store.schema.fields)
         if limit is not None and limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {limit}")
         fields = project(store.schema, columns)
         scan = TableScan(store, snapshot, predicate, limit, self._read_optimized)
         return scan, TableRead(store, fields, predicate, forgiving=True)
 
-    def _kept_up(self, made: Snapshot | None, *, dedicated: bool = False) -> Snapshot | None:
-        """What a commit gave; after it what has been kept long enough goes."""
+    def _expired(self, made: Snapshot | None) -> Snapshot | None:
+        """Expire as the options say after a commit, and return the snapshot of the commit."""
         if made is not None:
-            expire_after_commit(self._store, dedicated=dedicated)
+            expire_after_commit(self._store)
         return made
 
     def _travel(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:
         """The snapshot meant, and the store with the schema to read it by: its own when travelling, else the newest."""
-        unknown = sorted(set(when) - _WHEN)
-        if unknown:
-            raise InvalidInputError(f"unknown argument {unknown[0]!r}: a moment is one of {sorted(_WHEN)}")
-        chosen = {k: v for k, v in when.items() if v is not None} or {
-            name: self._store.options[key] for key, name in _WHEN_OPTIONS.items() if key in self._store.options
-        }
-        store = self._store
-        if not chosen:
-            return store, store.snapshots.latest()
-        if "timestamp" in chosen:
-            chosen["timestamp_millis"] = _millis(chosen.pop("timestamp"))
-        for key in ("snapshot_id", "watermark"):
-            if key in chosen:
-                chosen[key] = _integer(key, chosen[key])
-        for key in ("tag", "version"):
-            if key in chosen:
-                chosen[key] = str(chosen[key])
-        snapshot = resolve(store.snapshots, store.tags, **chosen)  # type: ignore[arg-type]
-        if snapshot is None:
-            return store, None
-        return store.at_schema(snapshot.schema_id), snapshot
+        store, moment = self._store, TimeTravel.of(when)
+        if moment == NEWEST:
+            moment = TimeTravel.from_options(store.options)
+        snapshot = moment.resolve(store.snapshots, store.tags)
+        return store if moment == NEWEST or snapshot is None else store.at_schema(snapshot.schema_id), snapshot
 
     def _writable(self) -> FileStore:
         if self._read_optimized:
@@ -513,44 +448,6 @@ class Table:
 
 def _arrived(store: FileStore, read_optimized: bool) -> Table:
     return Table(store, read_optimized=read_optimized)
-
-
-def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataField, ...]:
-    """The fields of ``columns`` in that order; a name may differ in case if only one column is meant.
-
-    A table that tracks its rows has ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` as well, for those who ask.
-
-    Raises InvalidInputError for a column the table lacks, or one named twice.
-    """
-    if columns is None:
-        return schema.fields
-    if isinstance(columns, str):
-        raise InvalidInputError(f"columns must be a list of names, not the text {columns!r}")
-    chosen, there = [], (*schema.fields, *tracking_fields(schema))
-    for name in columns:
-        same = [f for f in there if f.name == name] or [f for f in there if f.name.lower() == name.lower()]
-        if len(same) != 1:
-            raise InvalidInputError(f"no column {name!r} in {[f.name for f in schema.fields]}")
-        chosen.append(same[0])
-    if len({f.name for f in chosen}) < len(chosen):
-        raise InvalidInputError(f"a column is asked for twice in {list(columns)}")
-    return tuple(chosen)
-
-
-def _place(path: str) -> tuple[str, str | None, bool]:
-    """Return the directory of a table, the branch and whether the view ``$ro`` is meant, of ``path$branch_b$ro``."""
-    whole = path.rstrip("/")
-    view = whole.lower().endswith(_VIEW)
-    directory, slash, name = (whole[: -len(_VIEW)] if view else whole).rpartition("/")
-    table, _, branch = name.partition(_BRANCH)
-    if not view and not branch:
-        return path, None, False
-    return directory + slash + table, branch or None, view
-
-
-def _bound(filter: Filter, store: FileStore) -> Predicate | None:
-    parsed = parse_predicate(filter) if isinstance(filter, str) else filter
-    return None if parsed is None else bind(parsed, store.schema.fields)
 
 
 def _chained(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.RecordBatch]:
@@ -593,25 +490,3 @@ def _completed(batch: pa.RecordBatch, partition: Mapping[str, object] | str | No
         if column not in batch.schema.names:
             batch = batch.append_column(column, pa.array([value] * batch.num_rows))
     return batch
-
-
-def _integer(name: str, value: object) -> int:
-    try:
-        return int(value)  # type: ignore[call-overload, no-any-return]
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must be a number, not {value!r}") from error
-
-
-def _millis(moment: object) -> int:
-    """Epoch milliseconds of a number, a datetime (naive: local time) or ISO text."""
-    if isinstance(moment, str) and not moment.lstrip("-").isdigit():
-        try:
-            moment = datetime.fromisoformat(moment)
-        except ValueError as error:
-            raise InvalidInputError(
-                f"timestamp {moment!r} is neither epoch milliseconds nor a date and time such as '2026-01-31 12:00:00'"
-            ) from error
-    if isinstance(moment, datetime):
-        aware = moment.astimezone(timezone.utc)
-        return int(aware.timestamp() * 1000)
-    return _integer("timestamp", moment)

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
+from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
 from paimon_spark.options import write_request
 from paimon_spark.partitioner import BucketPartitioner, slots_for
 from paimon_spark.report import reporting
-from paimon_spark.types import named
 
 TASK_COLUMN = "__paimon_task"
 _SHARES = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)(?:_by_([1-9][0-9]*))?")
@@ -65,4 +65,4 @@ def shares_in(columns: Sequence[str]) -> tuple[str, int, int] | None:
 
 def _column(frame: DataFrame, field: DataField) -> str:
     fields = [DataField(i, name, field.type) for i, name in enumerate(frame.columns)]
-    return named(fields, field.name, "the DataFrame").name.replace("`", "``")
+    return find_column(fields, field.name, "the DataFrame").name.replace("`", "``")

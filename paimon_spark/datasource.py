@@ -13,8 +13,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import NotFoundError, OutOfRangeError
+from paimon_core.scan.projection import project
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table, project, with_store
+from paimon_core.table import Table, with_store
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     batch_request,

@@ -16,6 +16,8 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
+from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
+from paimon_core.store.location import TableLocation
 from paimon_core.table import Table, with_store
 from paimon_spark.option_names import (
     PLACE_OPTIONS,
@@ -37,14 +39,7 @@ from paimon_spark.option_names import (
 
 _OF_CHANGES = {"incremental-between", "read.changelog", "read.ignore-deletes"}
 _BATCH_MODES = ("default", "full", "latest", "latest-full", "from-snapshot", "from-snapshot-full", "from-timestamp")
-_TIME_TRAVEL = (
-    "scan.snapshot-id",
-    "scan.tag-name",
-    "scan.timestamp",
-    "scan.timestamp-millis",
-    "scan.version",
-    "scan.watermark",
-)
+_WHOLE_NUMBERS = {"scan.snapshot-id", "scan.timestamp-millis", "scan.watermark"}
 _PROPERTY = "snapshot-property."
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
@@ -264,7 +259,7 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
         )
     if properties and version is not None:
         raise UnsupportedError("options 'snapshot-property.<name>' do not go with 'txnVersion' yet: leave one out")
-    reading = [key for key in named if key in _TIME_TRAVEL or key in STREAMS_ONLY]
+    reading = [key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY]
     if reading:
         raise InvalidInputError(f"option {reading[0]!r} is about reading: a write follows the newest snapshot")
     check_known(named, {**PLACE_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
@@ -325,17 +320,14 @@ def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
                 "options 'warehouse' and 'table'. A table made by CREATE TABLE ... USING paimon OPTIONS loses its "
                 "options in Spark: use CREATE TEMPORARY VIEW instead"
             )
-        identifier = Identifier.parse(table)
-        path = f"{warehouse.rstrip('/')}/{identifier.database}.db/{identifier.table}"
+        name = Identifier.parse(table)
+        directory = f"{warehouse.rstrip('/')}/{name.database}.db/{name.table}"
+        location = TableLocation.of(directory, name.branch, name.system_table)
     else:
-        *_, last = path.rstrip("/").split("/")
-        identifier = Identifier.parse(f"path.`{last}`")  # so that /db.db/orders$branch_b means the branch
-        path = path.rstrip("/").removesuffix(last) + identifier.table
-    if identifier.system_table not in (None, "ro"):
-        raise UnsupportedError(f"system tables are not readable yet: {identifier.system_table!r} of {path}")
-    if branch is not None and identifier.branch not in (None, branch):
-        raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {identifier.branch!r}: give one")
-    return Place(path, branch or identifier.branch, dict(storage), identifier.system_table is not None, warehouse)
+        location = TableLocation.parse(path)
+    if branch is not None and location.branch not in (None, branch):
+        raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {location.branch!r}: give one")
+    return Place(location.path, branch or location.branch, dict(storage), location.read_optimized, warehouse)
 
 
 def _pop_projection(named: dict[str, str]) -> tuple[tuple[str, ...] | None, str | None, int]:
@@ -357,7 +349,7 @@ def _take_starting_version(named: dict[str, str]) -> None:
 
 
 def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
-    said = [key for key in _TIME_TRAVEL if key in named]
+    said = [key for key in TIME_TRAVEL_OPTIONS if key in named]
     if len(said) > 1:
         raise InvalidInputError(f"options {', '.join(map(repr, said))} each choose a moment: give one of them")
     mode = named.pop("scan.mode", "default")
@@ -371,18 +363,8 @@ def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
         return {}
     key = said[0]
     value = named.pop(key)
-    match key:
-        case "scan.snapshot-id":
-            return {"snapshot_id": positive(key, value)}
-        case "scan.tag-name":
-            return {"tag": value}
-        case "scan.timestamp-millis":
-            return {"timestamp": positive(key, value, zero=True)}
-        case "scan.timestamp":
-            return {"timestamp": value}
-        case "scan.watermark":
-            return {"watermark": positive(key, value, zero=True)}
-    return {"version": value}
+    number = positive(key, value, zero=key != "scan.snapshot-id") if key in _WHOLE_NUMBERS else None
+    return {TIME_TRAVEL_OPTIONS[key]: value if number is None else number}
 
 
 def _take_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:

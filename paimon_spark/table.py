@@ -16,10 +16,11 @@ from paimon_core.maintenance.delete import RETRIES, check_deletes, drops_partiti
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.filter import Filter
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.table import Filter, Table
+from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.distribute import SparkRunner, slots
 from paimon_spark.option_names import canonical

@@ -31,6 +31,7 @@ from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import (
     ArrayType,
     AtomicType,
@@ -177,7 +178,7 @@ def projected(fields: Iterable[DataField], schema: spark.StructType, where: str)
 
 
 def _projected_field(fields: list[DataField], wanted: spark.StructField, where: str) -> DataField:
-    field = named(fields, wanted.name, where)
+    field = find_column(fields, wanted.name, where)
     actual = spark_type(field.type, field.name)
     if not _widens(actual, wanted.dataType):
         raise InvalidInputError(
@@ -187,16 +188,6 @@ def _projected_field(fields: list[DataField], wanted: spark.StructField, where: 
     if field.type.nullable and not wanted.nullable:
         raise InvalidInputError(f"column {wanted.name!r} of {where} may be null, the schema given says NOT NULL")
     return field
-
-
-def named(fields: Iterable[DataField], name: str, where: str) -> DataField:
-    """Return the column of this name, or the only one that differs in case alone. InvalidInputError: there is none."""
-    available = list(fields)
-    found = [f for f in available if f.name == name] or [f for f in available if f.name.lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
-    how = "matches several columns" if found else "does not exist"
-    raise InvalidInputError(f"column {name!r} {how} in {where}; it has {', '.join(f.name for f in available)}")
 
 
 _WIDER: dict[type[spark.DataType], tuple[type[spark.DataType], ...]] = {

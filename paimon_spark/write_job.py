@@ -19,13 +19,14 @@ from pyspark.sql.types import StructType
 from paimon_core.distributed_write import DistributedWrite, PreparedWrite, TaskWrite
 from paimon_core.errors import InvalidInputError
 from paimon_core.table import Table
+from paimon_core.types.columns import find_column
 from paimon_core.write.align import column_positions
 from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
 from paimon_spark.clustered import shares_in
 from paimon_spark.event_time import EventTime, later
 from paimon_spark.options import WriteRequest
 from paimon_spark.partitioner import BucketPartitioner, shuffle_targets
-from paimon_spark.types import named, paimon_fields
+from paimon_spark.types import paimon_fields
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def query_id() -> str | None:
 
 def row_kind_name(column: str, schema: StructType) -> str:
     """Return the name of the DataFrame's column that holds row kinds, as it is spelled there."""
-    return named(paimon_fields(schema), column, "the DataFrame (option 'row-kind-column')").name
+    return find_column(paimon_fields(schema), column, "the DataFrame (option 'row-kind-column')").name
 
 
 def _share(mode: BucketMode, schema: StructType) -> tuple[str, int, int] | None:

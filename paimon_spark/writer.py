@@ -24,10 +24,11 @@ from paimon_core.options.option import Option
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.cast import cast_array
+from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import STRING, TEXT_ROOTS, AtomicType, DataType
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
-from paimon_spark.types import named, paimon_fields
+from paimon_spark.types import paimon_fields
 from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name, task_results, watermark_of
 
 
@@ -53,7 +54,7 @@ def _new_schema(request: WriteRequest, schema: StructType) -> Schema:
     hidden = () if request.row_kind_column is None else (row_kind_name(request.row_kind_column, schema),)
     fields = paimon_fields(schema, without=hidden)
     for key in (*(request.primary_keys or ()), *(request.partition_keys or ())):
-        named(fields, key, "the DataFrame")
+        find_column(fields, key, "the DataFrame")
     options = {key: value for key, value in request.options.items() if key != DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
     return Schema(fields, request.primary_keys or (), request.partition_keys or (), options)
 

@@ -13,9 +13,9 @@ from paimon_core import errors
 
 TABLE = {
     "alter", "arrow_schema", "changes", "committer", "compact", "create", "delete", "drop_partitions",
-    "expire_snapshots", "explain", "get", "open", "overwrite", "path", "read_optimized", "reader", "rescale", "scan",
-    "schema", "snapshot", "snapshots", "store", "stream", "to_arrow", "to_batches", "truncate", "update_columns",
-    "with_options", "write", "writer",
+    "expire_snapshots", "explain", "get", "maintenance", "open", "overwrite", "path", "read_optimized", "reader",
+    "rescale", "scan", "schema", "snapshot", "snapshots", "store", "stream", "to_arrow", "to_batches", "truncate",
+    "update_columns", "with_options", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
             "MissingDependencyError": ImportError}  # fmt: skip

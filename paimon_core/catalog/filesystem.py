@@ -13,14 +13,13 @@ from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
+from paimon_core.store.location import READ_OPTIMIZED
 from paimon_core.table import Table, with_store
 
 _SUFFIX = ".db"
 _MARKER = ".database"
 _TABLE_DEFAULT = "table-default."
 _KEYS = ("primary-key", "partition")
-
-_READ_OPTIMIZED = "ro"
 
 
 class FileSystemCatalog:
@@ -105,7 +104,7 @@ class FileSystemCatalog:
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
         """Open a table, a branch of one (``db.t$branch_b``) or its view ``db.t$ro``, under dynamic ``options``."""
         name = _identifier(identifier)
-        if name.system_table not in (None, _READ_OPTIMIZED):
+        if name.system_table not in (None, READ_OPTIMIZED):
             raise UnsupportedError(
                 f"system table {str(name)!r} is not supported yet: only tables, branches and $ro are"
             )

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.paths import check_name
+from paimon_core.store.location import BRANCH_PREFIX, SEPARATOR, split_name
 
-SEPARATOR = "$"
-_BRANCH = "branch_"
 SYSTEM_DATABASE = "sys"
 
 
@@ -26,22 +25,12 @@ class Identifier:
         if len(parts) != 2 or not all(parts):
             raise InvalidInputError(f"{text!r} is no table name: it must be 'database.table'")
         database, rest = parts
-        table, *extra = rest.split(SEPARATOR)
-        branch = system = None
-        if extra and extra[0].lower().startswith(_BRANCH):
-            branch = extra.pop(0)[len(_BRANCH) :]
-        if extra:
-            system = extra.pop(0).lower()
-        if extra or not table or branch == "" or system == "":
-            raise InvalidInputError(
-                f"{text!r} is no table name: after the table may follow '$branch_<branch>', then '$<system table>'"
-            )
-        for part in (database, table, branch or ""):
-            check_name(part, text)
+        check_name(database, text)
+        table, branch, system = split_name(rest, text)
         return Identifier(database, table, branch, system)
 
     def __str__(self) -> str:
-        branch = f"{SEPARATOR}{_BRANCH}{self.branch}" if self.branch else ""
+        branch = f"{SEPARATOR}{BRANCH_PREFIX}{self.branch}" if self.branch else ""
         system = f"{SEPARATOR}{self.system_table}" if self.system_table else ""
         return f"{self.database}.{self.table}{branch}{system}"
 

@@ -23,6 +23,7 @@ from paimon_core.predicate.expr import (
 )
 from paimon_core.predicate.literal import Fit, fit
 from paimon_core.types.arrow import timestamp_unit
+from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
     INTEGER_ROOTS,
@@ -211,17 +212,9 @@ def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
         case Not(child):
             return Not(bind(child, fields))
         case Leaf():
-            field = _field(p.column, fields)
+            field = find_column(fields, p.column, "the filtered table")
             return _bind_leaf(Leaf(p.op, field.name, p.values), field.type)
     return p
-
-
-def _field(name: str, fields: Sequence[DataField]) -> DataField:
-    found = [f for f in fields if f.name == name] or [f for f in fields if f.name.lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
-    why = "more than one column differs from it in case only" if found else "there is no such column"
-    raise InvalidInputError(f"filter on {name!r}: {why} among {', '.join(f.name for f in fields)}")
 
 
 def _bind_leaf(leaf: Leaf, kind: DataType) -> Predicate:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 
 from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS
@@ -22,6 +21,7 @@ from paimon_core.scan.position import ALL, Position
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.store.expired import is_missing
 from paimon_core.store.file_store import FileStore
 
@@ -84,7 +84,7 @@ def starting_position(store: FileStore) -> Position:
     if mode == "from-snapshot":
         return _from_snapshot(store, latest)
     if mode == "from-timestamp":
-        return _from_time(store, _moment(store), latest)
+        return _from_time(store, _start_millis(store), latest)
     since = created_since(store)
     if mode == "from-creation-timestamp" and latest is None:
         return Position(0, ALL)
@@ -209,17 +209,10 @@ def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Positi
     return _before(store, (earliest_change(store) or 1) if last is None else last + 1)
 
 
-def _moment(store: FileStore) -> int:
-    """Epoch milliseconds of ``scan.timestamp-millis``, or of ``scan.timestamp``, which is local time."""
+def _start_millis(store: FileStore) -> int:
+    """Return the epoch milliseconds of ``scan.timestamp-millis``, or of ``scan.timestamp``, which is local time."""
     millis, text = store.options.value(SCAN_TIMESTAMP_MILLIS), store.options.value(SCAN_TIMESTAMP)
-    if millis is not None or text is None:
-        return int(millis or 0)
-    try:
-        return int(datetime.fromisoformat(text.strip()).astimezone().timestamp() * 1000)
-    except ValueError as error:
-        raise InvalidInputError(
-            f"option {SCAN_TIMESTAMP.key!r} is {text!r}, not a date and time such as '2026-01-31 12:00:00'"
-        ) from error
+    return int(millis or 0) if millis is not None or text is None else epoch_millis(text)
 
 
 def _before(store: FileStore, snapshot_id: int) -> Position:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 
 Fields: TypeAlias = tuple[DataField, ...]
@@ -115,6 +116,5 @@ def not_found(fields: Fields, name: str, above: tuple[str, ...] = ()) -> NotFoun
 
 def check_free(fields: Fields, name: str, shown: str) -> None:
     """Refuse a name that is taken, be it in another case."""
-    for one in fields:
-        if one.name.lower() == name.lower():
-            raise AlreadyExistsError(f"column {shown!r} cannot be added, there is {one.name!r}: choose another name")
+    for i in ColumnNames(field.name for field in fields).positions(name):
+        raise AlreadyExistsError(f"column {shown!r} cannot be added, there is {fields[i].name!r}: choose another name")

@@ -1,11 +1,13 @@
 """The schema versions of a table or branch: a directory of small immutable files."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paimon_core.errors import CorruptedError, NotFoundError
 from paimon_core.fileio.directory import numbers_in
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.schema.change import SchemaChange, apply
 from paimon_core.schema.microseconds import in_microseconds
 from paimon_core.schema.table_schema import TableSchema
 
@@ -50,6 +52,22 @@ class Schemas:
     def commit(self, schema: TableSchema) -> bool:
         """Publish a new version; False if somebody else took its id. Atomic."""
         return self.io.create_exclusive(self.path(schema.id), schema.to_json())
+
+    def apply(
+        self, changes: Sequence[SchemaChange], has_snapshots: Callable[[], bool], now: Callable[[], int]
+    ) -> TableSchema:
+        """Apply changes, all or none, to the newest version and publish the result, again while others win the id.
+
+        `has_snapshots` returns True if the table has data, `now` the time in epoch ms.
+        Raises NotFoundError without a table, and as `schema.change.apply` does.
+        """
+        while True:
+            current = self.latest()
+            if current is None:
+                raise NotFoundError(f"there is no table at {self.table_root}")
+            changed = replace(apply(current, changes, has_snapshots=has_snapshots()), time_millis=now())
+            if self.commit(changed):
+                return changed
 
     def _load(self, schema_id: int) -> TableSchema:
         path = self.path(schema_id)

@@ -1,6 +1,9 @@
-"""Which snapshot a reader means: by id, tag, time, version text or watermark."""
+"""The snapshot of a read, chosen by id, tag, time, version text or watermark."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
+from typing import Any
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
@@ -8,48 +11,106 @@ from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
 
 _WATERMARK_PREFIX = "watermark-"
+_INTEGERS = {"snapshot_id", "timestamp_millis", "watermark"}
 
 
-def resolve(
-    snapshots: Snapshots,
-    tags: Tags,
-    *,
-    snapshot_id: int | None = None,
-    tag: str | None = None,
-    timestamp_millis: int | None = None,
-    version: str | int | None = None,
-    watermark: int | None = None,
-) -> Snapshot | None:
-    """The snapshot meant by the one selector given; the latest where none is.
+OPTIONS = {
+    "scan.snapshot-id": "snapshot_id",
+    "scan.tag-name": "tag",
+    "scan.timestamp": "timestamp",
+    "scan.timestamp-millis": "timestamp",
+    "scan.version": "version",
+    "scan.watermark": "watermark",
+}
+"""Options that choose a snapshot, and the keyword arguments that mean the same."""
 
-    - ``snapshot_id``: that one
-    - ``tag``: the tagged one, expired or not
-    - ``timestamp_millis``: the newest at or before (epoch ms)
-    - ``watermark``: the oldest with at least this watermark
-    - ``version``: a tag of that name, else ``watermark-<n>``, else digits are an id
 
-    None: the table is empty, and no id or tag was asked for. InvalidInputError for two selectors;
-    OutOfRangeError for an id, time or watermark out of the range it names; NotFoundError for a tag or version.
+@dataclass(frozen=True, slots=True)
+class TimeTravel:
+    """The one selector of a snapshot; without a selector, the newest snapshot. InvalidInputError for two selectors.
+
+    - ``snapshot_id``: this snapshot
+    - ``tag``: the tagged snapshot, expired or not
+    - ``timestamp_millis``: the newest snapshot at or before this time (epoch ms)
+    - ``watermark``: the oldest snapshot with at least this watermark
+    - ``version``: a tag of this name, else ``watermark-<n>``, else a snapshot id in digits
     """
-    given = {
-        "snapshot_id": snapshot_id,
-        "tag": tag,
-        "timestamp_millis": timestamp_millis,
-        "version": version,
-        "watermark": watermark,
-    }
-    names = [name for name, value in given.items() if value is not None]
-    if len(names) > 1:
-        raise InvalidInputError(f"only one of the following parameters may be set: {', '.join(names)}")
-    if snapshot_id is not None:
-        return snapshots.get(snapshot_id)
-    if tag is not None:
-        return tags.get(tag).snapshot
-    if timestamp_millis is not None:
-        return _at(snapshots, timestamp_millis)
-    if watermark is not None:
-        return _at_watermark(snapshots, watermark)
-    return snapshots.latest() if version is None else _of_version(snapshots, tags, str(version).strip())
+
+    snapshot_id: int | None = None
+    tag: str | None = None
+    timestamp_millis: int | None = None
+    version: str | int | None = None
+    watermark: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
+        if len(given) > 1:
+            raise InvalidInputError(f"only one of the following parameters may be set: {', '.join(given)}")
+
+    @staticmethod
+    def of(when: Mapping[str, object]) -> "TimeTravel":
+        """Return the selector among keyword arguments; an argument `None` counts as absent.
+
+        Raises InvalidInputError for an unknown argument, two arguments, and a value of the wrong kind.
+        """
+        known = set(OPTIONS.values())
+        if unknown := sorted(when.keys() - known):
+            raise InvalidInputError(f"unknown argument {unknown[0]!r}: a moment is one of {sorted(known)}")
+        given = {name: value for name, value in when.items() if value is not None}
+        if "timestamp" in given:
+            given["timestamp_millis"] = epoch_millis(given.pop("timestamp"))
+        values: Any = {name: _as_integer(name, v) if name in _INTEGERS else str(v) for name, v in given.items()}
+        return TimeTravel(**values)
+
+    @staticmethod
+    def from_options(options: Mapping[str, str]) -> "TimeTravel":
+        """Return the selector among table options; raises as `of` does."""
+        given = [key for key in OPTIONS if key in options]
+        if len(given) > 1:
+            raise InvalidInputError(f"options {', '.join(map(repr, given))} each choose a moment: give one of them")
+        return TimeTravel.of({OPTIONS[key]: options[key] for key in given})
+
+    def resolve(self, snapshots: Snapshots, tags: Tags) -> Snapshot | None:
+        """Return the selected snapshot. `None`: the table is empty, and the selector is neither an id nor a tag.
+
+        Raises OutOfRangeError for an id, time or watermark outside of what exists; NotFoundError for a tag or version.
+        """
+        if self.snapshot_id is not None:
+            return snapshots.get(self.snapshot_id)
+        if self.tag is not None:
+            return tags.get(self.tag).snapshot
+        if self.timestamp_millis is not None:
+            return _at(snapshots, self.timestamp_millis)
+        if self.watermark is not None:
+            return _at_watermark(snapshots, self.watermark)
+        return snapshots.latest() if self.version is None else _of_version(snapshots, tags, str(self.version).strip())
+
+
+NEWEST = TimeTravel()
+
+
+def epoch_millis(moment: object) -> int:
+    """Return the epoch milliseconds of a number, a datetime (naive: local time), or a text of either.
+
+    Raises InvalidInputError for a moment of another kind or form.
+    """
+    if isinstance(moment, str) and not moment.strip().lstrip("-").isdigit():
+        try:
+            moment = datetime.fromisoformat(moment.strip())
+        except ValueError as error:
+            raise InvalidInputError(
+                f"timestamp {moment!r} is neither epoch milliseconds nor a date and time such as '2026-01-31 12:00:00'"
+            ) from error
+    if isinstance(moment, datetime):
+        return int(moment.astimezone(timezone.utc).timestamp() * 1000)
+    return _as_integer("timestamp", moment)
+
+
+def _as_integer(name: str, value: object) -> int:
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must be a number, not {value!r}") from error
 
 
 def _of_version(snapshots: Snapshots, tags: Tags, version: str) -> Snapshot | None:
@@ -73,8 +134,8 @@ def _at(snapshots: Snapshots, millis: int) -> Snapshot | None:
     if earliest is None:
         return None
     raise OutOfRangeError(
-        f"there is currently no snapshot earlier than or equal to timestamp {_moment(millis)} in {snapshots.root}; "
-        f"the earliest is snapshot {earliest.id} of {_moment(earliest.time_millis)}"
+        f"there is currently no snapshot earlier than or equal to timestamp {_shown(millis)} in {snapshots.root}; "
+        f"the earliest is snapshot {earliest.id} of {_shown(earliest.time_millis)}"
     )
 
 
@@ -95,7 +156,7 @@ def _at_watermark(snapshots: Snapshots, watermark: int) -> Snapshot | None:
     )
 
 
-def _moment(millis: int) -> str:
+def _shown(millis: int) -> str:
     try:
         text = datetime.fromtimestamp(millis / 1000, timezone.utc).isoformat(" ", "milliseconds")
     except (ValueError, OverflowError, OSError):

@@ -1,7 +1,7 @@
 """A table as one picklable value: its storage, place, schema, options and branch."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -21,6 +21,7 @@ from paimon_core.options.file import (
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import COMMIT_SYNC
 from paimon_core.row.binary_row import deserialize
+from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.microseconds import finer_columns, in_microseconds
 from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Schemas
@@ -163,6 +164,10 @@ class FileStore:
     def with_schema(self, schema: TableSchema) -> "FileStore":
         """The same table seen through another version of its schema."""
         return replace(self, schema=schema)
+
+    def alter(self, changes: Sequence[SchemaChange]) -> "FileStore":
+        """Apply schema changes, all or none, and return the table with its new schema; raises as `Schemas.apply`."""
+        return self.with_schema(self.schemas.apply(changes, lambda: self.snapshots.latest_id() is not None, self.now))
 
     def at_schema(self, schema_id: int) -> "FileStore":
         """The table as of an older version of its schema, under the options of now; they name columns as of then."""

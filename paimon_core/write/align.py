@@ -14,6 +14,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.cast import cast_array, coerce_array
+from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import AtomicType, DataField, with_nullable
 
 _TEXT = AtomicType("VARCHAR", True, 2147483647)
@@ -43,16 +44,12 @@ def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:
 
     Raises InvalidInputError for a column the table lacks, two columns that mean the same one, and a missing key.
     """
-    exact = {n: i for i, n in enumerate(names)}
-    if len(exact) < len(names):
+    if len(set(names)) < len(names):
         repeated = sorted({n for n in names if list(names).count(n) > 1})
         raise InvalidInputError(f"the data has column {repeated[0]!r} more than once: give every column one name")
-    folded: dict[str, list[int]] = {}
-    for i, name in enumerate(names):
-        folded.setdefault(name.lower(), []).append(i)
-    positions = []
+    given, positions = ColumnNames(names), []
     for field in schema.fields:
-        candidates = [exact[field.name]] if field.name in exact else folded.get(field.name.lower(), [])
+        candidates = given.positions(field.name)
         if len(candidates) > 1:
             raise InvalidInputError(
                 f"columns {[names[i] for i in candidates]} of the data differ only in case, and either could be the "

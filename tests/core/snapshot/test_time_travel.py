@@ -1,7 +1,7 @@
 """Every selector finds its snapshot or says what there is instead."""
 
 import json
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -9,7 +9,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError,
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
-from paimon_core.snapshot.time_travel import resolve
+from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
 from tests.support.faulty_io import MemoryIO
 
 ROOT = "memory://t"
@@ -38,7 +38,7 @@ def table(ids=(3, 4, 5), tags=(), watermarks=()):
 
 
 def ask(where, **selector):
-    found = resolve(*where, **selector)
+    found = TimeTravel(**selector).resolve(*where)
     return found.id if found else None
 
 
@@ -143,3 +143,16 @@ def test_tags_are_listed_by_snapshot_and_markers_passed_over():
     where.io.write(f"{ROOT}/tag/tag-success-file/a_SUCCESS", b"")
     assert [(tag.name, tag.snapshot.id) for tag in tags.list()] == [("b", 3), ("c", 3), ("a", 4)]
     assert tags.names() == ["a", "b", "c"]
+
+
+def test_a_moment_is_the_same_as_an_argument_and_as_an_option():
+    assert TimeTravel.of({"timestamp": "1970-01-01 00:00:07+00:00", "tag": None}) == TimeTravel(timestamp_millis=7000)
+    assert TimeTravel.from_options({"scan.timestamp-millis": "7000"}) == TimeTravel.of({"timestamp": 7000})
+    assert TimeTravel.from_options({"scan.version": "3", "bucket": "1"}) == TimeTravel.of({"version": 3})
+    assert TimeTravel.from_options({}) == TimeTravel.of({}) == TimeTravel()
+    assert epoch_millis(" 7000 ") == epoch_millis(datetime(1970, 1, 1, 0, 0, 7, tzinfo=timezone.utc)) == 7000
+    with pytest.raises(InvalidInputError, match=r"'scan.timestamp', 'scan.timestamp-millis' each choose a moment"):
+        TimeTravel.from_options({"scan.timestamp-millis": "7000", "scan.timestamp": "1970-01-01"})
+    for when, message in [({"wen": 1}, "unknown argument 'wen'"), ({"snapshot_id": "x"}, "must be a number")]:
+        with pytest.raises(InvalidInputError, match=message):
+            TimeTravel.of(when)

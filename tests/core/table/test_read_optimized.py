@@ -75,6 +75,7 @@ def test_cannot_be_written(tmp_path):
         lambda t: t.overwrite(orders((9, "x", 9))),
         lambda t: t.truncate(),
         lambda t: t.compact(),
+        lambda t: t.maintenance,
         lambda t: t.drop_partitions([{"p": 1}]),
         lambda t: t.alter([AddColumn("w", "INT")]),
         lambda t: t.writer(),

@@ -1,0 +1,124 @@
+"""The group `Table.maintenance`: work on files and snapshots that changes no row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.compact_table import compact_table
+from paimon_core.maintenance.execute import LOCAL, Progress, Runner
+from paimon_core.maintenance.expire import expire_after_commit, expire_table
+from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.rescale import rescale
+from paimon_core.maintenance.sort_compact import cluster_key, sort_table
+from paimon_core.predicate.filter import Filter, bound_filter
+from paimon_core.schema.change import SetOption
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.time_travel import epoch_millis
+from paimon_core.store.file_store import FileStore
+
+__all__ = ["TableMaintenance"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableMaintenance:
+    """Compaction, expiry and rescaling of one table."""
+
+    store: FileStore
+
+    def compact(
+        self,
+        *,
+        full: bool = False,
+        order_by: Sequence[str] | None = None,
+        order_strategy: str | None = None,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+        runner: Runner = LOCAL,
+    ) -> Snapshot | None:
+        """Rewrite files in one commit that changes no row; `None`: there is nothing to do.
+
+        Rows of postponed buckets are routed to their buckets, and so become visible. Rows that others write meanwhile
+        stay. Files that others rewrite meanwhile are left to the others, or sorted again.
+
+        Args:
+            full: compact as far as possible; by default, as far as the table's options call for it.
+            order_by: columns to sort by, for a table without keys and buckets, so that filters on these columns read
+                few files. `None` with an `order_strategy`: the columns of the option ``clustering.columns``.
+            order_strategy: "order" (the first column counts most), "zorder" or "hilbert" (all columns count alike), or
+                "auto", which chooses one of these.
+            partitions: the partitions to compact, each {column: value}; `None`: all.
+            filter: a filter on partition columns.
+            progress: called with the bytes done and the bytes of all tasks.
+            runner: the engine's runner of tasks, to run tasks in other processes.
+
+        Raises CommitConflictError if others win every attempt to sort; CorruptedError for a file that is missing while
+        its snapshot exists; OutOfRangeError if snapshots expire faster than a plan is made.
+        """
+        store, predicate = self.store, bound_filter(filter, self.store.schema.fields)
+        if order_by is not None or order_strategy not in (None, "none"):
+            key = cluster_key(store, order_by, order_strategy)
+            made = sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
+        else:
+            made = compact_table(
+                store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress
+            )
+        if made is not None:
+            expire_after_commit(store, dedicated=True)
+        return made
+
+    def expire_snapshots(
+        self,
+        older_than: datetime | str | int | None = None,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Expired:
+        """Remove old snapshots and the files that only old snapshots need; return what was removed.
+
+        Snapshots that tags, branches and consumers need stay. Changelogs that are retained longer than their snapshots
+        expire as their own options say. The option ``snapshot.expire.limit`` does not count here.
+
+        Args:
+            older_than: expire snapshots before this moment (epoch ms, a datetime or text in local time); `None`: before
+                the age ``snapshot.time-retained``.
+            retain_max: keep no more than the newest `retain_max` snapshots; `None`: ``snapshot.num-retained.max``.
+            retain_min: keep at least the newest `retain_min` snapshots; `None`: ``snapshot.num-retained.min``.
+            dry_run: remove nothing, and return what would be removed.
+        """
+        before = None if older_than is None else epoch_millis(older_than)
+        return expire_table(self.store, before, retain_max, retain_min, dry_run=dry_run)
+
+    def rescale(
+        self,
+        buckets: int | None = None,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Change the number of buckets, and rewrite each partition with another number in a commit of its own.
+
+        Rows do not change. A partition that is not rewritten yet refuses new rows.
+
+        Args:
+            buckets: the new number; `None`: the number of the option ``bucket``.
+            partitions: the partitions to rewrite, each {column: value}; `None`: all.
+            filter: a filter on partition columns.
+            progress: called with the bytes done and the bytes of all tasks.
+
+        Returns the last snapshot; `None`: there is nothing to do.
+        Raises CommitConflictError if others changed a partition in every attempt.
+        """
+        store = self.store
+        if buckets is not None and buckets != store.schema.bucket:
+            if min(buckets, store.schema.bucket) <= 0:
+                raise InvalidInputError(
+                    f"{store.root} has 'bucket' = {store.schema.bucket} and cannot be given {buckets}: only one fixed "
+                    "number of buckets can take the place of another; make a new table and copy the rows"
+                )
+            store = store.alter([SetOption("bucket", str(buckets))])
+        predicate = bound_filter(filter, store.schema.fields)
+        return rescale(store, partitions=partitions, filter=predicate, progress=progress)

@@ -1,0 +1,20 @@
+"""Filters as users give them: SQL-like text, or a predicate made with `col`."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind
+from paimon_core.types.datatype import DataField
+
+__all__ = ["Filter", "bound_filter"]
+
+Filter: TypeAlias = str | Predicate | None
+"""`None`: every row matches."""
+
+
+def bound_filter(filter: Filter, fields: Sequence[DataField]) -> Predicate | None:
+    """Return the filter as a predicate on `fields`; raises as `parse_predicate` and `bind` do."""
+    parsed = parse_predicate(filter) if isinstance(filter, str) else filter
+    return None if parsed is None else bind(parsed, fields)

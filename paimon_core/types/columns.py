@@ -1,0 +1,35 @@
+"""Columns by name: the exact name first, else the name with case folded."""
+
+from collections.abc import Iterable, Sequence
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.types.datatype import DataField
+
+__all__ = ["ColumnNames", "find_column"]
+
+
+class ColumnNames:
+    """An index of column names; a lookup costs one or two dictionary accesses."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._exact: dict[str, int] = {}
+        self._folded: dict[str, list[int]] = {}
+        for position, name in enumerate(names):
+            self._exact.setdefault(name, position)
+            self._folded.setdefault(name.lower(), []).append(position)
+
+    def positions(self, name: str) -> list[int]:
+        """Return the position of `name`, or else the positions of all names that differ from `name` in case only."""
+        return [self._exact[name]] if name in self._exact else self._folded.get(name.lower(), [])
+
+
+def find_column(fields: Sequence[DataField], name: str, where: str) -> DataField:
+    """Return the field called `name`, or else the only field whose name differs from `name` in case only.
+
+    Raises InvalidInputError, which names `where` and lists the columns, if no field or several fields match.
+    """
+    found = ColumnNames(field.name for field in fields).positions(name)
+    if len(found) == 1:
+        return fields[found[0]]
+    why = "matches several columns, which differ in case only," if found else "does not exist"
+    raise InvalidInputError(f"column {name!r} {why} in {where}; it has {', '.join(field.name for field in fields)}")

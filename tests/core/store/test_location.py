@@ -1,0 +1,33 @@
+"""A table's directory, its branch and its view, read from one text."""
+
+import pytest
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.store.location import TableLocation
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/w/t", TableLocation("/w/t")),
+        ("/w/t/", TableLocation("/w/t")),
+        ("/", TableLocation("/")),
+        ("memory://", TableLocation("memory://")),
+        ("t$ro", TableLocation("t", None, True)),
+        ("s3://b$1/t$BRANCH_B$RO/", TableLocation("s3://b$1/t", "B", True)),
+        ("/w/odd.name of t$branch_b", TableLocation("/w/odd.name of t", "b")),
+    ],
+)
+def test_a_location(text, expected):
+    assert TableLocation.parse(text) == expected
+
+
+@pytest.mark.parametrize("text", ["/w/t$branch_", "/w/$ro", "/w/t$ro$ro", "/w/t$", "/w/t$branch_.."])
+def test_no_location(text):
+    with pytest.raises(InvalidInputError):
+        TableLocation.parse(text)
+
+
+def test_other_system_tables_are_refused():
+    with pytest.raises(UnsupportedError, match="'files' of /w/t"):
+        TableLocation.parse("/w/t$files")

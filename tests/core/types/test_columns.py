@@ -1,0 +1,41 @@
+"""A column by its exact name, or by its name with case folded if only one column matches."""
+
+import pytest
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.options.option import Options
+from paimon_core.scan.projection import project
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.columns import ColumnNames, find_column
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
+
+FIELDS = tuple(DataField(i, name, parse_type("INT")) for i, name in enumerate(("id", "Value", "dup", "Dup")))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("id", [0]), ("VALUE", [1]), ("Dup", [3]), ("DUP", [2, 3]), ("x", [])])
+def test_positions_of_a_name(name, expected):
+    assert ColumnNames(field.name for field in FIELDS).positions(name) == expected
+
+
+def test_a_column_is_found_or_the_error_says_why_not():
+    assert find_column(FIELDS, "value", "t").name == "Value"
+    assert find_column(FIELDS, "dup", "t").name == "dup"
+    for name, message in (("x", "'x' does not exist in t; it has id, Value"), ("DUP", "matches several columns")):
+        with pytest.raises(InvalidInputError, match=message):
+            find_column(FIELDS, name, "t")
+
+
+def test_a_projection_keeps_the_order_asked_for():
+    schema = TableSchema(0, FIELDS, 3, (), (), Options({}))
+    assert project(schema, None) == FIELDS
+    assert [field.name for field in project(schema, ["VALUE", "id"])] == ["Value", "id"]
+    for columns, message in (
+        (["id", "ID"], "asked for twice"),
+        ("id", "must be a list"),
+        (["y"], "'y' does not exist"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            project(schema, columns)
+    tracked = TableSchema(0, FIELDS, 3, (), (), Options({"row-tracking.enabled": "true"}))
+    assert [field.name for field in project(tracked, ["_row_id", "id"])] == ["_ROW_ID", "id"]
