@@ -1,1 +1,1 @@
-"""Commit messages to a snapshot, published by one create-if-absent."""
+"""Turn commit messages into a snapshot, and publish it with one create-if-absent."""

@@ -1,4 +1,4 @@
-"""What a commit wants to change, as manifest entries."""
+"""The changes of a commit, as manifest entries."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,11 @@ from paimon_core.snapshot.snapshot import CommitKind
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Entries that become one snapshot; ``built_on_base`` from the base they will follow, they cannot conflict with
-    it."""
+    """Entries that become one snapshot.
+
+    ``built_on_base``: the entries were computed from the base snapshot they will follow, so they cannot conflict with
+    that base.
+    """
 
     kind: str
     entries: tuple[ManifestEntry, ...]
@@ -22,52 +25,53 @@ class Changes:
     """Changelog files of this snapshot."""
     new_indexes: tuple[IndexManifestEntry, ...] = ()
     deleted_indexes: tuple[IndexManifestEntry, ...] = ()
-    """Index files that others take the place of; of files of deletion vectors, the ranges that go."""
+    """Index files that the commit replaces. For files of deletion vectors: only the ranges it replaces."""
     cleared_buckets: frozenset[tuple[bytes, int]] = frozenset()
-    """Buckets all of whose files go, and their indexes with them."""
+    """Buckets that lose all their files and indexes, as pairs of partition (serialised BinaryRow) and bucket number."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
-    """Those of the new indexes that were written for one attempt: of no use on another base."""
+    """The part of ``new_indexes`` that was written for one attempt. An attempt on another base cannot use these."""
     read_at: int | None = None
-    """The snapshot whose rows decided these changes: they hold while the buckets they go to hold the same rows."""
+    """Id of the snapshot whose rows decided these changes. They are valid while no other commit changes rows of the
+    buckets they belong to. ``None``: no rows were read."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to publish."""
+        """Return True if there is nothing to publish."""
         return not (self.entries or self.changelog or self.new_indexes or self.deleted_indexes)
 
     @property
     def changes_indexes(self) -> bool:
-        """Whether the snapshot gets another index manifest than its base has."""
+        """Return True if the snapshot may need another index manifest than its base has."""
         return bool(self.new_indexes or self.deleted_indexes or self.cleared_buckets or self.gone)
 
     @property
     def gone(self) -> frozenset[str]:
-        """Data files that are not live any more."""
+        """Return the names of data files that the commit removes from the table."""
         return frozenset(e.file.file_name for e in self.entries if e.kind == DELETE) - self.added
 
     @property
     def added(self) -> frozenset[str]:
-        """Data files that come in, if only to another level."""
+        """Return the names of data files that the commit adds, if only to another level."""
         return frozenset(e.file.file_name for e in self.entries if e.kind == ADD)
 
     @property
     def needs_check(self) -> bool:
-        """Whether they only hold on a base that still has what they delete: compactions, anything that deletes."""
+        """Return True if the base must still have the deleted files: for compactions and all changes that delete."""
         return self.kind != CommitKind.APPEND and not self.built_on_base
 
     @property
     def replaces_columns(self) -> bool:
-        """Whether files hold columns of rows that are there: new rows get their ids only when they are committed."""
+        """Return True if files hold new columns of existing rows. Only existing rows have ids before their commit."""
         return self.kind == CommitKind.APPEND and any(e.file.first_row_id is not None for e in self.entries)
 
     @property
     def record_delta(self) -> int:
-        """Rows added minus rows deleted, as stored."""
+        """Return the stored rows of added files minus those of deleted files."""
         return sum(e.file.row_count if e.kind == ADD else -e.file.row_count for e in self.entries)
 
 
 def append_changes(messages: Sequence[CommitMessage]) -> Changes:
-    """What writers added and deleted, with its changelog; deleting files, or rows of files, makes it an overwrite."""
+    """Return the changes of writers, with their changelog. If they delete files or rows, the kind is OVERWRITE."""
     entries = [e for m in messages for e in (*_entries(m, DELETE, m.deleted_files), *_entries(m, ADD, m.new_files))]
     indexes = tuple(e for m in messages for e in m.new_indexes)
     deletes = any(e.kind == DELETE for e in entries) or any(e.index_type == DELETION_VECTORS for e in indexes)
@@ -81,7 +85,7 @@ def append_changes(messages: Sequence[CommitMessage]) -> Changes:
 
 
 def compact_changes(messages: Sequence[CommitMessage]) -> Changes:
-    """What compaction replaced, with its changelog."""
+    """Return the changes of compactions, with their changelog."""
     entries = [
         e for m in messages for e in (*_entries(m, DELETE, m.compact_before), *_entries(m, ADD, m.compact_after))
     ]

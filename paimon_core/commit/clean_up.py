@@ -1,4 +1,4 @@
-"""Deletion of files that a commit does not need, or turned out not to need."""
+"""Deletion of files that a commit does not need."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +11,10 @@ __all__ = ["delete_compacted_files", "delete_rejected", "delete_written_files"]
 
 
 def delete_written_files(store: FileStore, messages: Sequence[CommitMessage]) -> None:
-    """Delete every file that was written for the messages. REQUIRES: they were not committed, and will not be."""
+    """Delete every file that was written for the messages.
+
+    REQUIRES: the messages were not committed, and will not be.
+    """
     for message in messages:
         for file in (*message.new_files, *message.changelog_files):
             store.delete_file(message.partition, message.bucket, file)
@@ -21,7 +24,7 @@ def delete_written_files(store: FileStore, messages: Sequence[CommitMessage]) ->
 
 
 def delete_compacted_files(store: FileStore, messages: Sequence[CommitMessage]) -> None:
-    """Delete the files that the compactions of the messages wrote. REQUIRES: these were not committed."""
+    """Delete the files that the compactions of the messages wrote. REQUIRES: the compactions were not committed."""
     for message in messages:
         for file in written_files(message):
             store.delete_file(message.partition, message.bucket, file)
@@ -30,6 +33,6 @@ def delete_compacted_files(store: FileStore, messages: Sequence[CommitMessage]) 
 
 
 def delete_rejected(store: FileStore, rejected: Sequence[RejectedCompaction]) -> None:
-    """Delete the files of rejected compactions. Errors of the storage are ignored: the commit itself is over."""
+    """Delete the files of rejected compactions. Errors of the storage are only logged: the commit itself succeeded."""
     with suppress(OSError):
         delete_compacted_files(store, [compaction.message for compaction in rejected])

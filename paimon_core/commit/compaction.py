@@ -1,4 +1,4 @@
-"""Compactions that meet others: which of them still hold when they are to be published, and what they have made."""
+"""Compactions beside other commits: check which ones are still valid, and name the files that they wrote."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,28 +21,31 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class RejectedCompaction:
-    """A compaction that came too late, and what came before it."""
+    """A compaction that cannot be committed any more, and the conflict that says why."""
 
     message: CommitMessage
     conflict: Conflict
 
 
 def has_compaction(message: CommitMessage) -> bool:
-    """Whether the message tells of a compaction, if only of rows below that it has marked as deleted."""
+    """Return True if the message holds a compaction, if only rows of higher levels that it marked as deleted."""
     files = (message.compact_before, message.compact_after, message.compact_changelog)
     return any((*files, message.compact_new_indexes, message.compact_deleted_indexes))
 
 
 def written_files(message: CommitMessage) -> list[DataFileMeta]:
-    """Files its compaction wrote: not those it only gave another level, which the table may know."""
+    """Return the files that the compaction of the message wrote.
+
+    Files that were only upgraded to another level are left out: the table may refer to them.
+    """
     known = {f.file_name for f in (*message.compact_before, *message.new_files)}
     return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known]
 
 
 def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessage:
-    """The rows of a message only; what its compaction wrote is deleted. REQUIRES: it was not committed."""
+    """Return the message without its compaction, whose files are deleted. REQUIRES: it was not committed."""
     for file in written_files(message):
-        with suppress(OSError):  # it costs nothing but space
+        with suppress(OSError):  # a file that remains costs nothing but space
             store.delete_file(message.partition, message.bucket, file)
     for entry in message.compact_new_indexes:
         with suppress(OSError):
@@ -61,10 +64,11 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
 def still_valid(
     store: FileStore, base: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> tuple[list[CommitMessage], list[RejectedCompaction]]:
-    """The compactions whose files are all live in ``base``, with the rows deleted that they know of, and whose results
-    overlap nothing, and the others.
+    """Split the messages into compactions that can be committed on ``base``, and those that cannot.
 
-    They are taken one after the other: each is looked at as if those before it were done.
+    A compaction is valid if every input file is live, the deletion vectors it used are unchanged, and its output
+    overlaps no other file of its level. The messages are checked in order: each one on ``base`` plus the valid ones
+    before it.
     """
     live = _live(store, base, {(m.partition, m.bucket) for m in messages})
     key_schema = store.schema.key_arrow if store.schema.primary_keys else None
@@ -100,7 +104,7 @@ def still_valid(
 def _turned_round(
     store: FileStore, changes: Changes, live: Sequence[ManifestEntry], message: CommitMessage
 ) -> Conflict | None:
-    """Return what a compaction of a table with a primary key did not know of, where it would change rows."""
+    """Return a conflict if a compaction by primary key would change rows, because it did not know of some files."""
     if not store.schema.primary_keys:
         return None
     schema, options = store.schema, store.options
@@ -117,9 +121,10 @@ def _turned_round(
 def _whole_partitions_only(
     store: FileStore, base: Snapshot | None, held: list[CommitMessage], left_out: list[RejectedCompaction]
 ) -> tuple[list[CommitMessage], list[RejectedCompaction]]:
-    """Rows that a compaction dealt out of a partition's postpone bucket go to all their buckets, or to none.
+    """Reject what is left of a routing of postponed rows if a part of it was rejected, partition by partition.
 
-    They go to none either where the partition has another number of buckets by now.
+    A compaction routes the rows of a partition's postponed bucket to all their buckets, or to none of them. It is
+    rejected as well if the partition has another number of buckets by now.
     """
     totals = {m.partition: 0 for m in (*held, *(late.message for late in left_out)) if m.bucket == POSTPONED}
     if not totals or base is None:

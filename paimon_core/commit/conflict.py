@@ -1,4 +1,4 @@
-"""May these changes follow that base? Pure functions on entries (behaviour 7.5)."""
+"""The decision whether changes can follow a base snapshot: pure functions on manifest entries (behaviour 7.5)."""
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
@@ -18,15 +18,15 @@ from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why changes cannot follow their base, in words for the user."""
+    """The reason why changes cannot follow their base, in words for the user."""
 
     reason: str
 
 
 def bucket_conflict(changes: Changes, others: Iterable[ManifestEntry]) -> Conflict | None:
-    """A partition must not get files of two bucket counts, unless an overwrite replaces it as a whole.
+    """Return a conflict if a partition would get files of two bucket counts. An overwrite replaces it as a whole.
 
-    ``others``: entries added to the table that the writer of ``changes`` has not seen.
+    ``others``: entries added to the table that the writer of ``changes`` has not read.
     """
     if changes.kind == CommitKind.OVERWRITE:
         return None
@@ -42,10 +42,10 @@ def bucket_conflict(changes: Changes, others: Iterable[ManifestEntry]) -> Confli
 
 
 def row_conflict(changes: Changes, other: Snapshot, entries: Iterable[ManifestEntry]) -> Conflict | None:
-    """Return a conflict where another commit has changed rows that readers see in a bucket of ``changes``.
+    """Return a conflict if another commit changed rows that readers see in a bucket of ``changes``.
 
-    ``entries``: what ``other`` added to the table. A compaction changes no row, unless it shows postponed ones; rows
-    that are postponed may come to lie in any bucket of their partition.
+    ``entries``: the delta of ``other``. A compaction changes no row, unless it makes postponed rows visible. Postponed
+    rows may be routed to any bucket of their partition.
     """
     ours = {(e.partition, e.bucket) for e in changes.entries}
     postponed = {partition for partition, bucket in ours if bucket == POSTPONED}
@@ -61,7 +61,10 @@ def row_conflict(changes: Changes, other: Snapshot, entries: Iterable[ManifestEn
 def replacement_conflict(
     changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema | None
 ) -> Conflict | None:
-    """Whether files may be replaced as ``changes`` say where ``live`` is; ``key_schema`` of a primary-key table."""
+    """Return a conflict if the files of ``changes`` cannot replace files of ``live``.
+
+    ``key_schema``: the Arrow schema of the keys; ``None``: a table without a primary key.
+    """
     conflict = file_conflict(changes, live)
     if conflict is None and key_schema is not None and any(e.kind == ADD and e.file.level for e in changes.entries):
         conflict = level_conflict(changes, live, key_schema)
@@ -79,20 +82,23 @@ def order_conflict(
     beside: Collection[str] | None = None,
     mixes: bool = False,
 ) -> Conflict | None:
-    """Return a conflict where a compaction would change rows because it did not know of files committed meanwhile.
+    """Return a conflict if a compaction would change rows because it did not know of files committed meanwhile.
 
-    Rows with equal sequence numbers are ordered by level and, in level 0, by commits (decision 13): what is compacted
-    must not sink below rows that were committed before it. A delete may have been forgotten, and must not have anything
-    left to hide. What was made by looking keys up must have met all files above level 0 that hold them, for of a key's
-    rows there only the one of the smallest level counts. Rows that are mixed to one must follow each other.
+    - Rows with equal sequence numbers are ordered by level and, in level 0, by commits (decision 13). So compacted rows
+      must not sink below rows that were committed before them.
+    - A compaction may have dropped deletes, so no older row of their keys may remain.
+    - A lookup compaction must have read all files above level 0 that hold its keys: of a key's rows above level 0,
+      readers use only the one of the smallest level.
+    - Rows that are merged into one must be consecutive versions of their key.
 
     Args:
         changes: the compaction of one bucket.
         live: the entries of the bucket, in the order of commits.
         key_schema: the Arrow schema of the keys.
-        own: names of files that the compaction's maker has written itself and numbered behind all it knew.
-        beside: names of the files above level 0 that the compaction knew of and left; None where it looks nothing up.
-        mixes: a result is more than one of the rows it was made of.
+        own: names of files that the compacting writer wrote itself, with sequence numbers above all it had read.
+        beside: names of the files above level 0 that the compaction read and did not replace; ``None``: it is not a
+            lookup compaction.
+        mixes: a merged row may differ from each of the rows it was made of.
     """
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     deepest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
@@ -121,7 +127,7 @@ def order_conflict(
 def _missed(
     changes: Changes, left: Iterable[ManifestEntry], key_schema: pa.Schema, beside: Collection[str]
 ) -> Conflict | None:
-    """Return a conflict where one of the files ``left`` above level 0 is not known, but may hold keys of the others."""
+    """Return a conflict if a remaining file above level 0 was not read, but may hold keys of the compaction."""
     known = frozenset(beside)
     others = [e.file for e in left if e.file.level and e.file.file_name not in known]
     if not others:
@@ -138,7 +144,7 @@ def _missed(
 def _unknown(other: DataFileMeta, file: DataFileMeta) -> Conflict:
     return Conflict(
         f"file {other.file_name} was committed meanwhile and may hold keys of {file.file_name}: the "
-        "compaction, which did not know of it, would change which rows count"
+        "compaction, which did not know of it, would change rows"
     )
 
 
@@ -149,7 +155,7 @@ def _overlap(one: DataFileMeta, other: DataFileMeta, key_schema: pa.Schema) -> b
 
 
 def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
-    """Files of a partition must hold the same rows or none in common, by row ids."""
+    """Return a conflict unless any two files of a partition have equal or disjoint ranges of row ids."""
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     after: dict[bytes, list[DataFileMeta]] = {}
     for entry in (*live, *changes.entries):
@@ -159,13 +165,16 @@ def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict 
         for files in after.values():
             group_by_row_range(files)
     except CorruptedError as torn:
-        return Conflict(f"others put files together or replaced columns of them meanwhile: {torn}")
+        return Conflict(f"another commit compacted these files or replaced columns of them meanwhile: {torn}")
     return None
 
 
 def slice_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | None) -> Conflict | None:
-    """Columns may be replaced only for rows that are still in the same files, and that nobody else replaced since
-    snapshot ``seen``: what is written again beside new values would take theirs back."""
+    """Return a conflict if replaced columns belong to rows that moved to other files, or that others replaced too.
+
+    ``seen``: id of the snapshot that was read. Old values are written again beside new ones, so a replacement by
+    another commit since ``seen`` would be undone.
+    """
     there = {(e.partition, e.file.first_row_id, e.file.row_count) for e in live}
     late = [e for e in live if seen is not None and e.file.max_sequence_number > seen]
     for entry in changes.entries:
@@ -181,7 +190,7 @@ def slice_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | 
 
 
 def file_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
-    """Every file deleted must be live, and no file added may be there already."""
+    """Return a conflict unless every deleted file is live and no added file is live already."""
     there = {e.identity for e in live}
     added: set[object] = set()
     for entry in changes.entries:
@@ -195,7 +204,7 @@ def file_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict |
 
 
 def level_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema) -> Conflict | None:
-    """Files of one level above 0 in one bucket must not overlap in keys."""
+    """Return a conflict if two files of one bucket and one level above 0 would overlap in keys."""
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     after = [e for e in (*live, *changes.entries) if e.kind == ADD and e.identity not in deleted and e.file.level > 0]
     levels: dict[tuple[bytes, int, int], list[ManifestEntry]] = {}

@@ -1,4 +1,4 @@
-"""Was it me? Looking for the snapshot that an earlier attempt at a commit has made."""
+"""The search for the snapshot that an earlier attempt of a commit may have created."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,46 +8,47 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.snapshot.snapshots import Snapshots
 
-_FEW = 16  # snapshots that are asked for one by one, rather than listed
+_FEW = 16  # so many snapshots are read one by one, without a listing
 
 
 class AlreadyCommitted(Exception):
-    """A commit was found done by an earlier run, whose files are others: these here are not part of it."""
+    """An earlier run of the commit has created its snapshot, from other files: the files of this run are not in it."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        super().__init__(f"done by snapshot {snapshot.id}")
+        super().__init__(f"committed by snapshot {snapshot.id}")
         self.snapshot = snapshot
 
 
 class HistoryExpired(Exception):
-    """Of the snapshots that an earlier run can have made some are not there any more, and none of the others is it.
+    """Some snapshots that an earlier run could have created have expired, and none of the remaining ones is it.
 
-    ``attempted``: whether this run may have published something by now.
+    So nobody can decide whether the commit was done. ``attempted``: this run may have published a snapshot by now.
     """
 
     def __init__(self, after: int, attempted: bool) -> None:
-        super().__init__(f"snapshots after {after} are gone")
+        super().__init__(f"snapshots after {after} have expired")
         self.attempted = attempted
 
 
 @dataclass(slots=True)
 class CommitSearch:
-    """The search of one commit for its own traces; it goes on where it ended before.
+    """The search of one commit for its own snapshot; every call continues where the one before ended.
 
-    ``checked_until``: the newest snapshot that needs no look, None where nothing of ours can be there at first.
+    ``checked_until``: id of the newest snapshot that need not be checked. ``None``: no snapshot that exists at the
+    first call can be ours.
     """
 
     identity: Identity
     kind: str
     checked_until: int | None
-    own_manifest_lists: set[str] = field(default_factory=set)  # manifest lists of this run's attempts
-    some_expired: bool = False  # snapshots that could have been ours had expired before they were looked at
+    own_manifest_lists: set[str] = field(default_factory=set)  # delta manifest lists of this run's attempts
+    some_expired: bool = False  # snapshots that could have been ours expired before they were checked
 
     def find(self, snapshots: Snapshots, latest: Snapshot | None) -> Snapshot | None:
-        """The snapshot that made this commit, if one up to ``latest`` did.
+        """Return the snapshot of this commit if one up to ``latest`` is; ``None``: no snapshot so far is.
 
-        Where earlier runs can have made it, with files of their own, one of theirs raises AlreadyCommitted, and
-        HistoryExpired says that nobody can tell.
+        If an earlier run can have made the commit from other files (``identity.after``), its snapshot raises
+        AlreadyCommitted; HistoryExpired is raised if some snapshots that could be it have expired.
         """
         after, self.checked_until = self.checked_until, 0 if latest is None else latest.id
         if latest is None or after is None or after >= latest.id:
@@ -67,7 +68,10 @@ class CommitSearch:
         return None
 
     def _is_it(self, snapshot: Snapshot) -> bool:
-        """A commit may make two snapshots, of its rows and of their compaction: one of the kind looked for."""
+        """Return True if the snapshot is of this commit, and of the kind that is searched for.
+
+        A commit may make two snapshots: one of its rows, one of their compaction.
+        """
         ours, of = self.identity, (snapshot.commit_user, snapshot.commit_identifier)
         has_compaction = CommitKind.COMPACT in (self.kind, snapshot.commit_kind)
         return of == (ours.user, ours.identifier) and (not has_compaction or snapshot.commit_kind == self.kind)

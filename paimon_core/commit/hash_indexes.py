@@ -1,7 +1,7 @@
-"""Hash indexes of dynamic buckets over a commit: those of several writers joined, and no key in two buckets.
+"""Hash indexes of dynamic buckets in a commit: merge those of several writers, and keep every key in one bucket.
 
-A message names, as deleted, the index of its bucket that its rows were routed by, and as new what became of it: a whole
-index (HASH), or hashes to be added to whatever index the bucket has then (HASH_PART).
+A message lists as deleted the index of its bucket that routed its rows. It lists as new either the whole index that
+replaces it (HASH), or hashes to add to the index that the bucket has at the commit (HASH_PART).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,26 @@ _Entries = Mapping[int, IndexManifestEntry]  # of one partition, by bucket
 
 
 def routes_by_hash(messages: Sequence[CommitMessage]) -> bool:
-    """Whether the rows of any message were routed by hash indexes."""
+    """Return True if the rows of any message were routed by hash indexes."""
     return any(e.index_type in (HASH, HASH_PART) for m in messages for e in (*m.new_indexes, *m.deleted_indexes))
 
 
 def with_hash_indexes(
     store: FileStore, base: Snapshot | None, changes: Changes, messages: Sequence[CommitMessage], seen: int | None
 ) -> Changes:
-    """``changes`` with one whole hash index for each bucket that got new keys, to follow ``base``.
+    """Return ``changes`` with one whole hash index for each bucket that got new keys, to follow ``base``.
 
-    ``seen``: the snapshot the writers looked at, 0 for an empty table; None if that is not known. Index files written
-    here are named in ``written_indexes``. Raises CommitConflictError where rows were routed by what no longer holds:
-    another writer gave one of their keys another bucket, or the bucket was emptied.
+    Index files that this function writes are listed in ``written_indexes``.
+
+    Args:
+        store: of the table.
+        base: the snapshot that the changes will follow; ``None``: the table is empty.
+        changes: of the messages.
+        messages: of all writers of the job.
+        seen: id of the snapshot that the writers read, 0: an empty table, ``None``: unknown.
+
+    Raises CommitConflictError if the routing of rows is no longer valid: another writer gave one of their keys another
+    bucket, or the bucket was overwritten.
     """
     joining = _Joining(store, messages)
     now, before = hash_entries(store, base), _seen(store, base, seen)
@@ -52,7 +60,10 @@ def with_hash_indexes(
 
 
 def drop_joined(store: FileStore, messages: Sequence[CommitMessage], made: Snapshot) -> None:
-    """Delete the index files of messages that the snapshot made of them does not name; best effort."""
+    """Delete the index files of messages that the snapshot made of them does not name.
+
+    A failure is only logged: the commit itself succeeded, and a file that remains costs nothing but space.
+    """
     mine = [e for m in messages for e in m.new_indexes if e.index_type in (HASH, HASH_PART)]
     with suppress(Exception):  # the commit itself is over
         there = [] if made.index_manifest is None else store.manifests.read_index(made.index_manifest)
@@ -63,12 +74,12 @@ def drop_joined(store: FileStore, messages: Sequence[CommitMessage], made: Snaps
 def delete_indexes(store: FileStore, entries: Sequence[IndexManifestEntry]) -> None:
     """Delete index files. REQUIRES: no snapshot names them."""
     for entry in entries:
-        with suppress(OSError):  # it costs nothing but space
+        with suppress(OSError):  # a file that remains costs nothing but space
             store.delete_index(entry)
 
 
 class _Joining:
-    """What the messages say of each bucket, and what the table is to have."""
+    """The merge of hash indexes: those that messages bring for each bucket, and the entries that the table gets."""
 
     def __init__(self, store: FileStore, messages: Sequence[CommitMessage]) -> None:
         self._store = store
@@ -87,7 +98,10 @@ class _Joining:
         return list(self._new)
 
     def settle(self, partition: bytes, there: _Entries, *, moved: bool) -> None:
-        """Decide about one partition, whose indexes are ``there`` now; ``moved``: since the writers looked."""
+        """Merge the indexes of one partition with its ``current`` ones.
+
+        ``changed``: the current indexes may differ from those that the writers read.
+        """
         sets: dict[int, np.ndarray] = {}
         several = False
         for bucket, new in self._new[partition].items():
@@ -112,7 +126,7 @@ class _Joining:
     def _check_grown(
         self, routed: Mapping[str, IndexManifestEntry], current: IndexManifestEntry | None, partition: bytes
     ) -> None:
-        """The bucket must still have all keys that rows found there."""
+        """Raise CommitConflictError unless the current index has all keys of the indexes that routed rows."""
         for name, entry in routed.items():
             if current is not None and current.file_name == name:
                 continue
@@ -120,13 +134,13 @@ class _Joining:
                 lost = current is None or len(
                     np.setdiff1d(read_hashes(self._store, entry), read_hashes(self._store, current))
                 )
-            except CorruptedError:  # it was looked at long ago, and is gone with its snapshot
+            except CorruptedError:  # the index that routed the rows has expired with its snapshot
                 lost = True
             if lost:
                 raise self._conflict(partition, f"bucket {entry.bucket} was overwritten")
 
     def _check_apart(self, partition: bytes, sets: Mapping[int, np.ndarray], there: _Entries) -> None:
-        """No key may be in two buckets."""
+        """Raise CommitConflictError if a key would be in two buckets."""
         mine = {e.bucket: e for e in self.entries if e.partition == partition}
         left = {**there, **mine}
         all_sets = [*sets.values(), *(distinct(read_hashes(self._store, e)) for b, e in left.items() if b not in sets)]
@@ -138,12 +152,12 @@ class _Joining:
         place = self._store.partition_path(partition)
         return CommitConflictError(
             f"commit to {self._store.root} conflicts with another one: {what} {f'in {place} ' if place else ''}"
-            "since the rows were dealt out to buckets: write them again"
+            "since the rows were routed to buckets: write them again"
         )
 
 
 def hash_entries(store: FileStore, snapshot: Snapshot | None) -> dict[bytes, dict[int, IndexManifestEntry]]:
-    """The hash indexes of a snapshot, by partition and bucket."""
+    """Return the hash indexes of a snapshot, by partition and bucket."""
     found: dict[bytes, dict[int, IndexManifestEntry]] = {}
     if snapshot is not None and snapshot.index_manifest is not None:
         for entry in store.manifests.read_index(snapshot.index_manifest):
@@ -155,7 +169,7 @@ def hash_entries(store: FileStore, snapshot: Snapshot | None) -> dict[bytes, dic
 def _seen(
     store: FileStore, base: Snapshot | None, seen: int | None
 ) -> dict[bytes, dict[int, IndexManifestEntry]] | None:
-    """The hash indexes the writers saw; None where they cannot be known any more."""
+    """Return the hash indexes that the writers read; ``None``: unknown, or expired by now."""
     if not seen:
         return None if seen is None else {}
     try:

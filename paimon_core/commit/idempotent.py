@@ -1,13 +1,17 @@
-"""Commits that their maker numbers: each number lands once, whatever crashes and is done again with other files.
+"""Idempotent commits: their source numbers them, and each number is committed once, even if a rerun has other files.
 
-Why this is exact. Before an attempt at number ``n`` publishes anything it looks at the newest snapshot, then for the
-intent of ``n``, and creates it with that snapshot as base unless it is there. So whoever finds no intent of ``n`` knows
-that nothing of ``n`` was there when it looked; whoever finds one knows that nothing of ``n`` is at or below its base.
-From that base on every snapshot is looked at, up to the one the attempt is made on, before each attempt: snapshot
-numbers are given away one at a time, so of two processes at work on ``n`` the later one meets the other's snapshot. A
-number below the newest one begun has landed: its maker goes on only then; and so has one of which that is written down.
-Where it died before it wrote that down, and snapshots after the base have expired since, nobody can tell, and ``doubt``
-decides.
+Why this is exact:
+
+- Before an attempt at number ``n`` publishes anything, it reads the newest snapshot id, then the intent of ``n``. If
+  the intent is missing, the attempt creates it with that snapshot as base.
+- So if an attempt finds no intent of ``n``, no snapshot of ``n`` existed when it read the newest one. If it finds an
+  intent, no snapshot of ``n`` is at or below the base of the intent.
+- Every attempt checks all snapshots after the base, up to the one it builds on. Snapshot ids are taken one at a time,
+  so of two processes that commit ``n``, the later one finds the snapshot of the other.
+- A number below the newest intent is committed, because its source begins a number only after the one before. A number
+  with a ``landed-<n>`` file is committed too.
+- If a process died before it wrote that file, and snapshots after the base have expired since, nobody can decide
+  whether ``n`` is committed. Then ``on_unknown`` decides.
 """
 
 import logging
@@ -32,12 +36,16 @@ OnUnknown: TypeAlias = Literal["fail", "commit", "skip"]
 
 
 class IdempotentCommits:
-    """Numbered commits of one user to one table. Numbers grow, and are repeated only until they have landed.
+    """Numbered commits of one user to one table. Numbers grow; a number is repeated only until it is committed.
 
-    ``consecutive``: numbers count up from 0 one by one, so where one does not follow the last, something is wrong; else
-    numbers below the last are those of commits done before. ``maker`` tells apart those who number commits of one user
-    one after another: a number that another has given is no repetition, and refused. ``doubt`` says what becomes of a
-    commit of which nobody can tell whether it has landed: it fails, is done, or is left out.
+    Args:
+        store: of the table.
+        user: of the commits.
+        consecutive: numbers count up from 0 one by one, so a gap is an error. Otherwise a number below the last one is
+            taken for a commit that was done before.
+        source: the name of who numbers the commits, if several sources share one user. A number that another source
+            has used is no repetition, and is refused.
+        on_unknown: the action if nobody can decide whether a number is committed: fail, commit it, or skip it.
     """
 
     def __init__(
@@ -55,11 +63,14 @@ class IdempotentCommits:
         self._intents = Intents(store.io, store.branch_root, user)
 
     def last(self) -> int | None:
-        """The number of the last commit begun; None if there is none."""
+        """Return the number of the last commit begun; ``None``: the user has begun none."""
         return max(self._intents.numbers(), default=None)
 
     def has_landed(self, number: int) -> bool:
-        """Whether this commit surely is in the table, so that no work need be done for it. Changes nothing."""
+        """Return True if this commit is certainly in the table, so that nothing need be written for it.
+
+        Changes nothing.
+        """
         begun = self._intents.numbers()
         if begun and begun[-1] > number:
             return True
@@ -78,14 +89,14 @@ class IdempotentCommits:
         return False
 
     def check_maker(self, number: int) -> None:
-        """Raises InvalidInputError where this number, or a later one, was given by another maker."""
+        """Raise InvalidInputError if this number, or a later one, was used by another source."""
         last = self.last()
         intent = self._intents.find(last) if last is not None and number <= last else None
         if intent is not None and intent.maker is not None and self._maker not in (None, intent.maker):
             raise InvalidInputError(
                 f"this is commit {number} of {self._user!r} from {self._maker}, but the table at {self._store.root} "
-                f"has those up to {last} from {intent.maker}, so it is no repetition: was the query started with a new "
-                "checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
+                f"has the commits up to {last} from {intent.maker}, so it is no repetition. Was the query started with "
+                "a new checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
             )
 
     def commit(
@@ -98,9 +109,16 @@ class IdempotentCommits:
     ) -> Snapshot | None:
         """Commit like `TableCommit.commit`, at most once for this number.
 
-        Without any change there is no snapshot, unless `TableCommit.shows_empty` says so. Return the snapshot made
-        now or by an earlier run; None: there is none, or it has expired. The files of the messages are deleted if the
-        table has those of an earlier run instead, and after any error but CommitUnknownError.
+        Without any change no snapshot is made, unless `TableCommit.shows_empty` says so. The files of the messages are
+        deleted if an earlier run committed its own files, and after any error but CommitUnknownError.
+
+        Args:
+            messages: of all writers of the job.
+            number: of the commit, from 0 to 2^63 - 2.
+            base_id: the snapshot that the writers read.
+            watermark: epoch milliseconds to store in the snapshot.
+
+        Return the snapshot made now or by an earlier run; ``None``: there is none, or it has expired.
         """
         empty = all(m.is_empty for m in messages) and not self._commit.shows_empty(False)
         return self._land(_Write(tuple(messages), number, watermark, base_id=base_id, empty=empty))
@@ -113,7 +131,7 @@ class IdempotentCommits:
         *,
         watermark: int | None = None,
     ) -> Snapshot | None:
-        """Overwrite like `TableCommit.overwrite`, at most once for this number, in the way of `commit`."""
+        """Overwrite like `TableCommit.overwrite`, at most once for this number; results and errors as in `commit`."""
         return self._land(_Write(tuple(messages), number, watermark, replaces=True, partition=partition))
 
     def _land(self, write: "_Write") -> Snapshot | None:
@@ -123,10 +141,10 @@ class IdempotentCommits:
                 after = self._begin(number)
                 made = None if write.empty else self._publish(write, after)
         except AlreadyCommitted as before:
-            _log.info("commit %d of %s is in %s already: %s", number, self._user, root, before)
+            _log.info("commit %d of %s to %s is done already: %s", number, self._user, root, before)
             made = before.snapshot
         except _LeftOut:
-            _log.info("commit %d of %s to %s is left out: it was done", number, self._user, root)
+            _log.info("commit %d of %s to %s is skipped: it was done before", number, self._user, root)
             return None
         if made is not None:
             self._intents.finish(number, made.id)
@@ -148,10 +166,13 @@ class IdempotentCommits:
         return self._commit.commit_as(identity, write.messages, base_id=write.base_id).snapshot
 
     def _begin(self, number: int) -> int:
-        """The snapshot after which alone this commit can have landed; _LeftOut if it surely has."""
+        """Return the id of a snapshot that is older than any snapshot of this commit; 0: the table was empty.
+
+        Raises _LeftOut if the commit is certainly done.
+        """
         if not 0 <= number < BATCH:
             raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
-        newest = self._store.snapshots.latest_id() or 0  # looked at before the intents are: see above
+        newest = self._store.snapshots.latest_id() or 0  # REQUIRES: read before the intents (module docstring)
         begun = self._intents.numbers()
         last = begun[-1] if begun else self._last_in_snapshots(number)
         if last == number and not begun:
@@ -175,7 +196,7 @@ class IdempotentCommits:
         return intent.base
 
     def _last_in_snapshots(self, number: int) -> int:
-        """The last number of a user without intents; -1 if there is none, as for everybody's first commit."""
+        """Return the last number in the snapshots of a user without intents; ``-1``: none, as before number 0."""
         if number == 0:
             return -1
         ours = (s.commit_identifier for s in self._store.snapshots.all() if s.commit_user == self._user)
@@ -193,17 +214,17 @@ class IdempotentCommits:
         why = "the checkpoint is an older one" if number < last else "the table was made anew, or restored"
         return InvalidInputError(
             f"this is batch {number} of the query {self._user}, but the table at {self._store.root} {seen}: either "
-            f"{why}, or the checkpoint is that of another table. Start the query with a new checkpointLocation, or, if "
+            f"{why}, or the checkpoint belongs to another table. Start the query with a new checkpointLocation, or, if "
             f"the batch is known to be missing in the table, once with the option {DOUBT_OPTION} = commit"
         )
 
     def _history_gone(self, number: int, base: int) -> str:
         return (
-            f"batch {number} of {self._user} is repeated, and nobody can tell whether it is in the table at "
-            f"{self._store.root}: it can only have made a snapshot after {base}, and some of those have expired. Look "
+            f"batch {number} of {self._user} is repeated, and it is unknown whether it is in the table at "
+            f"{self._store.root}: its snapshot would be after snapshot {base}, and some of these have expired. Check "
             f"whether its rows are there, then start it once with the option {DOUBT_OPTION} = skip if they are, or "
-            "= commit if they are not; snapshots kept for longer than writers are down (snapshot.time-retained) "
-            "prevent this"
+            "= commit if they are not. To prevent this, keep snapshots for longer than writers are down "
+            "(snapshot.time-retained)"
         )
 
 
@@ -221,4 +242,4 @@ class _Write:
 
 
 class _LeftOut(Exception):
-    """Nothing is to be done for this commit."""
+    """A signal that nothing is to be done for a commit."""

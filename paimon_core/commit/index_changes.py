@@ -1,10 +1,9 @@
-"""Index files of a snapshot: those of its base, with what a commit adds, replaces and drops (format 8.1).
+"""Index files of a snapshot: the files of its base, with those that a commit adds, replaces and drops (format 8.1).
 
-An index manifest lists every live index file, so a commit that changes none carries the manifest itself along.
+An index manifest lists every live index file, so a commit that changes no index file reuses the manifest of its base.
 
-A file of deletion vectors that a commit replaces is named in the form the commit knows it: with the ranges that the new
-files, or the rewriting of the data files, take the place of. Only these go, and that they are still there is what tells
-that nobody else has deleted rows of these data files meanwhile.
+A commit that replaces deletion vectors lists the exact ranges it replaces. Only these ranges are removed. If one of
+them is no longer in the base snapshot, another commit deleted rows of the same data file, and this commit conflicts.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,13 +27,19 @@ def apply_indexes(
     gone: Collection[str] = (),
     one_a_bucket: bool = True,
 ) -> list[IndexManifestEntry]:
-    """The index files after a commit.
+    """Return the index files after a commit.
 
-    ``added`` come in; ``deleted`` go: of files of deletion vectors, the ranges named. ``cleared_buckets``: buckets all
-    of whose files are replaced, whose indexes go with them. ``gone``: data files that are no longer live, whose
-    deletion vectors go with them. ``one_a_bucket``: a hash index, or a file of deletion vectors, takes the place of the
-    one its bucket has; tables without buckets have many files of deletion vectors. Kinds not known here are carried
-    along. An entry that keeps only some of its ranges keeps its name: its file holds more than it says.
+    Index types that this engine does not know are kept. An entry that keeps only some of its ranges keeps its name: its
+    file holds more vectors than the entry lists.
+
+    Args:
+        base: the index files of the base snapshot.
+        added: index files that the commit adds.
+        deleted: index files that the commit removes; of files of deletion vectors only the listed ranges.
+        cleared_buckets: buckets (partition, bucket number) whose files are all replaced, their indexes included.
+        gone: names of data files that are removed, their deletion vectors included.
+        one_a_bucket: an added hash index, or file of deletion vectors, replaces the one of its bucket. False for tables
+            without buckets, which have many files of deletion vectors.
     """
     replaced = {(e.partition, e.bucket, e.index_type) for e in added if one_a_bucket or e.index_type == HASH}
     whole = {e.file_name for e in deleted if e.index_type != DELETION_VECTORS}
@@ -54,7 +59,7 @@ def _marks(entries: Sequence[IndexManifestEntry]) -> set[_Mark]:
 
 
 def _without(entry: IndexManifestEntry, gone: Collection[str], marks: Collection[_Mark]) -> IndexManifestEntry | None:
-    """The entry without vectors of these data files, and without these; None where that leaves nothing to say."""
+    """Return the entry without the vectors of data files in ``gone``, and without ``marks``; ``None``: none is left."""
     if entry.index_type != DELETION_VECTORS or entry.deletion_ranges is None:
         return entry
     left = tuple(r for r in entry.deletion_ranges if r.data_file not in gone and (entry.file_name, r) not in marks)
@@ -66,12 +71,17 @@ def _without(entry: IndexManifestEntry, gone: Collection[str], marks: Collection
 def vector_conflict(
     changes: Changes, base: Sequence[IndexManifestEntry], live: Collection[str], *, one_a_bucket: bool
 ) -> Conflict | None:
-    """Whether rows would be deleted in vain, or come back, where ``base`` lists the deletion vectors there are.
+    """Return a conflict if a delete would be lost, or if deleted rows would come back.
 
-    ``live``: the data files, at least those of the buckets that ``changes`` touch. A vector to be replaced must be the
-    one that is there; a file that goes must have no other vector than the commit knows of, and one whose vector is
-    new, or grows, must be live. (Java 1.4.2 may leave vectors behind when it compacts files away: these stay what they
-    are.)
+    A replaced vector must still be in ``base``. A removed file must have no other vector than the commit replaces. A
+    file whose vector is new, or grows, must be live. (Java 1.4.2 may leave vectors of files that it compacted: these
+    are ignored.)
+
+    Args:
+        changes: of the commit.
+        base: the index files of the base snapshot.
+        live: names of data files, at least all of the buckets of ``changes``.
+        one_a_bucket: as in `apply_indexes`.
     """
     there, known = _marks(base), _marks(changes.deleted_indexes)
     for _, found in known - there:

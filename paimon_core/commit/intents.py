@@ -1,11 +1,13 @@
-"""What a numbered commit is about to do, written down before it does it (format 10.7).
+"""Intents of idempotent commits: files that a commit writes before it publishes anything (format 10.7).
 
-``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: an attempt
-at ``n`` that landed has made a snapshot newer than ``base``. A ``"maker"`` beside it says whose number ``n`` is, where
-several may count under one name. The file is created exclusively and never changed, so that of two processes at one
-number both go by the same base. ``landed-<n>`` beside it is made as soon as a snapshot is
-seen to have made the commit, and spares later attempts the search. Those of lower numbers go when a new one is begun.
-Other engines know nothing of the directory, and leave it alone: it is none of those that hold files of the table.
+``intent/user-<user>/batch-<n>`` below the table or branch holds ``{"version": 1, "base": <snapshot id>}``: any
+snapshot of commit ``n`` is newer than ``base``. An optional ``"maker"`` names the source of the number, if several
+sources share one user. The file is created exclusively and never changed, so two processes that commit the same number
+use the same base.
+
+``landed-<n>`` beside it is written as soon as the snapshot of the commit is known, and saves later attempts the search.
+The files of lower numbers are deleted when a new number is begun. Other engines ignore the directory, because it is
+none of those that hold files of the table.
 """
 
 import json
@@ -22,7 +24,11 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """``base``: the newest snapshot that no attempt at a commit can have made; ``maker``: who gave it its number."""
+    """The intent of one commit.
+
+    ``base``: id of the newest snapshot that no attempt of the commit can have made. ``source``: who numbered the
+    commit; ``None``: the user has one source only.
+    """
 
     base: int
     maker: str | None = None
@@ -37,11 +43,11 @@ class Intents:
     user: str
 
     def numbers(self) -> list[int]:
-        """The commits begun last, ascending; one or two of them. Empty for a user never seen."""
+        """Return the numbers of the commits begun last, ascending: one or two; none for a new user."""
         return self._files.ids()
 
     def find(self, number: int) -> Intent | None:
-        """The intent of this commit; None if it is not there."""
+        """Return the intent of this commit; ``None``: it has none. Raises CorruptedError for an unreadable intent."""
         path = self._files.path(number)
         try:
             data = self.io.read(path)
@@ -57,27 +63,27 @@ class Intents:
         return Intent(base, maker)
 
     def begin(self, number: int, intent: Intent) -> Intent | None:
-        """Write down that ``number`` is about to be committed; returns the intent that counts, as `find` does.
+        """Create the intent of ``number`` if it is absent; return the intent that is valid, as `find` does.
 
-        That is another than ``intent`` where another process has begun the same commit.
+        This is another than ``intent`` if another process has begun the same commit.
         """
         said = {"version": _VERSION, "base": intent.base} | ({"maker": intent.maker} if intent.maker else {})
         path = self._files.path(number)
         return intent if self.io.create_exclusive(path, json.dumps(said).encode()) else self.find(number)
 
     def finish(self, number: int, snapshot_id: int) -> None:
-        """Write down that this snapshot made the commit. Where that fails, later attempts have to search."""
-        with suppress(OSError):
+        """Store the id of the snapshot of the commit, best effort."""
+        with suppress(OSError):  # then later attempts have to search
             self.io.write(self._landed.path(number), b"%d" % snapshot_id)
 
     def is_finished(self, number: int) -> bool:
-        """Whether the commit is known to have landed; False where nobody came to write that down."""
+        """Return True if the commit is known to be in the table. False: it is not, or `finish` was not reached."""
         return self._landed.exists(number)
 
     def forget(self, number: int) -> None:
-        """Remove what is of no use any more about a commit, as far as that can be done."""
+        """Delete the files of a commit, best effort."""
         for files in (self._files, self._landed):
-            with suppress(OSError):
+            with suppress(OSError):  # a file of a lower number costs nothing but space
                 self.io.delete(files.path(number))
 
     @property

@@ -1,4 +1,4 @@
-"""Which live files an overwrite removes."""
+"""The live files that an overwrite removes."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -16,13 +16,13 @@ Spec = Mapping[str, object]
 
 
 def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
-    """A bound predicate for partitions given as {column: value}; a spec may name some of the columns only.
+    """Return a bound predicate for partitions given as {column: value}; a spec may name only some of the columns.
 
-    Raises InvalidInputError for a column that is no partition column and for an empty list of specs.
+    Raises InvalidInputError for a column that is no partition column, for an empty spec and for an empty list.
     """
     keys = store.schema.partition_keys
     if not specs:
-        raise InvalidInputError("no partition was named: give at least one {column: value}")
+        raise InvalidInputError("no partition was given: give at least one {column: value}")
     for spec in specs:
         unknown = sorted(set(spec) - set(keys))
         if unknown or not spec:
@@ -40,7 +40,14 @@ def _is(column: str, value: object) -> Predicate:
 
 
 def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Collection[bytes], spec: Spec) -> None:
-    """Every new file must lie in the partition that is being overwritten."""
+    """Raise InvalidInputError unless all messages belong to the partitions being overwritten.
+
+    Args:
+        store: of the table.
+        messages: of the writers.
+        inside: the partitions being overwritten, serialised.
+        spec: the {column: value} that the user gave, for the error.
+    """
     for message in messages:
         if message.partition not in inside:
             raise InvalidInputError(
@@ -52,9 +59,9 @@ def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Co
 def indexed_buckets(
     store: FileStore, base: Snapshot | None, where: Predicate | None, only: Collection[bytes]
 ) -> frozenset[tuple[bytes, int]]:
-    """Buckets with index files in partitions matching ``where``, and among ``only`` unless that is empty.
+    """Return the buckets with index files in partitions that match ``where``, and are in ``only`` if it is not empty.
 
-    A bucket may have an index and no file: all its rows were deleted, and compaction has dropped them.
+    A bucket may have an index and no data file: if all its rows were deleted, compaction drops the files.
     """
     if base is None or base.index_manifest is None:
         return frozenset()
@@ -66,7 +73,10 @@ def indexed_buckets(
 
 
 def contents(store: FileStore, snapshot: Snapshot | None, where: Predicate | None) -> tuple[set[object], set[str]]:
-    """The files that a snapshot has in partitions matching ``where``, and their index files of deletion vectors."""
+    """Return the identities of a snapshot's files in partitions that match ``where``.
+
+    Also return the names of the index files that hold their deletion vectors.
+    """
     if snapshot is None:
         return set(), set()
     live = live_entries(store, snapshot, partition=where, with_stats=False).live
@@ -76,5 +86,5 @@ def contents(store: FileStore, snapshot: Snapshot | None, where: Predicate | Non
 
 
 def distinct_partitions(messages: Sequence[CommitMessage]) -> set[bytes]:
-    """The partitions new files lie in."""
+    """Return the partitions that get new files, serialised."""
     return {m.partition for m in messages if m.new_files}

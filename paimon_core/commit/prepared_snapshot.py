@@ -1,4 +1,4 @@
-"""One attempt: a base snapshot and changes become metadata files and a snapshot ready to be published."""
+"""One attempt of a commit: write the metadata files of changes on a base, and prepare the snapshot to publish."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who commits what: stable over retries, so that a commit whose answer was lost can be recognised.
+    """The identity of a commit: equal in all its attempts, so that a commit whose response was lost can be recognised.
 
-    ``after``: the newest snapshot that no earlier run of the same commit, with files of its own, can have made; None
-    where no run can have had other files.
+    ``watermark``: epoch milliseconds. ``after``: id of the newest snapshot that no earlier run of the commit, with
+    other files, can have made; ``None``: no run can have had other files.
     """
 
     user: str
@@ -33,30 +33,31 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSnapshot:
-    """A snapshot not yet visible, and the metadata files only it refers to."""
+    """A snapshot that is not published yet, and the metadata files that only it refers to."""
 
     snapshot: Snapshot
-    base_files: tuple[str, ...]  # of no use on another base
+    base_files: tuple[str, ...]  # names of lists and manifests that another base cannot use
     delta_files: tuple[str, ...]
-    indexes: tuple[IndexManifestEntry, ...] = ()  # what others left of index files, written anew
-    added: frozenset[str] = frozenset()  # names of the data files it adds
+    indexes: tuple[IndexManifestEntry, ...] = ()  # index files rewritten with their remaining deletion vectors
+    added: frozenset[str] = frozenset()  # names of the data files that the snapshot adds
 
     def paths(self, store: FileStore) -> list[str]:
-        """Return where the metadata files are that this attempt wrote."""
+        """Return the paths of the metadata and index files that this attempt wrote."""
         written = [store.manifests.path(name) for name in (*self.base_files, *self.delta_files)]
         return [*written, *map(store.index_path, self.indexes)]
 
     def discard(self, store: FileStore) -> None:
-        """Delete what this attempt wrote. REQUIRES: its snapshot is provably not there."""
+        """Delete the files that this attempt wrote. REQUIRES: its snapshot provably does not exist."""
         store.manifests.delete([*self.base_files, *self.delta_files])
         _delete_indexes(store, self.indexes)
 
 
 def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, identity: Identity) -> PreparedSnapshot:
-    """Write manifests and lists for ``changes`` on ``base``; the snapshot itself is left to be published.
+    """Write manifests and lists for ``changes`` on ``base``; return the snapshot, which is not published yet.
 
     Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes,
-    whatever the size of the table, but for the merging of manifests that has come due.
+    whatever the size of the table, plus the merging of manifests when it is due. Raises CommitConflictError if the
+    table was dropped or created again. After an error no file is left.
     """
     manifests = store.manifests
     base_files: list[str] = []
@@ -111,13 +112,13 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
 
 
 def _schema_id(store: FileStore) -> int:
-    """The newest schema of the table; refuses when the table under the writer is not the one it opened."""
+    """Return the id of the newest schema; CommitConflictError if the table is not the one that the writer opened."""
     latest = store.schemas.latest()
     ours = store.schema
     remade = latest is not None and latest.id == ours.id and latest.time_millis != ours.time_millis
     if latest is None or latest.id < ours.id or remade:
         raise CommitConflictError(
-            f"the table at {store.root} was dropped or made anew since it was opened: open it again and write again"
+            f"the table at {store.root} was dropped or created again since it was opened: open it and write again"
         )
     return latest.id
 
@@ -129,10 +130,10 @@ def _write_list(manifests: Manifests, metas: Sequence[ManifestFileMeta], written
 
 
 def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: list[IndexManifestEntry]) -> str | None:
-    """The index manifest of the new snapshot: that of the base where nothing changes.
+    """Return the name of the new index manifest, or the one of the base if no index changes; ``None``: no index.
 
-    What is left of a file of deletion vectors is ``written`` anew: others read these files from end to end, whatever
-    their entries name.
+    If only some vectors of a file remain, they are written to a new file, which is appended to ``written``: other
+    engines read such files from end to end, whatever ranges their entries list.
     """
     name = None if base is None else base.index_manifest
     if not changes.changes_indexes or (name is None and not changes.new_indexes):

@@ -1,7 +1,7 @@
-"""Make a snapshot visible: one create-if-absent, and an honest answer about what became of it.
+"""Publish a snapshot with one create-if-absent, and report the outcome: published, lost, unknown or indeterminate.
 
-That a number was free does not say that nobody had it: snapshots expire, and where few are kept a committer may be slow
-enough to find the number it lost free again. What it made then follows nothing and is followed by nobody.
+Winning the create does not prove that the snapshot id was never used. If another committer used the id and its snapshot
+has since expired, the create succeeds again. The result is an orphan: it has no predecessor and no successor.
 """
 
 from dataclasses import dataclass
@@ -12,36 +12,36 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
-_LOOKS = 5  # at snapshots that expire while they are looked at
+_LOOKS = 5  # attempts to read a following snapshot, which may expire meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The snapshot is visible."""
+    """The outcome that the snapshot is visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Somebody else holds the number: ours is provably not there."""
+    """The outcome that another commit has the snapshot id: ours provably does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The storage did not say: the snapshot may be there, or may still appear."""
+    """The outcome that the storage did not answer: the snapshot may exist, or may still appear."""
 
     cause: Exception
 
 
 @dataclass(frozen=True, slots=True)
 class Indeterminate:
-    """So much expired since that nobody can tell any more: another attempt might do it twice."""
+    """The outcome that snapshots expired which could have decided: another attempt might commit twice."""
 
 
 Outcome = Published | Lost | Unknown | Indeterminate
 
 
 def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outcome:
-    """Create the snapshot's file unless one of its number exists. ``added``: names of the data files it adds."""
+    """Create the snapshot's file unless one of its id exists. ``added``: names of the data files that it adds."""
     path = store.snapshots.path(snapshot.id)
     try:
         if store.io.create_exclusive(path, snapshot.to_json()):
@@ -54,7 +54,11 @@ def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outc
 
 
 def _check_predecessor(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
-    """What a number is worth that was free. Snapshots expire in their order: with the one before there, it was new."""
+    """Check that the snapshot id was never used before.
+
+    Snapshots expire oldest first, so if snapshot ``id - 1`` still exists, this id is new. Otherwise a following
+    snapshot decides: it contains ours if its base lists the added files. An orphan is deleted.
+    """
     if ours.id > 1 and store.snapshots.exists(ours.id - 1):
         return Published()
     following = None
@@ -71,19 +75,19 @@ def _check_predecessor(store: FileStore, ours: Snapshot, added: frozenset[str]) 
             break
     if following is not None and following.id == ours.id + 1:
         outcome: Outcome = Lost() if added else Indeterminate()
-    else:  # what came next has expired: if ours were its base, it would have gone before
+    else:  # the next snapshot has expired: if ours were its base, ours would have expired first
         outcome = Lost() if store.snapshots.exists(ours.id) else Indeterminate()
-    store.io.delete(store.snapshots.path(ours.id))  # in doubt, too: nothing can be built on it any more
+    store.io.delete(store.snapshots.path(ours.id))  # if indeterminate, too: no snapshot can follow it
     return outcome
 
 
 def _added(store: FileStore, snapshot: Snapshot) -> set[str]:
-    """Names of data files that were added before a snapshot, as far as its manifests go back."""
+    """Return the names of the data files that the base manifests of a snapshot list as added."""
     metas = store.manifests.read_list(snapshot.base_manifest_list)
     entries = (e for m in metas for e in store.manifests.read(m.file_name, m.file_size, with_stats=False))
     return {e.file.file_name for e in entries if e.kind == ADD}
 
 
 def is_ours(there: Snapshot, ours: Snapshot) -> bool:
-    """Whether a published snapshot is this very attempt: manifest lists are named uniquely."""
+    """Return True if a published snapshot is of this very attempt: names of manifest lists are unique."""
     return there.delta_manifest_list == ours.delta_manifest_list and there.base_manifest_list == ours.base_manifest_list

@@ -1,4 +1,4 @@
-"""How long one commit is retried, and how far it has come."""
+"""Retries of a commit: their limits, and their state."""
 
 import random
 import time
@@ -55,16 +55,16 @@ class RetryPolicy:
 
 
 class CommitAttempts:
-    """The attempts of one commit: their number, their time, and what each of them left behind."""
+    """The attempts of one commit: their number, their time, their search, and their unknown outcomes."""
 
     def __init__(self, search: CommitSearch, policy: RetryPolicy) -> None:
         self._started, self._policy = time.monotonic(), policy
         self.count = 0
         self.search = search
         self.unknown: Exception | None = None
-        """The error of an attempt whose outcome the storage did not tell; ``None``: every outcome is known."""
+        """The error of an attempt whose outcome is unknown; ``None``: every outcome is known."""
         self.synced: set[str] = set()
-        """Paths that were pushed to the disk already."""
+        """Paths that were synced to disk already."""
 
     @property
     def seconds(self) -> float:
@@ -85,10 +85,10 @@ class CommitAttempts:
 
 
 def retry_on_conflict(attempt: Callable[[], T], times: int) -> T:
-    """Return the result of ``attempt``, which is made up to ``times`` times until it meets no conflict.
+    """Call ``attempt`` up to ``times`` times until it has no conflict, and return its result.
 
-    An attempt reads the newest snapshot, so it starts anew if another commit changed the same rows, or if the snapshot
-    expired. Raises the CommitConflictError or OutOfRangeError of the last attempt.
+    An attempt reads the newest snapshot. It is repeated if another commit changed the same rows, or if the snapshot
+    expired meanwhile. Raises the CommitConflictError or OutOfRangeError of the last attempt.
     """
     for _ in range(times - 1):
         with suppress(CommitConflictError, OutOfRangeError):

@@ -1,4 +1,4 @@
-"""Row ids: given to rows when the snapshot that adds them is made, theirs for good (format 11)."""
+"""Row ids: a commit gives them to the rows it adds, and rows keep them for life (format 11)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,16 +17,22 @@ __all__ = ["with_row_ids"]
 def with_row_ids(
     options: Options, changes: Changes, snapshot_id: int, next_row_id: int | None
 ) -> tuple[Changes, int | None]:
-    """The changes with ids for the rows they add, counted on from ``next_row_id``, and the number to go on from.
+    """Return the changes with ids for the rows they add, and the id for the next new row.
 
-    New rows also get the number of their snapshot. Files of blobs have those of the file they come after, each column
-    from its first row on. Compaction moves rows, which keep what they have. Nothing changes for a table that does not
-    track its rows.
+    New rows get the snapshot id as their sequence number. Blob files share the row ids of the data file before them,
+    each blob column from the first row of that file on. Compaction moves rows, which keep their ids. If the table does
+    not track rows, the changes are returned as they are.
+
+    Args:
+        options: of the table.
+        changes: of the commit.
+        snapshot_id: of the new snapshot.
+        next_row_id: the first id to give; ``None``: 0.
     """
     if not options.value(ROW_TRACKING_ENABLED) or changes.kind == CommitKind.COMPACT:
         return changes, next_row_id
     ids = start = next_row_id or 0
-    blobs: dict[tuple[str, ...] | None, int] = {}  # where the next file of a column goes on
+    blobs: dict[tuple[str, ...] | None, int] = {}  # first row id of the next blob file, by column
     entries: list[ManifestEntry] = []
     grouped = options.value(ROW_TRACKING_PARTITION_GROUP_ON_COMMIT)
     for entry in _grouped(changes.entries) if grouped else changes.entries:
@@ -46,7 +52,7 @@ def with_row_ids(
 
 
 def _grouped(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Those of one partition together, in the order the partitions come."""
+    """Return the entries grouped by partition; partitions in the order of their first entries."""
     groups: dict[bytes, list[ManifestEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.partition, []).append(entry)
@@ -54,7 +60,10 @@ def _grouped(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
 
 
 def _numbered(file: DataFileMeta, snapshot_id: int) -> DataFileMeta:
-    """Rows that do not say when they were changed were so now: all of them, or, with a lower bound, some."""
+    """Return the file with the snapshot id as sequence number of its new rows.
+
+    A minimum of 0 means that all rows are new; a maximum of 0 with another minimum, that some of them are.
+    """
     if file.min_sequence_number == 0:
         return replace(file, min_sequence_number=snapshot_id, max_sequence_number=snapshot_id)
     return replace(file, max_sequence_number=snapshot_id) if file.max_sequence_number == 0 else file

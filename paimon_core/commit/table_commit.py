@@ -1,14 +1,14 @@
-"""Commits: messages of writers become snapshots, exactly once, beside any number of other committers.
+"""Commits: turn messages of writers into snapshots, exactly once, beside any number of other committers.
 
 One attempt of a commit (behaviour 7.2):
 
-1. Read the newest snapshot. If an earlier attempt of this commit made it or one before, return that.
+1. Read the newest snapshot. If an earlier attempt of this commit made it, or a snapshot before it, return that one.
 2. Check that the changes can follow it (`commit.conflict_check`).
 3. Write the manifests, and create the file of the next snapshot if it is absent (`commit.publish`).
 4. If another commit took the snapshot id, try again (`commit.retry`).
 
-If the storage does not tell what became of a request, no file is deleted, and the next attempt searches the table.
-Files are deleted only after a provable loss. A crash leaves the old table or the new one, and files without a reader.
+If the outcome of a request is unknown, no file is deleted, and the next attempt searches the table. Files are deleted
+only after a provable loss. A crash leaves the old table or the new one, and files that no snapshot names.
 """
 
 import logging
@@ -60,15 +60,15 @@ from paimon_core.store.file_store import FileStore
 
 _log = logging.getLogger(__name__)
 Decide = Callable[[Snapshot | None], Changes | None]
-"""Return the changes to commit on this base; ``None``: nothing is left to commit."""
+"""A function from the base snapshot, if there is one, to the changes to commit on it; ``None``: nothing to commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
     """The outcome of a commit: its last snapshot, and the buckets whose compaction was rejected.
 
-    ``snapshot`` None: there was nothing to commit. A bucket is a pair of its partition (serialised BinaryRow) and its
-    number. Its compaction is rejected when another commit replaced the same files; the rows are committed anyway.
+    ``snapshot`` is ``None`` if there was nothing to commit. A bucket is a pair of its partition (serialised BinaryRow)
+    and its number. Its compaction is rejected if another commit replaced the same files; the rows are committed anyway.
     """
 
     snapshot: Snapshot | None
@@ -87,7 +87,7 @@ class TableCommit:
         store.io.check_can_commit()
         self._store = store
         self._given_user = user is not None
-        self._recovered: set[str] = set()  # commit kinds whose past was looked up
+        self._recovered: set[str] = set()  # commit kinds for which all older snapshots were searched
         self._published = 0  # snapshots that exist, or may exist
         self.user = user if user is not None else _fresh_user(store)
         self._retry = RetryPolicy.of(store.options)
@@ -105,10 +105,10 @@ class TableCommit:
         base_id: int | None = None,
         unchanged_since: int | None = None,
     ) -> Snapshot | None:
-        """Publish the messages of writers; return the last snapshot made, None if there was nothing to commit.
+        """Publish the messages of writers; return the last snapshot made, ``None``: there was nothing to commit.
 
         New rows become one snapshot, and the compactions of the writers a second one. A compaction whose files another
-        commit replaced is left out: it changes no row. Without any change a snapshot is made if an ``identifier`` is
+        commit replaced is rejected: it changes no row. Without any change a snapshot is made if an ``identifier`` is
         given, or as ``commit.force-create-snapshot`` and ``snapshot.ignore-empty-commit`` say; the latter decides.
 
         Args:
@@ -117,12 +117,12 @@ class TableCommit:
                 repeated.
             properties: texts to store in the snapshot.
             watermark: epoch milliseconds to store in the snapshot.
-            base_id: the snapshot that the writers looked at. If given, the commit notices that another commit gave a
-                partition another number of buckets since then.
-            unchanged_since: the snapshot whose rows decided what was written. The commit is refused if another commit
-                has changed rows since then in a bucket it writes to.
+            base_id: id of the snapshot that the writers read. If given, the commit conflicts with other commits that
+                gave a partition another number of buckets since then.
+            unchanged_since: id of the snapshot whose rows decided the messages. If given, the commit conflicts with
+                other commits that changed rows since then in a bucket it writes to.
 
-        Raises CommitConflictError (nothing changed) or CommitUnknownError (files kept: look before retrying).
+        Raises CommitConflictError (nothing changed) or CommitUnknownError (files kept: check before retrying).
         """
         identity = self.identity(identifier, properties, watermark)
         return self.commit_as(identity, messages, base_id=base_id, unchanged_since=unchanged_since).snapshot
@@ -171,7 +171,7 @@ class TableCommit:
         return _result(made, rejected)
 
     def shows_empty(self, otherwise: bool) -> bool:
-        """Return True if a commit without changes makes a snapshot: as the options say, else ``otherwise``."""
+        """Return True if a commit without changes makes a snapshot: by the options, or by default ``otherwise``."""
         options = self._store.options
         ignored = options.value(SNAPSHOT_IGNORE_EMPTY_COMMIT)
         return (otherwise or options.value(COMMIT_FORCE_CREATE_SNAPSHOT)) if ignored is None else not ignored
@@ -180,8 +180,8 @@ class TableCommit:
         """Publish compactions as one snapshot; return it, and the messages that were rejected.
 
         A compaction is rejected if another commit replaced its files; the files it wrote are deleted. The snapshot is
-        None if all were rejected. Raises CommitConflictError if the commit lost against others until its retries were
-        exhausted, CommitUnknownError (files kept).
+        ``None`` if all were rejected. Raises CommitConflictError if the commit lost against others until its retries
+        were exhausted, CommitUnknownError (files kept).
         """
         made, rejected = self._compact(self.identity(), messages)
         delete_rejected(self._store, rejected)
@@ -196,10 +196,22 @@ class TableCommit:
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
     ) -> Snapshot | None:
-        """Replace the whole table (``partition=None``), one partition, or those that the messages touch ("dynamic").
+        """Replace the whole table, one partition, or the partitions of the messages; return the last snapshot made.
 
         All rows that are live when the snapshot is made are replaced, rows committed meanwhile included. A dynamic
-        overwrite without new files changes nothing and returns None; any other makes a snapshot even if it is empty.
+        overwrite without new files changes nothing and returns ``None``; any other makes a snapshot even if it is
+        empty.
+
+        Args:
+            messages: of all writers of the job; their files replace the rows.
+            partition: a {column: value}, which may leave partition columns out; ``None``: the whole table;
+                ``"dynamic"``: the partitions that the messages write to.
+            identifier: as in `commit`.
+            properties: as in `commit`.
+            watermark: as in `commit`.
+
+        Raises InvalidInputError for a wrong partition or for messages outside of it, UnsupportedError if keys of the
+        table may move between partitions, CommitConflictError and CommitUnknownError as `commit`.
         """
         return self.overwrite_as(self.identity(identifier, properties, watermark), messages, partition).snapshot
 
@@ -213,7 +225,7 @@ class TableCommit:
         if partition and self._store.schema.is_cross_partition and messages:
             raise UnsupportedError(
                 f"cannot overwrite some partitions of {self._store.root}: its keys may move between partitions, and "
-                "would stay in the others too. Overwrite the whole table, or drop the partitions and write the rows"
+                "would remain in the others. Overwrite the whole table, or drop the partitions and write the rows"
             )
         if partition == DYNAMIC:
             if not touched:
@@ -232,9 +244,14 @@ class TableCommit:
         return CommitResult(None) if made is None else self._compact_after(made, identity, messages)
 
     def rewrite(self, partition: bytes, messages: Sequence[CommitMessage], read_at: Snapshot) -> Snapshot | None:
-        """Replace the files of one partition by files of the same rows, as they were read at snapshot ``read_at``.
+        """Replace the files of one partition by files of the same rows.
 
-        Raises CommitConflictError if the partition has changed since, even by a compaction alone.
+        Args:
+            partition: serialised.
+            messages: of the writers; they hold all rows of the partition.
+            read_at: the snapshot that the rows were read from.
+
+        Raises CommitConflictError if the partition has changed since ``read_at``, even by a compaction alone.
         """
         identity = self.identity()
         where = partitions_predicate(self._store, {partition})
@@ -246,7 +263,7 @@ class TableCommit:
         return self._replace(self.identity(), None, set(), [])
 
     def drop_partitions(self, specs: Sequence[Spec]) -> Snapshot | None:
-        """Remove the rows of partitions given as {column: value}; a spec may leave columns out."""
+        """Remove the rows of partitions, each given as {column: value}; a spec may leave partition columns out."""
         return self.drop_matching(partition_predicate(self._store, specs))
 
     def drop_matching(self, partitions: Predicate) -> Snapshot | None:
@@ -270,7 +287,7 @@ class TableCommit:
             raise  # the snapshot may refer to the files
         except BaseException as error:
             if isinstance(error, Exception) or not self._published:
-                with suppress(OSError):  # the first error is the one to report
+                with suppress(OSError):  # ``error`` is the one to report
                     self.abort(messages)
             raise
 
@@ -279,7 +296,8 @@ class TableCommit:
     def _compact_after(self, made: Snapshot, identity: Identity, messages: Sequence[CommitMessage]) -> CommitResult:
         """Publish the compactions of a commit whose rows are published; a failure is only logged.
 
-        Files of a failed attempt are kept, for it may have been published; those of a rejected compaction are deleted.
+        Files of a failed attempt are kept, because it may have been published; files of rejected compactions are
+        deleted.
         """
         published = self._published
         try:
@@ -298,7 +316,10 @@ class TableCommit:
         return _result(compacted or made, rejected)
 
     def _existing(self, messages: Sequence[CommitMessage], made: Snapshot) -> list[CommitMessage]:
-        """Return the messages whose files exist: a repeated commit finds those deleted that its first run rejected."""
+        """Return the messages whose compacted files exist.
+
+        If a commit is repeated, its first run may have rejected compactions and deleted their files.
+        """
         if not self._given_user or made.commit_identifier == BATCH:
             return list(messages)
         store = self._store
@@ -311,7 +332,7 @@ class TableCommit:
     def _compact(
         self, identity: Identity, messages: Sequence[CommitMessage]
     ) -> tuple[Snapshot | None, list[RejectedCompaction]]:
-        """Publish the compactions that are valid on the newest snapshot; return it, and those that are not."""
+        """Publish the compactions that are valid on the newest snapshot; return the new one and the rejected rest."""
         compactions = [m for m in messages if has_compaction(m)]
         rejected: list[RejectedCompaction] = []
 
@@ -338,7 +359,11 @@ class TableCommit:
     # ---- the loop
 
     def _following(self, changes: Changes, messages: Sequence[CommitMessage], seen: int | None) -> Decide:
-        """The changes themselves, but for tables with dynamic buckets: there keys must still be where they were."""
+        """Return the decision for changes that are the same on every base, but for their hash indexes.
+
+        ``seen``: id of the snapshot that the writers read; in tables with dynamic buckets, their keys must still have
+        the same buckets.
+        """
         if not routes_by_hash(messages):
             return lambda _: changes
         return lambda base: with_hash_indexes(self._store, base, changes, messages, seen)
@@ -351,14 +376,23 @@ class TableCommit:
         messages: Sequence[CommitMessage],
         read_at: Snapshot | None = None,
     ) -> Snapshot | None:
+        """Replace the live files of partitions by those of the messages; return the snapshot made.
+
+        Args:
+            identity: of the commit.
+            where: a bound predicate on partition columns; ``None``: all partitions.
+            only: partitions, serialised; empty: all that match ``where``.
+            messages: of the writers.
+            read_at: the snapshot whose files must still be the live ones; ``None``: any files are replaced.
+        """
         follow = self._following(append_changes(messages), messages, None)
 
         def decide(base: Snapshot | None) -> Changes:
             appended = follow(None)
-            assert appended is not None  # there always is something to follow, if it is nothing
+            assert appended is not None  # empty changes are changes, too
             if read_at is not None and contents(self._store, base, where) != contents(self._store, read_at, where):
                 raise CommitConflictError(
-                    f"commit to {self._store.root} conflicts with another one: what was to be written again has changed"
+                    f"commit to {self._store.root} conflicts with another one: the files to be rewritten have changed"
                 )
             live = live_entries(self._store, base, partition=where).live if base is not None else []
             gone = [
@@ -385,7 +419,14 @@ class TableCommit:
         return made
 
     def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot | None:
-        """Return the snapshot made now or by an earlier run; None if ``decide`` finds nothing left to commit."""
+        """Return the snapshot made now or by an earlier run; ``None``: ``decide`` found nothing to commit.
+
+        Args:
+            identity: of the commit.
+            decide: called with the base of every attempt.
+            kind: commit kind of the snapshot, by which an earlier one is recognised.
+            seen: id of the snapshot that the writers read; ``None``: unknown.
+        """
         attempts = CommitAttempts(CommitSearch(identity, kind, self._checked_until(identity, kind)), self._retry)
         try:
             while True:
@@ -396,7 +437,7 @@ class TableCommit:
                 if attempts.exhausted or (attempts.unknown is not None and attempts.search.some_expired):
                     break
                 made = None
-                with ignore_if_expired(self._store, base):  # then it was lost to others, who committed since
+                with ignore_if_expired(self._store, base):  # the base expired, so others committed: try again
                     changes = decide(base)
                     if changes is None:
                         return None
@@ -418,7 +459,7 @@ class TableCommit:
     def _attempt(
         self, changes: Changes, base: Snapshot | None, identity: Identity, seen: int | None, attempts: CommitAttempts
     ) -> Snapshot | None:
-        """Try once; return None if another commit took the snapshot id, or if the storage did not tell."""
+        """Try once; return ``None`` if another commit took the snapshot id, or if the outcome is unknown."""
         try:
             conflict = self._check.find(changes, base, seen)
             if conflict is not None:
@@ -435,7 +476,7 @@ class TableCommit:
         attempts.search.own_manifest_lists.add(prepared.snapshot.delta_manifest_list)
         match self._try(prepared):
             case Published():
-                self._store.snapshots.write_hint("LATEST", prepared.snapshot.id)  # best effort: else others list
+                self._store.snapshots.write_hint("LATEST", prepared.snapshot.id)  # best effort: without it, readers list
                 return prepared.snapshot
             case Lost():
                 prepared.discard(self._store)
@@ -457,7 +498,7 @@ class TableCommit:
 
     def _unknown(self, identity: Identity) -> CommitUnknownError:
         return CommitUnknownError(
-            f"the storage did not say whether the commit to {self._store.root} landed (user {identity.user}, "
+            f"the storage did not say whether the commit to {self._store.root} was done (user {identity.user}, "
             f"identifier {identity.identifier}): look for that user in the table's snapshots before writing again; "
             "no file was deleted"
         )
@@ -472,9 +513,9 @@ class TableCommit:
             return Unknown(error)
 
     def _checked_until(self, identity: Identity, kind: str) -> int | None:
-        """Return the last snapshot that cannot be this commit; None: no snapshot can be.
+        """Return the id of the last snapshot that cannot be this commit; ``None``: no existing snapshot can be.
 
-        A user that the caller named may have committed in an earlier process: all snapshots are searched, once.
+        If the caller named the user, an earlier process may have committed: then all snapshots are searched, once.
         """
         if identity.after is not None:
             return identity.after

@@ -100,7 +100,7 @@ def test_what_has_changed_since_it_was_read_is_not_overwritten(tmp_path, change)
     else:
         table.write(orders((77, "v", 7))) if change == "write" else table.compact(full=True)
     before = rows_of(table.to_arrow())
-    with pytest.raises(CommitConflictError, match="to be written again has changed"):
+    with pytest.raises(CommitConflictError, match="files to be rewritten have changed"):
         table.committer().rewrite(EMPTY_ROW, [], read_at)
     assert rows_of(table.to_arrow()) == before
     table.committer().rewrite(EMPTY_ROW, [], table.snapshot())
