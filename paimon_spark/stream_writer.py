@@ -53,7 +53,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit the batch in one snapshot, unless it is committed already; a batch without rows makes no snapshot."""
         query, watermark = self._query(messages), watermark_of(messages)
-        commits = IdempotentCommits(self._table.store, query, consecutive=True, doubt=self._request.on_doubt)
+        commits = IdempotentCommits(self._table.store, query, consecutive=True, on_unknown=self._request.on_doubt)
         prepared = self._job.prepare(messages)
         if self._job.overwrite:
             commits.overwrite(prepared.messages, batchId, watermark=watermark)

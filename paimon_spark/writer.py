@@ -128,7 +128,7 @@ class PaimonWriter(DataSourceArrowWriter):
         self._job = WriteJob(table, request, schema, overwrite)
         self._request = request
         version, numbered = request.version, self._numbered()
-        self._committed = version is not None and numbered is not None and numbered.has_landed(version)
+        self._committed = version is not None and numbered is not None and numbered.is_committed(version)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWrites:
         """Write the rows of one task; a job that was committed before writes none."""
@@ -136,7 +136,7 @@ class PaimonWriter(DataSourceArrowWriter):
             return self._job.write(iterator, self._request.version)
         query, version, numbered = query_id(), self._request.version, self._numbered(query_id())
         if query is not None and numbered is not None and version is not None:
-            numbered.check_maker(version)
+            numbered.check_source(version)
             deque(iterator, maxlen=0)  # in foreachBatch: a stateful query updates its state by computing the rows
         return TaskWrites(query=query)
 
@@ -154,11 +154,11 @@ class PaimonWriter(DataSourceArrowWriter):
         if any(message is None for message in messages):
             self._job.abort(messages)
 
-    def _numbered(self, maker: str | None = None) -> IdempotentCommits | None:
+    def _numbered(self, source: str | None = None) -> IdempotentCommits | None:
         request = self._request
         if request.version is None or request.commit_user is None:
             return None
-        return IdempotentCommits(self._job.table.store, request.commit_user, maker=maker, doubt=request.on_doubt)
+        return IdempotentCommits(self._job.table.store, request.commit_user, source=source, on_unknown=request.on_doubt)
 
     def _publish(self, prepared: PreparedWrite, query: str | None, watermark: int | None) -> None:
         changes, base_id, request = prepared.messages, prepared.base_id, self._request

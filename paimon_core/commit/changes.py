@@ -42,10 +42,10 @@ class Changes:
     @property
     def changes_indexes(self) -> bool:
         """Return True if the snapshot may need another index manifest than its base has."""
-        return bool(self.new_indexes or self.deleted_indexes or self.cleared_buckets or self.gone)
+        return bool(self.new_indexes or self.deleted_indexes or self.cleared_buckets or self.removed_files)
 
     @property
-    def gone(self) -> frozenset[str]:
+    def removed_files(self) -> frozenset[str]:
         """Return the names of data files that the commit removes from the table."""
         return frozenset(e.file.file_name for e in self.entries if e.kind == DELETE) - self.added
 

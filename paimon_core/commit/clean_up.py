@@ -1,8 +1,8 @@
 """Deletion of files that a commit does not need."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
+from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.compaction import RejectedCompaction, written_files
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
@@ -34,5 +34,5 @@ def delete_compacted_files(store: FileStore, messages: Sequence[CommitMessage]) 
 
 def delete_rejected(store: FileStore, rejected: Sequence[RejectedCompaction]) -> None:
     """Delete the files of rejected compactions. Errors of the storage are only logged: the commit itself succeeded."""
-    with suppress(OSError):
+    with best_effort("deleting the files of rejected compactions"):
         delete_compacted_files(store, [compaction.message for compaction in rejected])

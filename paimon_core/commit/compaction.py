@@ -1,9 +1,9 @@
 """Compactions beside other commits: check which ones are still valid, and name the files that they wrote."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes, compact_changes
 from paimon_core.commit.conflict import Conflict, order_conflict, replacement_conflict
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
@@ -45,10 +45,10 @@ def written_files(message: CommitMessage) -> list[DataFileMeta]:
 def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessage:
     """Return the message without its compaction, whose files are deleted. REQUIRES: it was not committed."""
     for file in written_files(message):
-        with suppress(OSError):  # a file that remains costs nothing but space
+        with best_effort(f"deleting {file.file_name}"):  # a file that remains costs nothing but space
             store.delete_file(message.partition, message.bucket, file)
     for entry in message.compact_new_indexes:
-        with suppress(OSError):
+        with best_effort(f"deleting {entry.file_name}"):
             store.delete_index(entry)
     return replace(
         message,
@@ -73,35 +73,35 @@ def still_valid(
     live = _live(store, base, {(m.partition, m.bucket) for m in messages})
     key_schema = store.schema.key_arrow if store.schema.primary_keys else None
     vectors = vector_entries(store, base)
-    held: list[CommitMessage] = []
-    left_out: list[RejectedCompaction] = []
+    valid: list[CommitMessage] = []
+    rejected: list[RejectedCompaction] = []
     for message in messages:
         at = (message.partition, message.bucket)
         changes = compact_changes([message])
         names = {e.file.file_name for e in live[at]}
         conflict = (
             replacement_conflict(changes, live[at], key_schema)
-            or vector_conflict(changes, vectors, names, one_a_bucket=single_index_per_bucket(store))
-            or _turned_round(store, changes, live[at], message)
+            or vector_conflict(changes, vectors, names, single_index=single_index_per_bucket(store))
+            or _reorders_rows(store, changes, live[at], message)
         )
         if conflict is not None:
-            left_out.append(RejectedCompaction(message, conflict))
+            rejected.append(RejectedCompaction(message, conflict))
             continue
-        held.append(message)
-        gone = {e.identity for e in changes.entries if e.kind == DELETE}
+        valid.append(message)
+        removed = {e.identity for e in changes.entries if e.kind == DELETE}
         added = [e for e in changes.entries if e.kind == ADD]
-        live[at] = [*(e for e in live[at] if e.identity not in gone), *added]
+        live[at] = [*(e for e in live[at] if e.identity not in removed), *added]
         vectors = apply_indexes(
             vectors,
             added=changes.new_indexes,
             deleted=changes.deleted_indexes,
-            gone=changes.gone,
-            one_a_bucket=single_index_per_bucket(store),
+            removed_files=changes.removed_files,
+            single_index=single_index_per_bucket(store),
         )
-    return _whole_partitions_only(store, base, held, left_out)
+    return _whole_partitions_only(store, base, valid, rejected)
 
 
-def _turned_round(
+def _reorders_rows(
     store: FileStore, changes: Changes, live: Sequence[ManifestEntry], message: CommitMessage
 ) -> Conflict | None:
     """Return a conflict if a compaction by primary key would change rows, because it did not know of some files."""
@@ -119,24 +119,24 @@ def _turned_round(
 
 
 def _whole_partitions_only(
-    store: FileStore, base: Snapshot | None, held: list[CommitMessage], left_out: list[RejectedCompaction]
+    store: FileStore, base: Snapshot | None, valid: list[CommitMessage], rejected: list[RejectedCompaction]
 ) -> tuple[list[CommitMessage], list[RejectedCompaction]]:
     """Reject what is left of a routing of postponed rows if a part of it was rejected, partition by partition.
 
     A compaction routes the rows of a partition's postponed bucket to all their buckets, or to none of them. It is
     rejected as well if the partition has another number of buckets by now.
     """
-    totals = {m.partition: 0 for m in (*held, *(late.message for late in left_out)) if m.bucket == POSTPONED}
+    totals = {m.partition: 0 for m in (*valid, *(r.message for r in rejected)) if m.bucket == POSTPONED}
     if not totals or base is None:
-        return held, left_out
-    totals.update((m.partition, m.total_buckets) for m in held if m.bucket >= 0 and m.partition in totals)
-    torn = {late.message.partition: late.conflict for late in left_out if late.message.partition in totals}
+        return valid, rejected
+    totals.update((m.partition, m.total_buckets) for m in valid if m.bucket >= 0 and m.partition in totals)
+    broken = {r.message.partition: r.conflict for r in rejected if r.message.partition in totals}
     for entry in live_entries(store, base, partition=partitions_predicate(store, set(totals)), with_stats=False).live:
         total = totals.get(entry.partition, 0)
         if entry.bucket >= 0 and total not in (0, entry.total_buckets):
-            torn[entry.partition] = Conflict(f"the partition has {entry.total_buckets} buckets now, not {total}")
-    late = [RejectedCompaction(m, torn[m.partition]) for m in held if m.partition in torn]
-    return [m for m in held if m.partition not in torn], [*left_out, *late]
+            broken[entry.partition] = Conflict(f"the partition has {entry.total_buckets} buckets now, not {total}")
+    torn = [RejectedCompaction(m, broken[m.partition]) for m in valid if m.partition in broken]
+    return [m for m in valid if m.partition not in broken], [*rejected, *torn]
 
 
 def _live(
@@ -144,7 +144,7 @@ def _live(
 ) -> dict[tuple[bytes, int], list[ManifestEntry]]:
     live: dict[tuple[bytes, int], list[ManifestEntry]] = {at: [] for at in buckets}
     if base is not None:
-        where = partitions_predicate(store, {partition for partition, _ in buckets})
-        for entry in live_entries(store, base, partition=where, buckets=buckets, with_stats=False).live:
+        choice = partitions_predicate(store, {partition for partition, _ in buckets})
+        for entry in live_entries(store, base, partition=choice, buckets=buckets, with_stats=False).live:
             live[entry.partition, entry.bucket].append(entry)
     return live

@@ -105,43 +105,43 @@ def order_conflict(
     if not deepest:
         return None
     if beside is not None:
-        conflict = _missed(changes, [e for e in live if e.identity not in deleted], key_schema, beside)
+        conflict = _lookup_conflict(changes, [e for e in live if e.identity not in deleted], key_schema, beside)
         if conflict is not None:
             return conflict
-    ages = [((-e.file.level, place), e.file, e.identity in deleted) for place, e in enumerate(live)]
-    going = [(age, file) for age, file, goes in ages if goes]
-    first_own = min((file.min_sequence_number for _, file in going if file.file_name in own), default=None)
-    for place, other in ((age, file) for age, file, goes in ages if not goes):
+    ages = [((-e.file.level, position), e.file, e.identity in deleted) for position, e in enumerate(live)]
+    inputs = [(age, file) for age, file, is_input in ages if is_input]
+    first_own = min((file.min_sequence_number for _, file in inputs if file.file_name in own), default=None)
+    for position, other in ((age, file) for age, file, is_input in ages if not is_input):
         unknown = first_own is not None and other.max_sequence_number >= first_own
-        for age, file in going:
+        for age, file in inputs:
             below = other.level <= deepest and other.min_sequence_number <= file.max_sequence_number
-            tied = below and other.level < deepest and place < age
-            tied = tied and file.min_sequence_number <= other.max_sequence_number
-            missed = unknown and other.level > 0 and file.file_name in own
-            hidden = file.delete_row_count != 0 and (below or missed)
-            if (tied or hidden or (mixes and below)) and _overlap(file, other, key_schema):
-                return _unknown(other, file)
+            ties = below and other.level < deepest and position < age
+            ties = ties and file.min_sequence_number <= other.max_sequence_number
+            unread = unknown and other.level > 0 and file.file_name in own
+            uncovers = file.delete_row_count != 0 and (below or unread)
+            if (ties or uncovers or (mixes and below)) and _overlap(file, other, key_schema):
+                return _unknown_file(other, file)
     return None
 
 
-def _missed(
-    changes: Changes, left: Iterable[ManifestEntry], key_schema: pa.Schema, beside: Collection[str]
+def _lookup_conflict(
+    changes: Changes, remaining: Iterable[ManifestEntry], key_schema: pa.Schema, beside: Collection[str]
 ) -> Conflict | None:
     """Return a conflict if a remaining file above level 0 was not read, but may hold keys of the compaction."""
     known = frozenset(beside)
-    others = [e.file for e in left if e.file.level and e.file.file_name not in known]
+    others = [e.file for e in remaining if e.file.level and e.file.file_name not in known]
     if not others:
         return None
     files = [e.file for e in changes.entries]
     low, high = key_ranks([*files, *others], key_schema)
     for other, least, most in zip(others, low[len(files) :], high[len(files) :], strict=True):
-        met = (low[: len(files)] <= most) & (least <= high[: len(files)])
-        if met.any():
-            return _unknown(other, files[int(met.argmax())])
+        overlapping = (low[: len(files)] <= most) & (least <= high[: len(files)])
+        if overlapping.any():
+            return _unknown_file(other, files[int(overlapping.argmax())])
     return None
 
 
-def _unknown(other: DataFileMeta, file: DataFileMeta) -> Conflict:
+def _unknown_file(other: DataFileMeta, file: DataFileMeta) -> Conflict:
     return Conflict(
         f"file {other.file_name} was committed meanwhile and may hold keys of {file.file_name}: the "
         "compaction, which did not know of it, would change rows"
@@ -164,24 +164,24 @@ def range_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict 
     try:
         for files in after.values():
             group_by_row_range(files)
-    except CorruptedError as torn:
-        return Conflict(f"another commit compacted these files or replaced columns of them meanwhile: {torn}")
+    except CorruptedError as error:
+        return Conflict(f"another commit compacted these files or replaced columns of them meanwhile: {error}")
     return None
 
 
-def slice_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | None) -> Conflict | None:
+def column_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | None) -> Conflict | None:
     """Return a conflict if replaced columns belong to rows that moved to other files, or that others replaced too.
 
     ``seen``: id of the snapshot that was read. Old values are written again beside new ones, so a replacement by
     another commit since ``seen`` would be undone.
     """
-    there = {(e.partition, e.file.first_row_id, e.file.row_count) for e in live}
+    existing = {(e.partition, e.file.first_row_id, e.file.row_count) for e in live}
     late = [e for e in live if seen is not None and e.file.max_sequence_number > seen]
     for entry in changes.entries:
         file = entry.file
         if entry.kind != ADD or file.first_row_id is None:
             continue
-        if (entry.partition, file.first_row_id, file.row_count) not in there:
+        if (entry.partition, file.first_row_id, file.row_count) not in existing:
             return Conflict(f"the files of rows {file.first_row_id} and on were replaced meanwhile: read again")
         others = (e.file for e in late if e.partition == entry.partition and overlap(e.file, file))
         if any(f.write_cols is None or set(f.write_cols) & set(file.write_cols or ()) for f in others):
@@ -191,12 +191,12 @@ def slice_conflict(changes: Changes, live: Sequence[ManifestEntry], seen: int | 
 
 def file_conflict(changes: Changes, live: Sequence[ManifestEntry]) -> Conflict | None:
     """Return a conflict unless every deleted file is live and no added file is live already."""
-    there = {e.identity for e in live}
+    existing = {e.identity for e in live}
     added: set[object] = set()
     for entry in changes.entries:
-        if entry.kind == DELETE and entry.identity not in there:
+        if entry.kind == DELETE and entry.identity not in existing:
             return Conflict(f"file {entry.file.file_name}, which is to be replaced, is no longer part of the table")
-        if entry.kind == ADD and (entry.identity in there or entry.identity in added):
+        if entry.kind == ADD and (entry.identity in existing or entry.identity in added):
             return Conflict(f"file {entry.file.file_name} is part of the table already")
         if entry.kind == ADD:
             added.add(entry.identity)

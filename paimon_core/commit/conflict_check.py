@@ -9,9 +9,9 @@ from paimon_core.commit.changes import Changes
 from paimon_core.commit.conflict import (
     Conflict,
     bucket_conflict,
+    column_conflict,
     replacement_conflict,
     row_conflict,
-    slice_conflict,
 )
 from paimon_core.commit.index_changes import vector_conflict
 from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
@@ -47,7 +47,7 @@ class ConflictCheck:
             if conflict is not None:
                 return conflict
         if self._store.schema.is_cross_partition and changes.kind == CommitKind.APPEND and changes.entries:
-            return self._moved_conflict(base, seen)
+            return self._cross_partition_conflict(base, seen)
         if seen is not None:
             conflict = bucket_conflict(changes, self._added_since(seen, base))
             if conflict is not None:
@@ -55,7 +55,7 @@ class ConflictCheck:
         if changes.replaces_columns:
             partitions = {e.partition for e in changes.entries}
             found = live_entries(self._store, base, partition=partitions_predicate(self._store, partitions))
-            return slice_conflict(changes, [e for e in found.live if e.partition in partitions], seen)
+            return column_conflict(changes, [e for e in found.live if e.partition in partitions], seen)
         return self._replacement_conflict(changes, base) if changes.needs_check else None
 
     def _replacement_conflict(self, changes: Changes, base: Snapshot) -> Conflict | None:
@@ -70,7 +70,7 @@ class ConflictCheck:
             changes,
             vector_entries(self._store, base),
             {e.file.file_name for e in live},
-            one_a_bucket=single_index_per_bucket(self._store),
+            single_index=single_index_per_bucket(self._store),
         )
 
     def _read_conflict(self, changes: Changes, read_at: int, base: Snapshot) -> Conflict | None:
@@ -92,7 +92,7 @@ class ConflictCheck:
                 return conflict
         return None
 
-    def _moved_conflict(self, base: Snapshot, seen: int | None) -> Conflict | None:
+    def _cross_partition_conflict(self, base: Snapshot, seen: int | None) -> Conflict | None:
         """Check that nobody wrote rows since snapshot ``seen``: keys of this table may move between partitions."""
         if seen is None:
             raise InvalidInputError(
@@ -121,16 +121,16 @@ class ConflictCheck:
         return entries
 
     def _deltas(
-        self, ids: Iterable[int], wanted: Callable[[Snapshot], bool]
+        self, ids: Iterable[int], reads_delta: Callable[[Snapshot], bool]
     ) -> Iterator[tuple[Snapshot | None, list[ManifestEntry]]]:
-        """Yield every snapshot with its delta entries, or with none unless ``wanted``; None for an expired one."""
+        """Yield every snapshot with its delta entries, or with none unless ``reads_delta``; None for an expired one."""
         manifests = self._store.manifests
 
         def read(number: int) -> tuple[Snapshot | None, list[ManifestEntry]]:
             snapshot = self._snapshot(number)
             if snapshot is not None:
                 with ignore_if_expired(self._store, snapshot):
-                    metas = manifests.read_list(snapshot.delta_manifest_list) if wanted(snapshot) else []
+                    metas = manifests.read_list(snapshot.delta_manifest_list) if reads_delta(snapshot) else []
                     return snapshot, [e for m in metas for e in manifests.read(m.file_name, with_stats=False)]
             return None, []
 

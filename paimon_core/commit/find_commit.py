@@ -53,30 +53,30 @@ class CommitSearch:
         after, self.checked_until = self.checked_until, 0 if latest is None else latest.id
         if latest is None or after is None or after >= latest.id:
             return None
-        seen = 0
+        found = 0
         for snapshot in parallel_map(snapshots.find, _ids(snapshots, after, latest.id)):
             if snapshot is None:
                 continue
-            seen += 1
-            if self._is_it(snapshot):
+            found += 1
+            if self._matches(snapshot):
                 if self.identity.after is not None and snapshot.delta_manifest_list not in self.own_manifest_lists:
                     raise AlreadyCommitted(snapshot)
                 return snapshot
-        self.some_expired = self.some_expired or seen < latest.id - after
+        self.some_expired = self.some_expired or found < latest.id - after
         if self.identity.after is not None and self.some_expired:
             raise HistoryExpired(after, bool(self.own_manifest_lists))
         return None
 
-    def _is_it(self, snapshot: Snapshot) -> bool:
+    def _matches(self, snapshot: Snapshot) -> bool:
         """Return True if the snapshot is of this commit, and of the kind that is searched for.
 
         A commit may make two snapshots: one of its rows, one of their compaction.
         """
-        ours, of = self.identity, (snapshot.commit_user, snapshot.commit_identifier)
+        ours, found = self.identity, (snapshot.commit_user, snapshot.commit_identifier)
         has_compaction = CommitKind.COMPACT in (self.kind, snapshot.commit_kind)
-        return of == (ours.user, ours.identifier) and (not has_compaction or snapshot.commit_kind == self.kind)
+        return found == (ours.user, ours.identifier) and (not has_compaction or snapshot.commit_kind == self.kind)
 
 
 def _ids(snapshots: Snapshots, after: int, until: int) -> Sequence[int]:
-    wanted = range(after + 1, until + 1)
-    return wanted if len(wanted) <= _FEW else [i for i in snapshots.ids() if i in wanted]
+    span = range(after + 1, until + 1)
+    return span if len(span) <= _FEW else [i for i in snapshots.ids() if i in span]

@@ -5,11 +5,11 @@ replaces it (HASH), or hashes to add to the index that the bucket has at the com
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
+from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes
 from paimon_core.datafile.hash_index import distinct, read_hashes, write_hashes
 from paimon_core.errors import CommitConflictError, CorruptedError, OutOfRangeError
@@ -18,7 +18,7 @@ from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["delete_indexes", "drop_joined", "hash_entries", "routes_by_hash", "with_hash_indexes"]
+__all__ = ["delete_indexes", "delete_merged", "hash_entries", "routes_by_hash", "with_hash_indexes"]
 
 _Entries = Mapping[int, IndexManifestEntry]  # of one partition, by bucket
 
@@ -45,40 +45,40 @@ def with_hash_indexes(
     Raises CommitConflictError if the routing of rows is no longer valid: another writer gave one of their keys another
     bucket, or the bucket was overwritten.
     """
-    joining = _Joining(store, messages)
-    now, before = hash_entries(store, base), _seen(store, base, seen)
+    merge = _IndexMerge(store, messages)
+    present, read = hash_entries(store, base), _read_indexes(store, base, seen)
     try:
-        for partition in joining.partitions:
-            there = now.get(partition, {})
-            moved = before is None or before.get(partition, {}) != there
-            joining.settle(partition, there, moved=moved)
+        for partition in merge.partitions:
+            current = present.get(partition, {})
+            changed = read is None or read.get(partition, {}) != current
+            merge.merge_partition(partition, current, changed=changed)
     except BaseException:
-        delete_indexes(store, joining.written)
+        delete_indexes(store, merge.written)
         raise
     others = tuple(e for e in changes.new_indexes if e.index_type not in (HASH, HASH_PART))
-    return replace(changes, new_indexes=(*others, *joining.entries), written_indexes=tuple(joining.written))
+    return replace(changes, new_indexes=(*others, *merge.entries), written_indexes=tuple(merge.written))
 
 
-def drop_joined(store: FileStore, messages: Sequence[CommitMessage], made: Snapshot) -> None:
+def delete_merged(store: FileStore, messages: Sequence[CommitMessage], made: Snapshot) -> None:
     """Delete the index files of messages that the snapshot made of them does not name.
 
     A failure is only logged: the commit itself succeeded, and a file that remains costs nothing but space.
     """
-    mine = [e for m in messages for e in m.new_indexes if e.index_type in (HASH, HASH_PART)]
-    with suppress(Exception):  # the commit itself is over
-        there = [] if made.index_manifest is None else store.manifests.read_index(made.index_manifest)
-        kept = {e.file_name for e in there}
-        delete_indexes(store, [e for e in mine if e.file_name not in kept])
+    merged = [e for m in messages for e in m.new_indexes if e.index_type in (HASH, HASH_PART)]
+    with best_effort("deleting merged hash indexes", Exception):
+        current = [] if made.index_manifest is None else store.manifests.read_index(made.index_manifest)
+        named = {e.file_name for e in current}
+        delete_indexes(store, [e for e in merged if e.file_name not in named])
 
 
 def delete_indexes(store: FileStore, entries: Sequence[IndexManifestEntry]) -> None:
     """Delete index files. REQUIRES: no snapshot names them."""
     for entry in entries:
-        with suppress(OSError):  # a file that remains costs nothing but space
+        with best_effort(f"deleting {entry.file_name}"):  # a file that remains costs nothing but space
             store.delete_index(entry)
 
 
-class _Joining:
+class _IndexMerge:
     """The merge of hash indexes: those that messages bring for each bucket, and the entries that the table gets."""
 
     def __init__(self, store: FileStore, messages: Sequence[CommitMessage]) -> None:
@@ -97,7 +97,7 @@ class _Joining:
     def partitions(self) -> list[bytes]:
         return list(self._new)
 
-    def settle(self, partition: bytes, there: _Entries, *, moved: bool) -> None:
+    def merge_partition(self, partition: bytes, current: _Entries, *, changed: bool) -> None:
         """Merge the indexes of one partition with its ``current`` ones.
 
         ``changed``: the current indexes may differ from those that the writers read.
@@ -105,53 +105,53 @@ class _Joining:
         sets: dict[int, np.ndarray] = {}
         several = False
         for bucket, new in self._new[partition].items():
-            current, routed = there.get(bucket), self._routed_by[partition][bucket]
-            self._check_grown(routed, current, partition)
+            index, routed = current.get(bucket), self._routed_by[partition][bucket]
+            self._check_superset(routed, index, partition)
             if not new:
                 continue
-            whole = current is None or (new[0].index_type == HASH and current.file_name in routed)
+            whole = index is None or (new[0].index_type == HASH and index.file_name in routed)
             if len(new) == 1 and whole:
                 self.entries.append(replace(new[0], index_type=HASH))
                 continue
             several = several or len(new) > 1
-            parts = [*new, *([] if current is None else [current])]
+            parts = [*new, *([] if index is None else [index])]
             sets[bucket] = distinct(np.concatenate([read_hashes(self._store, e) for e in parts]))
-        if moved or several:
-            self._check_apart(partition, sets, there)
+        if changed or several:
+            self._check_disjoint(partition, sets, current)
         for bucket, hashes in sets.items():
             entry = write_hashes(self._store, partition, bucket, hashes)
             self.written.append(entry)
             self.entries.append(entry)
 
-    def _check_grown(
-        self, routed: Mapping[str, IndexManifestEntry], current: IndexManifestEntry | None, partition: bytes
+    def _check_superset(
+        self, routed: Mapping[str, IndexManifestEntry], index: IndexManifestEntry | None, partition: bytes
     ) -> None:
         """Raise CommitConflictError unless the current index has all keys of the indexes that routed rows."""
         for name, entry in routed.items():
-            if current is not None and current.file_name == name:
+            if index is not None and index.file_name == name:
                 continue
             try:
-                lost = current is None or len(
-                    np.setdiff1d(read_hashes(self._store, entry), read_hashes(self._store, current))
+                lost = index is None or len(
+                    np.setdiff1d(read_hashes(self._store, entry), read_hashes(self._store, index))
                 )
             except CorruptedError:  # the index that routed the rows has expired with its snapshot
                 lost = True
             if lost:
                 raise self._conflict(partition, f"bucket {entry.bucket} was overwritten")
 
-    def _check_apart(self, partition: bytes, sets: Mapping[int, np.ndarray], there: _Entries) -> None:
+    def _check_disjoint(self, partition: bytes, sets: Mapping[int, np.ndarray], current: _Entries) -> None:
         """Raise CommitConflictError if a key would be in two buckets."""
-        mine = {e.bucket: e for e in self.entries if e.partition == partition}
-        left = {**there, **mine}
-        all_sets = [*sets.values(), *(distinct(read_hashes(self._store, e)) for b, e in left.items() if b not in sets)]
+        merged = {e.bucket: e for e in self.entries if e.partition == partition}
+        final = {**current, **merged}
+        all_sets = [*sets.values(), *(distinct(read_hashes(self._store, e)) for b, e in final.items() if b not in sets)]
         hashes = np.sort(np.concatenate(all_sets)) if all_sets else np.empty(0, np.int32)
         if (hashes[1:] == hashes[:-1]).any():
             raise self._conflict(partition, "another writer gave keys that were new to both another bucket")
 
-    def _conflict(self, partition: bytes, what: str) -> CommitConflictError:
-        place = self._store.partition_path(partition)
+    def _conflict(self, partition: bytes, problem: str) -> CommitConflictError:
+        path = self._store.partition_path(partition)
         return CommitConflictError(
-            f"commit to {self._store.root} conflicts with another one: {what} {f'in {place} ' if place else ''}"
+            f"commit to {self._store.root} conflicts with another one: {problem} {f'in {path} ' if path else ''}"
             "since the rows were routed to buckets: write them again"
         )
 
@@ -166,7 +166,7 @@ def hash_entries(store: FileStore, snapshot: Snapshot | None) -> dict[bytes, dic
     return found
 
 
-def _seen(
+def _read_indexes(
     store: FileStore, base: Snapshot | None, seen: int | None
 ) -> dict[bytes, dict[int, IndexManifestEntry]] | None:
     """Return the hash indexes that the writers read; ``None``: unknown, or expired by now."""

@@ -31,7 +31,7 @@ from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
 _log = logging.getLogger(__name__)
-DOUBT_OPTION: Final = "write.stream.on-doubt"
+ON_UNKNOWN_OPTION: Final = "write.stream.on-doubt"
 OnUnknown: TypeAlias = Literal["fail", "commit", "skip"]
 
 
@@ -54,11 +54,11 @@ class IdempotentCommits:
         user: str,
         *,
         consecutive: bool = False,
-        maker: str | None = None,
-        doubt: OnUnknown = "fail",
+        source: str | None = None,
+        on_unknown: OnUnknown = "fail",
     ) -> None:
-        self._store, self._user, self._maker = store, user, maker
-        self._gapless, self._doubt = consecutive, doubt
+        self._store, self._user, self._source = store, user, source
+        self._consecutive, self._on_unknown = consecutive, on_unknown
         self._commit = TableCommit(store, user)
         self._intents = Intents(store.io, store.branch_root, user)
 
@@ -66,7 +66,7 @@ class IdempotentCommits:
         """Return the number of the last commit begun; ``None``: the user has begun none."""
         return max(self._intents.numbers(), default=None)
 
-    def has_landed(self, number: int) -> bool:
+    def is_committed(self, number: int) -> bool:
         """Return True if this commit is certainly in the table, so that nothing need be written for it.
 
         Changes nothing.
@@ -88,15 +88,15 @@ class IdempotentCommits:
             return False
         return False
 
-    def check_maker(self, number: int) -> None:
+    def check_source(self, number: int) -> None:
         """Raise InvalidInputError if this number, or a later one, was used by another source."""
         last = self.last()
         intent = self._intents.find(last) if last is not None and number <= last else None
-        if intent is not None and intent.maker is not None and self._maker not in (None, intent.maker):
+        if intent is not None and intent.source is not None and self._source not in (None, intent.source):
             raise InvalidInputError(
-                f"this is commit {number} of {self._user!r} from {self._maker}, but the table at {self._store.root} "
-                f"has the commits up to {last} from {intent.maker}, so it is no repetition. Was the query started with "
-                "a new checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
+                f"this is commit {number} of {self._user!r} from {self._source}, but the table at {self._store.root} "
+                f"has the commits up to {last} from {intent.source}, so it is no repetition. Was the query started "
+                "with a new checkpointLocation? Then give it another app_id, or txnAppId, for its batches are others"
             )
 
     def commit(
@@ -121,7 +121,7 @@ class IdempotentCommits:
         Return the snapshot made now or by an earlier run; ``None``: there is none, or it has expired.
         """
         empty = all(m.is_empty for m in messages) and not self._commit.shows_empty(False)
-        return self._land(_Write(tuple(messages), number, watermark, base_id=base_id, empty=empty))
+        return self._write_once(_Write(tuple(messages), number, watermark, base_id=base_id, empty=empty))
 
     def overwrite(
         self,
@@ -132,31 +132,31 @@ class IdempotentCommits:
         watermark: int | None = None,
     ) -> Snapshot | None:
         """Overwrite like `TableCommit.overwrite`, at most once for this number; results and errors as in `commit`."""
-        return self._land(_Write(tuple(messages), number, watermark, replaces=True, partition=partition))
+        return self._write_once(_Write(tuple(messages), number, watermark, replaces=True, partition=partition))
 
-    def _land(self, write: "_Write") -> Snapshot | None:
+    def _write_once(self, write: "_Write") -> Snapshot | None:
         number, root = write.number, hide_secrets(self._store.root)
         try:
             with self._commit.aborting_on_failure(write.messages):
                 after = self._begin(number)
-                made = None if write.empty else self._publish(write, after)
-        except AlreadyCommitted as before:
-            _log.info("commit %d of %s to %s is done already: %s", number, self._user, root, before)
-            made = before.snapshot
-        except _LeftOut:
+                snapshot = None if write.empty else self._publish(write, after)
+        except AlreadyCommitted as earlier:
+            _log.info("commit %d of %s to %s is done already: %s", number, self._user, root, earlier)
+            snapshot = earlier.snapshot
+        except _Skipped:
             _log.info("commit %d of %s to %s is skipped: it was done before", number, self._user, root)
             return None
-        if made is not None:
-            self._intents.finish(number, made.id)
-        return made
+        if snapshot is not None:
+            self._intents.finish(number, snapshot.id)
+        return snapshot
 
     def _publish(self, write: "_Write", after: int) -> Snapshot | None:
         try:
             return self._publish_after(write, after)
         except HistoryExpired as expired:
             if expired.attempted:  # then the files may be in the table
-                raise CommitUnknownError(self._history_gone(write.number, after)) from expired
-            self._decide(OutOfRangeError(self._history_gone(write.number, after)))
+                raise CommitUnknownError(self._history_expired(write.number, after)) from expired
+            self._resolve_unknown(OutOfRangeError(self._history_expired(write.number, after)))
         return self._publish_after(write, self._store.snapshots.latest_id() or 0)
 
     def _publish_after(self, write: "_Write", after: int) -> Snapshot | None:
@@ -176,23 +176,23 @@ class IdempotentCommits:
         begun = self._intents.numbers()
         last = begun[-1] if begun else self._last_in_snapshots(number)
         if last == number and not begun:
-            raise _LeftOut
-        self.check_maker(number)
-        if last > number and not self._gapless:
-            raise _LeftOut
+            raise _Skipped
+        self.check_source(number)
+        if last > number and not self._consecutive:
+            raise _Skipped
         if number in begun and self._intents.is_finished(number):
-            raise _LeftOut
-        if self._gapless and not last <= number <= last + 1:
-            self._decide(self._out_of_order(number, last))
+            raise _Skipped
+        if self._consecutive and not last <= number <= last + 1:
+            self._resolve_unknown(self._out_of_order(number, last))
         if number in begun:
             intent = self._intents.find(number)
         else:
-            intent = self._intents.begin(number, Intent(newest, self._maker))
+            intent = self._intents.begin(number, Intent(newest, self._source))
         for old in begun:
             if old < number:
                 self._intents.forget(old)
         if intent is None:  # another process is past this number
-            raise _LeftOut
+            raise _Skipped
         return intent.base
 
     def _last_in_snapshots(self, number: int) -> int:
@@ -202,12 +202,12 @@ class IdempotentCommits:
         ours = (s.commit_identifier for s in self._store.snapshots.all() if s.commit_user == self._user)
         return max((n for n in ours if n != BATCH), default=-1)
 
-    def _decide(self, problem: PaimonError) -> None:
-        match self._doubt:
+    def _resolve_unknown(self, problem: PaimonError) -> None:
+        match self._on_unknown:
             case "fail":
                 raise problem
             case "skip":
-                raise _LeftOut
+                raise _Skipped
 
     def _out_of_order(self, number: int, last: int) -> InvalidInputError:
         seen = "has none of its batches" if last < 0 else f"has its batches up to {last}"
@@ -215,15 +215,15 @@ class IdempotentCommits:
         return InvalidInputError(
             f"this is batch {number} of the query {self._user}, but the table at {self._store.root} {seen}: either "
             f"{why}, or the checkpoint belongs to another table. Start the query with a new checkpointLocation, or, if "
-            f"the batch is known to be missing in the table, once with the option {DOUBT_OPTION} = commit"
+            f"the batch is known to be missing in the table, once with the option {ON_UNKNOWN_OPTION} = commit"
         )
 
-    def _history_gone(self, number: int, base: int) -> str:
+    def _history_expired(self, number: int, base: int) -> str:
         return (
             f"batch {number} of {self._user} is repeated, and it is unknown whether it is in the table at "
             f"{self._store.root}: its snapshot would be after snapshot {base}, and some of these have expired. Check "
-            f"whether its rows are there, then start it once with the option {DOUBT_OPTION} = skip if they are, or "
-            "= commit if they are not. To prevent this, keep snapshots for longer than writers are down "
+            f"whether its rows are there, then start it once with the option {ON_UNKNOWN_OPTION} = skip if they are, "
+            "or = commit if they are not. To prevent this, keep snapshots for longer than writers are down "
             "(snapshot.time-retained)"
         )
 
@@ -241,5 +241,5 @@ class _Write:
     empty: bool = False
 
 
-class _LeftOut(Exception):
+class _Skipped(Exception):
     """A signal that nothing is to be done for a commit."""

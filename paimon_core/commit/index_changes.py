@@ -15,7 +15,7 @@ from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRan
 
 __all__ = ["apply_indexes", "vector_conflict"]
 
-_Mark = tuple[str, DeletionRange]  # the name of an index file, and a vector in it
+_VectorRef = tuple[str, DeletionRange]  # the name of an index file, and a vector in it
 
 
 def apply_indexes(
@@ -24,8 +24,8 @@ def apply_indexes(
     added: Sequence[IndexManifestEntry] = (),
     deleted: Sequence[IndexManifestEntry] = (),
     cleared_buckets: Collection[tuple[bytes, int]] = (),
-    gone: Collection[str] = (),
-    one_a_bucket: bool = True,
+    removed_files: Collection[str] = (),
+    single_index: bool = True,
 ) -> list[IndexManifestEntry]:
     """Return the index files after a commit.
 
@@ -41,11 +41,11 @@ def apply_indexes(
         one_a_bucket: an added hash index, or file of deletion vectors, replaces the one of its bucket. False for tables
             without buckets, which have many files of deletion vectors.
     """
-    replaced = {(e.partition, e.bucket, e.index_type) for e in added if one_a_bucket or e.index_type == HASH}
+    replaced = {(e.partition, e.bucket, e.index_type) for e in added if single_index or e.index_type == HASH}
     whole = {e.file_name for e in deleted if e.index_type != DELETION_VECTORS}
-    marks = _marks(deleted)
+    replaced_vectors = _vectors_of(deleted)
     kept = (
-        _without(entry, gone, marks)
+        _without(entry, removed_files, replaced_vectors)
         for entry in base
         if entry.file_name not in whole
         and (entry.partition, entry.bucket) not in cleared_buckets
@@ -54,22 +54,26 @@ def apply_indexes(
     return [*(entry for entry in kept if entry is not None), *added]
 
 
-def _marks(entries: Sequence[IndexManifestEntry]) -> set[_Mark]:
+def _vectors_of(entries: Sequence[IndexManifestEntry]) -> set[_VectorRef]:
     return {(e.file_name, r) for e in entries if e.index_type == DELETION_VECTORS for r in e.deletion_ranges or ()}
 
 
-def _without(entry: IndexManifestEntry, gone: Collection[str], marks: Collection[_Mark]) -> IndexManifestEntry | None:
-    """Return the entry without the vectors of data files in ``gone``, and without ``marks``; ``None``: none is left."""
+def _without(
+    entry: IndexManifestEntry, removed_files: Collection[str], replaced: Collection[_VectorRef]
+) -> IndexManifestEntry | None:
+    """Return the entry without the vectors of removed data files and the ``replaced`` ones; ``None``: none is left."""
     if entry.index_type != DELETION_VECTORS or entry.deletion_ranges is None:
         return entry
-    left = tuple(r for r in entry.deletion_ranges if r.data_file not in gone and (entry.file_name, r) not in marks)
-    if len(left) == len(entry.deletion_ranges):
+    remaining = tuple(
+        r for r in entry.deletion_ranges if r.data_file not in removed_files and (entry.file_name, r) not in replaced
+    )
+    if len(remaining) == len(entry.deletion_ranges):
         return entry
-    return replace(entry, deletion_ranges=left, row_count=len(left)) if left else None
+    return replace(entry, deletion_ranges=remaining, row_count=len(remaining)) if remaining else None
 
 
 def vector_conflict(
-    changes: Changes, base: Sequence[IndexManifestEntry], live: Collection[str], *, one_a_bucket: bool
+    changes: Changes, base: Sequence[IndexManifestEntry], live: Collection[str], *, single_index: bool
 ) -> Conflict | None:
     """Return a conflict if a delete would be lost, or if deleted rows would come back.
 
@@ -83,24 +87,24 @@ def vector_conflict(
         live: names of data files, at least all of the buckets of ``changes``.
         one_a_bucket: as in `apply_indexes`.
     """
-    there, known = _marks(base), _marks(changes.deleted_indexes)
-    for _, found in known - there:
+    existing, replaced_vectors = _vectors_of(base), _vectors_of(changes.deleted_indexes)
+    for _, found in replaced_vectors - existing:
         return Conflict(f"which rows of the file {found.data_file} are deleted has changed meanwhile")
     added = [e for e in changes.new_indexes if e.index_type == DELETION_VECTORS]
     marked = [found.data_file for e in added for found in e.deletion_ranges or ()]
-    buckets = {(e.partition, e.bucket) for e in added} if one_a_bucket else set()
-    touched = {*changes.gone, *marked}
+    buckets = {(e.partition, e.bucket) for e in added} if single_index else set()
+    touched = {*changes.removed_files, *marked}
     for entry in base:
         for found in entry.deletion_ranges or ():
             ours = found.data_file in touched or (entry.partition, entry.bucket) in buckets
-            if ours and (entry.file_name, found) not in known:
+            if ours and (entry.file_name, found) not in replaced_vectors:
                 return Conflict(f"rows of the file {found.data_file} were deleted by another commit meanwhile")
-    left = (set(live) | changes.added) - changes.gone
-    carried = {(r.data_file, r.cardinality) for _, r in known if r.cardinality is not None}
+    live_after = (set(live) | changes.added) - changes.removed_files
+    carried = {(r.data_file, r.cardinality) for _, r in replaced_vectors if r.cardinality is not None}
     grown = [r.data_file for e in added for r in e.deletion_ranges or () if (r.data_file, r.cardinality) not in carried]
-    dead = next((name for name in grown if name not in left), None)
-    if dead is not None:
-        return Conflict(f"rows of the file {dead} are to be deleted, which is no longer part of the table")
+    not_live = next((name for name in grown if name not in live_after), None)
+    if not_live is not None:
+        return Conflict(f"rows of the file {not_live} are to be deleted, which is no longer part of the table")
     if len(set(marked)) < len(marked):
         return Conflict("it gives a data file two deletion vectors")
     return None

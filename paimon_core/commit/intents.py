@@ -11,9 +11,9 @@ none of those that hold files of the table.
 """
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, field
 
+from paimon_core.commit.best_effort import best_effort
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.directory import NumberedDirectory
 from paimon_core.fileio.fileio import FileIO, join
@@ -31,7 +31,7 @@ class Intent:
     """
 
     base: int
-    maker: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +54,38 @@ class Intents:
         except FileNotFoundError:
             return None
         try:
-            said = json.loads(data)
-            version, base, maker = said["version"], said["base"], said.get("maker")
+            record = json.loads(data)
+            version, base, source = record["version"], record["base"], record.get("maker")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptedError(f"{path} is no intent of a commit: {data[:100]!r}") from error
         if version != _VERSION or not isinstance(base, int):
             raise CorruptedError(f"{path} is an intent of version {version!r}, this engine knows {_VERSION}")
-        return Intent(base, maker)
+        return Intent(base, source)
 
     def begin(self, number: int, intent: Intent) -> Intent | None:
         """Create the intent of ``number`` if it is absent; return the intent that is valid, as `find` does.
 
         This is another than ``intent`` if another process has begun the same commit.
         """
-        said = {"version": _VERSION, "base": intent.base} | ({"maker": intent.maker} if intent.maker else {})
+        record = {"version": _VERSION, "base": intent.base} | ({"maker": intent.source} if intent.source else {})
         path = self._files.path(number)
-        return intent if self.io.create_exclusive(path, json.dumps(said).encode()) else self.find(number)
+        return intent if self.io.create_exclusive(path, json.dumps(record).encode()) else self.find(number)
 
     def finish(self, number: int, snapshot_id: int) -> None:
         """Store the id of the snapshot of the commit, best effort."""
-        with suppress(OSError):  # then later attempts have to search
-            self.io.write(self._landed.path(number), b"%d" % snapshot_id)
+        with best_effort(f"noting that commit {number} is done"):  # then later attempts have to search
+            self.io.write(self._finished.path(number), b"%d" % snapshot_id)
 
     def is_finished(self, number: int) -> bool:
         """Return True if the commit is known to be in the table. False: it is not, or `finish` was not reached."""
-        return self._landed.exists(number)
+        return self._finished.exists(number)
 
     def forget(self, number: int) -> None:
         """Delete the files of a commit, best effort."""
-        for files in (self._files, self._landed):
-            with suppress(OSError):  # a file of a lower number costs nothing but space
+        for files in (self._files, self._finished):
+            with best_effort(
+                f"deleting the intent of commit {number}"
+            ):  # a file of a lower number costs nothing but space
                 self.io.delete(files.path(number))
 
     @property
@@ -91,7 +93,7 @@ class Intents:
         return NumberedDirectory(self.io, self._directory, "batch-")
 
     @property
-    def _landed(self) -> NumberedDirectory:
+    def _finished(self) -> NumberedDirectory:
         return NumberedDirectory(self.io, self._directory, "landed-")
 
     @property

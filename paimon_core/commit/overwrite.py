@@ -81,8 +81,8 @@ def contents(store: FileStore, snapshot: Snapshot | None, where: Predicate | Non
         return set(), set()
     live = live_entries(store, snapshot, partition=where, with_stats=False).live
     inside = {e.partition for e in live}
-    marks = {e.file_name for e in vector_entries(store, snapshot) if e.partition in inside}
-    return {e.identity for e in live}, marks
+    vector_files = {e.file_name for e in vector_entries(store, snapshot) if e.partition in inside}
+    return {e.identity for e in live}, vector_files
 
 
 def distinct_partitions(messages: Sequence[CommitMessage]) -> set[bytes]:

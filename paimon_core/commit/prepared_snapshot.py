@@ -103,7 +103,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         time_millis=store.now() if base is None else max(store.now(), base.time_millis),
         total_record_count=total + changes.record_delta,
         delta_record_count=changes.record_delta,
-        watermark=_later(None if base is None else base.watermark, identity.watermark),
+        watermark=_latest_known(None if base is None else base.watermark, identity.watermark),
         statistics=base.statistics if base is not None and base.schema_id == schema_id else None,
         properties=dict(identity.properties) or None,
         next_row_id=next_row_id,
@@ -138,27 +138,27 @@ def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: l
     name = None if base is None else base.index_manifest
     if not changes.changes_indexes or (name is None and not changes.new_indexes):
         return name
-    there = [] if name is None else store.manifests.read_index(name)
+    existing = [] if name is None else store.manifests.read_index(name)
     entries = apply_indexes(
-        there,
+        existing,
         added=changes.new_indexes,
         deleted=changes.deleted_indexes,
         cleared_buckets=changes.cleared_buckets,
-        gone=changes.gone,
-        one_a_bucket=single_index_per_bucket(store),
+        removed_files=changes.removed_files,
+        single_index=single_index_per_bucket(store),
     )
-    if entries == there:
+    if entries == existing:
         return name
-    whole = {e.file_name: e for e in (*there, *changes.new_indexes)}
-    left: list[IndexManifestEntry] = []
+    whole = {e.file_name: e for e in (*existing, *changes.new_indexes)}
+    remaining: list[IndexManifestEntry] = []
     for entry in entries:
         if entry == whole[entry.file_name]:
-            left.append(entry)
+            remaining.append(entry)
             continue
-        fresh = write_vectors(store, entry.partition, entry.bucket, read_entries(store, [entry]))
-        written += fresh
-        left += fresh
-    return store.manifests.write_index(left) if left else None
+        rewritten = write_vectors(store, entry.partition, entry.bucket, read_entries(store, [entry]))
+        written += rewritten
+        remaining += rewritten
+    return store.manifests.write_index(remaining) if remaining else None
 
 
 def _delete_indexes(store: FileStore, entries: Iterable[IndexManifestEntry]) -> None:
@@ -166,6 +166,6 @@ def _delete_indexes(store: FileStore, entries: Iterable[IndexManifestEntry]) -> 
         store.delete_index(entry)
 
 
-def _later(one: int | None, other: int | None) -> int | None:
+def _latest_known(one: int | None, other: int | None) -> int | None:
     known = [w for w in (one, other) if w is not None]
     return max(known) if known else None

@@ -12,7 +12,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
-_LOOKS = 5  # attempts to read a following snapshot, which may expire meanwhile
+_ATTEMPTS = 5  # attempts to read a following snapshot, which may expire meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ def publish(store: FileStore, snapshot: Snapshot, added: frozenset[str]) -> Outc
     try:
         if store.io.create_exclusive(path, snapshot.to_json()):
             return _check_predecessor(store, snapshot, added)
-        there = store.snapshots.get(snapshot.id)
+        published = store.snapshots.get(snapshot.id)
     except (OSError, PaimonError) as error:
         return Unknown(error)
     # A storage client may repeat a request whose first answer was lost, and then meet its own file.
-    return Published() if is_ours(there, snapshot) else Lost()
+    return Published() if is_ours(published, snapshot) else Lost()
 
 
 def _check_predecessor(store: FileStore, ours: Snapshot, added: frozenset[str]) -> Outcome:
@@ -62,7 +62,7 @@ def _check_predecessor(store: FileStore, ours: Snapshot, added: frozenset[str]) 
     if ours.id > 1 and store.snapshots.exists(ours.id - 1):
         return Published()
     following = None
-    for _ in range(_LOOKS):
+    for _ in range(_ATTEMPTS):
         newer = [number for number in store.snapshots.ids() if number > ours.id]
         if not newer:
             return Published()
@@ -88,6 +88,9 @@ def _added(store: FileStore, snapshot: Snapshot) -> set[str]:
     return {e.file.file_name for e in entries if e.kind == ADD}
 
 
-def is_ours(there: Snapshot, ours: Snapshot) -> bool:
+def is_ours(published: Snapshot, ours: Snapshot) -> bool:
     """Return True if a published snapshot is of this very attempt: names of manifest lists are unique."""
-    return there.delta_manifest_list == ours.delta_manifest_list and there.base_manifest_list == ours.base_manifest_list
+    return (
+        published.delta_manifest_list == ours.delta_manifest_list
+        and published.base_manifest_list == ours.base_manifest_list
+    )

@@ -35,9 +35,9 @@ def with_row_ids(
     blobs: dict[tuple[str, ...] | None, int] = {}  # first row id of the next blob file, by column
     entries: list[ManifestEntry] = []
     grouped = options.value(ROW_TRACKING_PARTITION_GROUP_ON_COMMIT)
-    for entry in _grouped(changes.entries) if grouped else changes.entries:
+    for entry in _by_partition(changes.entries) if grouped else changes.entries:
         if entry.kind == ADD:
-            file = _numbered(entry.file, snapshot_id)
+            file = _with_sequence(entry.file, snapshot_id)
             if file.first_row_id is None and file.file_source == FileSource.APPEND:
                 if is_blob(file):
                     first = blobs.get(file.write_cols, start)
@@ -51,7 +51,7 @@ def with_row_ids(
     return replace(changes, entries=tuple(entries)), ids
 
 
-def _grouped(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
+def _by_partition(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
     """Return the entries grouped by partition; partitions in the order of their first entries."""
     groups: dict[bytes, list[ManifestEntry]] = {}
     for entry in entries:
@@ -59,7 +59,7 @@ def _grouped(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
     return [entry for group in groups.values() for entry in group]
 
 
-def _numbered(file: DataFileMeta, snapshot_id: int) -> DataFileMeta:
+def _with_sequence(file: DataFileMeta, snapshot_id: int) -> DataFileMeta:
     """Return the file with the snapshot id as sequence number of its new rows.
 
     A minimum of 0 means that all rows are new; a maximum of 0 with another minimum, that some of them are.

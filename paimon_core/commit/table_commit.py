@@ -14,15 +14,16 @@ only after a provable loss. A crash leaves the old table or the new one, and fil
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
 from paimon_core.commit.clean_up import delete_compacted_files, delete_rejected, delete_written_files
 from paimon_core.commit.compaction import RejectedCompaction, has_compaction, still_valid, written_files
 from paimon_core.commit.conflict_check import ConflictCheck
 from paimon_core.commit.find_commit import CommitSearch
-from paimon_core.commit.hash_indexes import delete_indexes, drop_joined, routes_by_hash, with_hash_indexes
+from paimon_core.commit.hash_indexes import delete_indexes, delete_merged, routes_by_hash, with_hash_indexes
 from paimon_core.commit.overwrite import (
     DYNAMIC,
     Spec,
@@ -157,7 +158,7 @@ class TableCommit:
             with self._compacted_deleted_on_interrupt(messages):
                 made = self._publish(identity, self._following(appended, messages, base_id), appended.kind, base_id)
             if made is not None and routes_by_hash(messages):
-                drop_joined(self._store, messages, made)
+                delete_merged(self._store, messages, made)
         if not compacting:
             return CommitResult(made)
         if made is not None:
@@ -287,7 +288,7 @@ class TableCommit:
             raise  # the snapshot may refer to the files
         except BaseException as error:
             if isinstance(error, Exception) or not self._published:
-                with suppress(OSError):  # ``error`` is the one to report
+                with best_effort("deleting the files of a failed write"):  # ``error`` is the one to report
                     self.abort(messages)
             raise
 
@@ -352,7 +353,7 @@ class TableCommit:
             yield
         except BaseException as error:
             if not isinstance(error, Exception) and unpublished():
-                with suppress(OSError):
+                with best_effort("deleting the files of an interrupted compaction"):
                     delete_compacted_files(self._store, messages)
             raise
 
@@ -395,18 +396,18 @@ class TableCommit:
                     f"commit to {self._store.root} conflicts with another one: the files to be rewritten have changed"
                 )
             live = live_entries(self._store, base, partition=where).live if base is not None else []
-            gone = [
+            removed = [
                 ManifestEntry(DELETE, e.partition, e.bucket, e.total_buckets, e.file)
                 for e in live
                 if not only or e.partition in only
             ]
-            cleared_buckets = frozenset((e.partition, e.bucket) for e in gone) | indexed_buckets(
+            cleared_buckets = frozenset((e.partition, e.bucket) for e in removed) | indexed_buckets(
                 self._store, base, where, only
             )
             return replace(
                 appended,
                 kind=CommitKind.OVERWRITE,
-                entries=(*gone, *appended.entries),
+                entries=(*removed, *appended.entries),
                 built_on_base=True,
                 changelog=(),
                 cleared_buckets=cleared_buckets,
@@ -415,7 +416,7 @@ class TableCommit:
         with self._compacted_deleted_on_interrupt(messages):
             made = self._publish(identity, decide, CommitKind.OVERWRITE, None)
         if made is not None and routes_by_hash(messages):
-            drop_joined(self._store, messages, made)
+            delete_merged(self._store, messages, made)
         return made
 
     def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot | None:
@@ -476,7 +477,7 @@ class TableCommit:
         attempts.search.own_manifest_lists.add(prepared.snapshot.delta_manifest_list)
         match self._try(prepared):
             case Published():
-                self._store.snapshots.write_hint("LATEST", prepared.snapshot.id)  # best effort: without it, readers list
+                self._store.snapshots.write_hint("LATEST", prepared.snapshot.id)  # best effort: else readers list
                 return prepared.snapshot
             case Lost():
                 prepared.discard(self._store)
@@ -489,8 +490,8 @@ class TableCommit:
 
     def _make_durable(self, prepared: PreparedSnapshot, changes: Changes, attempts: CommitAttempts) -> None:
         """Sync the files that this snapshot is the first to name; every file once over all attempts."""
-        store, gone = self._store, {e.file.file_name for e in changes.entries if e.kind == DELETE}
-        added = [e for e in changes.entries if e.kind == ADD and e.file.file_name not in gone]
+        store, removed = self._store, {e.file.file_name for e in changes.entries if e.kind == DELETE}
+        added = [e for e in changes.entries if e.kind == ADD and e.file.file_name not in removed]
         data = [path for e in (*added, *changes.changelog) for path in store.file_paths(e.partition, e.bucket, e.file)]
         named = {*data, *map(store.index_path, changes.new_indexes), *prepared.paths(store)}
         store.sync(named - attempts.synced)

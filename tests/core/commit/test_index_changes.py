@@ -26,31 +26,31 @@ def test_a_bucket_has_one_index_of_each_kind():
 def test_without_buckets_vectors_are_replaced_by_name_only():
     base = [index("v0", "a"), index("v1", "b")]
     added = [index("v2", "a", "c")]
-    assert apply_indexes(base, added=added, one_a_bucket=False) == [*base, *added]
-    assert apply_indexes(base, added=added, deleted=base[:1], one_a_bucket=False) == [base[1], *added]
+    assert apply_indexes(base, added=added, single_index=False) == [*base, *added]
+    assert apply_indexes(base, added=added, deleted=base[:1], single_index=False) == [base[1], *added]
 
 
 def test_of_a_replaced_file_the_named_vectors_go():
     base = [index("v0", "a", "b", "c")]
     left = replace(base[0], deletion_ranges=base[0].deletion_ranges[1:], row_count=2)
-    assert apply_indexes(base, deleted=[index("v0", "a")], one_a_bucket=False) == [left]
-    assert apply_indexes(base, deleted=[index("v9", "a")], one_a_bucket=False) == base
+    assert apply_indexes(base, deleted=[index("v0", "a")], single_index=False) == [left]
+    assert apply_indexes(base, deleted=[index("v9", "a")], single_index=False) == base
 
 
 def test_vectors_go_with_their_files_and_unknown_kinds_stay():
     base = [index("v0", "a", "b"), index("v1", "c"), index("x", kind="range-bitmap-of-tomorrow")]
     half = replace(index("v0", "b"), file_size=base[0].file_size)
-    assert apply_indexes(base, gone={"a", "c"}) == [half, base[2]]
+    assert apply_indexes(base, removed_files={"a", "c"}) == [half, base[2]]
     assert apply_indexes(base, cleared_buckets={(b"", 0)}) == []
-    assert apply_indexes(base, gone={"z"}) == base
+    assert apply_indexes(base, removed_files={"z"}) == base
 
 
 BASE = [index("v0", "a", "b"), index("v1", "c")]
 LIVE = {"a", "b", "c", "d"}
 
 
-def changes(*, new=(), old=(), gone=()):
-    entries = tuple(ManifestEntry(DELETE, b"", 0, -1, data_file(name)) for name in gone)
+def changes(*, new=(), old=(), removed_files=()):
+    entries = tuple(ManifestEntry(DELETE, b"", 0, -1, data_file(name)) for name in removed_files)
     return Changes(CommitKind.OVERWRITE, entries, new_indexes=tuple(new), deleted_indexes=tuple(old))
 
 
@@ -60,39 +60,39 @@ def changes(*, new=(), old=(), gone=()):
         changes(new=[index("v2", "d")]),
         changes(new=[index("v2", "a", "b", "d")], old=BASE[:1]),
         changes(new=[index("v2", "a")], old=[index("v0", "a")]),
-        changes(gone=["d"]),
-        changes(gone=["a"], old=[index("v0", "a")]),
-        changes(gone=["a", "c"], old=BASE),
+        changes(removed_files=["d"]),
+        changes(removed_files=["a"], old=[index("v0", "a")]),
+        changes(removed_files=["a", "c"], old=BASE),
     ],
 )
 def test_what_knows_the_vectors_there_are_may_replace_them(held):
-    assert vector_conflict(held, BASE, LIVE, one_a_bucket=False) is None
+    assert vector_conflict(held, BASE, LIVE, single_index=False) is None
 
 
 @pytest.mark.parametrize(
     ("late", "named"),
     [
         (changes(new=[index("v2", "a")]), "file a were deleted"),
-        (changes(gone=["c"]), "file c were deleted"),
-        (changes(gone=["c"], old=[index("v0", "a")]), "file c were deleted"),
+        (changes(removed_files=["c"]), "file c were deleted"),
+        (changes(removed_files=["c"], old=[index("v0", "a")]), "file c were deleted"),
         (changes(new=[index("v2", "a")], old=[index("v9", "a")]), "file a are deleted has changed"),
         (changes(new=[index("v2", "c")], old=[index("v0", "c")]), "file c are deleted has changed"),
         (changes(new=[index("v2", "e")]), "file e are to be deleted"),
-        (changes(new=[index("v2", "d")], gone=["d"]), "file d are to be deleted"),
+        (changes(new=[index("v2", "d")], removed_files=["d"]), "file d are to be deleted"),
         (changes(new=[index("v2", "d"), index("v3", "d")]), "two deletion vectors"),
     ],
 )
 def test_what_does_not_is_a_conflict(late, named):
-    conflict = vector_conflict(late, BASE, LIVE, one_a_bucket=False)
+    conflict = vector_conflict(late, BASE, LIVE, single_index=False)
     assert conflict is not None
     assert named in conflict.reason
 
 
 def test_vectors_that_were_left_behind_are_carried_along_and_do_not_grow():
     base = [index("v0", "a", "dead")]
-    assert vector_conflict(changes(new=[index("v2", "dead", "d")], old=base), base, LIVE, one_a_bucket=True) is None
+    assert vector_conflict(changes(new=[index("v2", "dead", "d")], old=base), base, LIVE, single_index=True) is None
     grown = replace(index("v2", "d"), deletion_ranges=(DeletionRange("dead", 1, 24, 3),))
-    conflict = vector_conflict(changes(new=[grown], old=base), base, LIVE, one_a_bucket=True)
+    conflict = vector_conflict(changes(new=[grown], old=base), base, LIVE, single_index=True)
     assert conflict is not None
     assert "file dead are to be deleted" in conflict.reason
 
@@ -100,7 +100,7 @@ def test_vectors_that_were_left_behind_are_carried_along_and_do_not_grow():
 def test_where_a_bucket_has_one_file_of_vectors_its_writer_must_know_all_of_it():
     base = [index("v0", "a")]
     for old, fits in ((base, True), ([], False)):
-        conflict = vector_conflict(changes(new=[index("v2", "d")], old=old), base, LIVE, one_a_bucket=True)
+        conflict = vector_conflict(changes(new=[index("v2", "d")], old=old), base, LIVE, single_index=True)
         assert (conflict is None) == fits
     elsewhere = [index("v0", "a", bucket=1)]
-    assert vector_conflict(changes(new=[index("v2", "d")]), elsewhere, LIVE, one_a_bucket=True) is None
+    assert vector_conflict(changes(new=[index("v2", "d")]), elsewhere, LIVE, single_index=True) is None

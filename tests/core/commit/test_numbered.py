@@ -102,7 +102,7 @@ def test_what_is_known_to_have_landed_may_expire(io):
     others(io, 3)
     expire(io, 4)
     files = data_files(io)
-    assert IdempotentCommits(table_at(io).store, USER).has_landed(1)
+    assert IdempotentCommits(table_at(io).store, USER).is_committed(1)
     assert batch(io, 1, consecutive=True) is None
     assert data_files(io) == files
     assert batch(io, 2, consecutive=True).id == 6
@@ -123,10 +123,10 @@ def test_expiry_of_what_can_be_the_batch_leaves_nobody_to_tell(io):
     with pytest.raises(OutOfRangeError, match="on-doubt = skip if they are, or = commit if they are not"):
         batch(io, 1)
     assert data_files(io) == files
-    assert batch(io, 1, doubt="skip") is None
+    assert batch(io, 1, on_unknown="skip") is None
     assert numbers(io) == before
     assert data_files(io) == files
-    assert batch(io, 1, doubt="commit").id == 6
+    assert batch(io, 1, on_unknown="commit").id == 6
     assert numbers(io) == sorted([*before, 1])
 
 
@@ -152,8 +152,8 @@ def test_batches_that_do_not_follow_are_refused(io, done, number, why):
     with pytest.raises(InvalidInputError, match=why):
         batch(io, number, consecutive=True)
     assert data_files(io) == files
-    assert batch(io, number, consecutive=True, doubt="skip") is None
-    assert batch(io, number, rows=[99], consecutive=True, doubt="commit") is not None
+    assert batch(io, number, consecutive=True, on_unknown="skip") is None
+    assert batch(io, number, rows=[99], consecutive=True, on_unknown="commit") is not None
     assert 99 in numbers(io)
 
 
@@ -162,7 +162,7 @@ def test_versions_may_leave_numbers_out_and_old_ones_are_passed_over(io):
     assert batch(io, 20).id == 2
     assert batch(io, 15) is None
     assert numbers(io) == [10, 20]
-    assert IdempotentCommits(table_at(io).store, USER).has_landed(15)
+    assert IdempotentCommits(table_at(io).store, USER).is_committed(15)
 
 
 def test_without_intents_the_snapshots_tell(io):
@@ -176,9 +176,9 @@ def test_without_intents_the_snapshots_tell(io):
     assert numbers(io) == [0, 1, 2, 3]
 
 
-def test_has_landed_is_sure_and_changes_nothing(io):
+def test_is_committed_is_sure_and_changes_nothing(io):
     store = table_at(io).store
-    ask = IdempotentCommits(store, USER).has_landed
+    ask = IdempotentCommits(store, USER).is_committed
     batch(io, 0)
     Intents(store.io, store.branch_root, USER).begin(1, Intent(1))
     before = dict(io.files)
@@ -261,15 +261,15 @@ def test_attempts_at_one_batch_that_meet_leave_it_once(turns, empty):
     assert {path.rsplit("/", 1)[1] for path in data_files(memory)} == named
 
 
-def test_the_number_of_another_maker_is_no_repetition(io):
+def test_the_number_of_another_source_is_no_repetition(io):
     """Whether the other's commit landed or died on the way: what is repeated has the same rows, and this has not."""
-    batch(io, 0, maker="query a")
+    batch(io, 0, source="query a")
     with pytest.raises(InvalidInputError, match=r"query b.*up to 0 from query a.*another app_id"):
-        batch(io, 0, rows=[7], maker="query b")
+        batch(io, 0, rows=[7], source="query b")
     store = table_at(io).store
     Intents(store.io, store.branch_root, USER).begin(1, Intent(1, "query a"))
     with pytest.raises(InvalidInputError, match="no repetition"):
-        batch(io, 1, rows=[7], maker="query b")
-    assert batch(io, 1, maker="query a").id == 2
-    assert batch(io, 2, maker="query b").id == 3
+        batch(io, 1, rows=[7], source="query b")
+    assert batch(io, 1, source="query a").id == 2
+    assert batch(io, 2, source="query b").id == 3
     assert numbers(io) == [0, 1, 2]

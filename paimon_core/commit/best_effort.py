@@ -1,0 +1,22 @@
+"""Work after a commit that may fail: no result depends on it."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from paimon_core.errors import hide_secrets
+
+__all__ = ["best_effort"]
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def best_effort(work: str, errors: type[Exception] = OSError) -> Iterator[None]:
+    """Log these errors of the block instead of raising them. ``work``: what the block does, for the message."""
+    try:
+        yield
+    except errors as error:
+        _log.warning(
+            "failed, without harm to the table: %s: %s: %s", work, type(error).__name__, hide_secrets(str(error))
+        )
