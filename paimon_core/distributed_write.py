@@ -1,4 +1,4 @@
-"""A write by many tasks that do not know each other: every task writes files, and one commit publishes all of them.
+"""A write by many independent tasks: every task writes files, and one commit publishes all of them.
 
 An engine runs a task twice, or stops a job at any point. Files that no committed message names are never read.
 
@@ -34,13 +34,13 @@ from paimon_core.write.table_write import TableWrite, WriterRole
 __all__ = ["MAX_TASKS", "DistributedWrite", "PreparedWrite", "TaskWrite"]
 
 MAX_TASKS: Final = 1 << 20
-"""Most tasks of a job. Task i numbers its rows i, i + MAX_TASKS, ...: no two rows of a job share a sequence number,
-whichever tasks meet in a bucket, and a task that runs again gives the same numbers."""
+"""Most tasks of a job. Task i numbers its rows ``i, i + MAX_TASKS, ...``. So no two rows of a job share a sequence
+number, whichever tasks write to a bucket, and a task that runs again gives the same numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskWrite:
-    """The result of one task: its messages, and the snapshot that its writer looked at (None: at none)."""
+    """The result of one task: its messages, and the id of the snapshot that its writer read (``None``: none)."""
 
     messages: tuple[CommitMessage, ...] = ()
     base_id: int | None = None
@@ -56,17 +56,17 @@ class PreparedWrite:
 
 @dataclass(frozen=True)
 class DistributedWrite:
-    """One write by many tasks; pickles, so that every task and the commit can use a copy of it.
+    """One write by many tasks; it pickles, so that every task and the commit can use a copy of it.
 
-    The way of a write: `task_writer` in every task, then `prepare`, a commit of the prepared messages, and `finish`.
+    The steps of a write: `task_writer` in every task, then `prepare`, a commit of the prepared messages, and `finish`.
 
     Args:
         store: of the table.
         overwrite: the rows replace rows of the table.
         user: of the commit; it names files whose order matters.
         sharded: every task receives all rows of its keys (`WriterRole.shard`).
-        base_id: the snapshot that all tasks look at. By default it is the newest one if the bucket of a row depends
-            on it (0: the table is empty), else every task looks at the newest one of its own time.
+        base_id: id of the snapshot that all tasks read. By default it is the newest one if the bucket of a row depends
+            on it (0: the table is empty); otherwise every task reads the newest one when it starts.
     """
 
     store: FileStore
@@ -85,7 +85,13 @@ class DistributedWrite:
         object.__setattr__(self, "staged", mode is BucketMode.KEY_DYNAMIC and not self.sharded)
 
     def task_writer(self, task: int, *, exclusive: bool = False, shard: KeyShard | None = None) -> TableWrite:
-        """Return the writer of task number ``task``. InvalidInputError for a number above the limit."""
+        """Return the writer of one task.
+
+        Args:
+            task: number of the task, from 0; InvalidInputError from ``MAX_TASKS`` on.
+            exclusive: no other task writes to the buckets of this one.
+            shard: the keys whose rows all go to this task; ``None``: rows of any key may go to any task.
+        """
         if task >= MAX_TASKS:
             raise InvalidInputError(
                 f"a write may have {MAX_TASKS} tasks at most, this is number {task}: coalesce first"
@@ -95,7 +101,7 @@ class DistributedWrite:
         return TableWrite(store, overwrite=self.overwrite, role=role, base_id=self.base_id, commit_user=self.user)
 
     def prepare(self, writes: Sequence[TaskWrite]) -> PreparedWrite:
-        """Return the messages to commit, made of the results of all tasks; staged rows are written to buckets first."""
+        """Return the messages to commit from the results of all tasks; staged rows are written to buckets first."""
         messages = [message for write in writes for message in write.messages]
         if self.staged:
             return self._routed(messages)

@@ -1,1 +1,1 @@
-"""Deletion vectors: which rows of a data file are deleted, as values and in index files (format 8.3)."""
+"""Deletion vectors: the positions of deleted rows of a data file, as values and in index files (format 8.3)."""

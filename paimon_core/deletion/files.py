@@ -1,4 +1,4 @@
-"""Index files that hold deletion vectors: a version byte, then vectors back to back, found by ranges (format 8.3)."""
+"""Index files of deletion vectors: a version byte, then consecutive vectors, addressed by ranges (format 8.3)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _FRAME: Final = 8  # bytes of size and checksum, which the 32-bit form does not 
 
 @dataclass(frozen=True, slots=True)
 class StoredVector:
-    """Where the deletion vector of a data file lies: a value that travels in its stead."""
+    """A reference to the stored deletion vector of a data file: the index file, and the range in it."""
 
     path: str = field(repr=False)
     range: DeletionRange
@@ -31,10 +31,10 @@ class StoredVector:
 
 @dataclass(frozen=True, slots=True)
 class VectorWriter:
-    """Writes the deletion vectors of buckets. ``new_name`` gives the unique part of file names.
+    """A writer of deletion vectors of buckets.
 
-    ``target_size`` (bytes): beyond it another file is begun; None where a bucket has only one, which takes the place of
-    the one before.
+    ``new_name`` returns the unique part of file names. ``target_size`` (bytes): a larger file is closed and another one
+    begun; ``None``: a bucket has a single file, which replaces the one before.
     """
 
     io: FileIO
@@ -45,9 +45,15 @@ class VectorWriter:
     def write(
         self, directory: str, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
     ) -> tuple[IndexManifestEntry, ...]:
-        """New index files in ``directory`` with the vectors of these data files, but for those that delete nothing.
+        """Write the vectors of data files to new index files; return their entries.
 
-        No file where nothing is left. What was written is deleted when a later file fails.
+        Empty vectors are left out; without any vector no file is written. After an error no file is left.
+
+        Args:
+            directory: of the files.
+            partition: serialised.
+            bucket: number of the bucket.
+            vectors: by the name of the data file.
         """
         written: list[IndexManifestEntry] = []
         name = self.new_name()
@@ -83,7 +89,7 @@ class VectorWriter:
 
 
 def load_vectors(io: FileIO, stored: Iterable[StoredVector]) -> dict[str, DeletionVector]:
-    """The vectors, by data file; each index file is read once. Raises what :func:`read_vectors` does."""
+    """Return the vectors by the name of the data file; each index file is read once. Raises as `read_vectors`."""
     files: dict[str, list[DeletionRange]] = {}
     for vector in stored:
         files.setdefault(vector.path, []).append(vector.range)
@@ -91,9 +97,9 @@ def load_vectors(io: FileIO, stored: Iterable[StoredVector]) -> dict[str, Deleti
 
 
 def read_vectors(io: FileIO, path: str, ranges: Iterable[DeletionRange]) -> dict[str, DeletionVector]:
-    """The vectors of an index file at these ranges, by data file; read at once from the first to the last.
+    """Return the vectors at these ranges of an index file, by data file; one read from the first to the last.
 
-    Raises CorruptedError, which names the file, where it is missing, ends early or is damaged.
+    Raises CorruptedError, which names the file, if the file is missing, truncated or damaged.
     """
     wanted = sorted(ranges, key=lambda r: r.offset)
     if not wanted:
@@ -105,7 +111,7 @@ def read_vectors(io: FileIO, path: str, ranges: Iterable[DeletionRange]) -> dict
             data = memoryview(source.read(last - first))
     except FileNotFoundError as missing:
         raise CorruptedError(
-            f"deletion vectors {path} are missing: their snapshot has expired while being read, or they were deleted"
+            f"deletion vectors {path} are missing: their snapshot expired while it was read, or they were deleted"
         ) from missing
     return {r.data_file: _vector(data[r.offset - first :], r, f"{path}, of {r.data_file}") for r in wanted}
 

@@ -1,8 +1,11 @@
-"""The deleted rows of one data file, by position, and the bytes they are stored as (format 8.3).
+"""Deletion vectors: the positions of deleted rows of one data file, and their stored bytes (format 8.3).
 
-A size (4 bytes, big endian) of what lies between it and the checksum, a magic number that tells the form, a bitmap, and
-the CRC-32 (big endian) of magic and bitmap. 32-bit form: magic big endian, a portable roaring bitmap. 64-bit form:
-magic little endian, a count (8), then per upper half in ascending order that half (4) and a portable roaring bitmap.
+The bytes are: the size of magic number and bitmap (4 bytes, big endian), a magic number that identifies the form, a
+bitmap, and the CRC-32 (big endian) of magic number and bitmap.
+
+- 32-bit form: the magic number is big endian; the bitmap is a portable roaring bitmap.
+- 64-bit form: the magic number is little endian; the bitmap is a count (8 bytes), then for each upper half, in
+  ascending order, the half (4 bytes) and a portable roaring bitmap of the lower halves.
 """
 
 import array
@@ -29,29 +32,29 @@ _FRAME = 8  # bytes of size and checksum
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeletionVector:
-    """Positions of deleted rows: numbers from 0 in the physical order of a data file. Made by :meth:`of`."""
+    """The positions of deleted rows: numbers from 0 in the physical order of a data file. Made by :meth:`of`."""
 
     _positions: Positions
 
     @staticmethod
     def of(positions: npt.ArrayLike) -> "DeletionVector":
-        """The rows at ``positions``, in any order, repeated or not. Raises InvalidInputError for a negative one."""
+        """Return the vector of ``positions``, in any order, repeated or not; InvalidInputError for a negative one."""
         unique = _distinct(np.sort(np.asarray(positions, np.int64)))
         if unique.size and unique[0] < 0:
             raise InvalidInputError(f"a row cannot be deleted at position {unique[0]}: positions count from 0")
         return _made(unique)
 
     def positions(self) -> Positions:
-        """The positions, ascending; not to be changed."""
+        """Return the positions, ascending, as a read-only ``int64`` array."""
         return self._positions
 
     @property
     def cardinality(self) -> int:
-        """How many rows are deleted."""
+        """The number of deleted rows."""
         return len(self._positions)
 
     def union(self, other: "DeletionVector") -> "DeletionVector":
-        """The rows that either deletes."""
+        """Return the vector of the rows that either one deletes."""
         if not other.cardinality:
             return self
         if not self.cardinality:
@@ -61,14 +64,14 @@ class DeletionVector:
         return _made(_distinct(both))
 
     def mask(self, first: int, count: int) -> npt.NDArray[np.bool_]:
-        """Which of the ``count`` rows from position ``first`` on are deleted."""
+        """Return a boolean array of length ``count``: True at ``i`` if row ``first + i`` is deleted."""
         begin, end = np.searchsorted(self._positions, (first, first + count))
         deleted = np.zeros(count, np.bool_)
         deleted[self._positions[begin:end] - first] = True
         return deleted
 
     def among(self, positions: Positions) -> npt.NDArray[np.bool_]:
-        """Which of the rows at these ascending positions are deleted."""
+        """Return a boolean array: True at ``i`` if row ``positions[i]`` is deleted. REQUIRES: ascending positions."""
         count = len(positions)
         if not count or not self.cardinality:
             return np.zeros(count, np.bool_)
@@ -79,9 +82,9 @@ class DeletionVector:
         return np.equal(self._positions[at], positions)
 
     def to_bytes(self, bitmap64: bool) -> bytes:
-        """Size, magic, bitmap and checksum, in the form asked for.
+        """Return size, magic number, bitmap and checksum, in the 64-bit form or the 32-bit form.
 
-        The 32-bit form holds positions below 2^31 only: InvalidInputError for others.
+        The 32-bit form holds positions below ``2**31`` only: InvalidInputError for others.
         """
         if bitmap64:
             body = _MAGIC_64 + self._halves()
@@ -104,14 +107,14 @@ class DeletionVector:
 
     @staticmethod
     def from_bytes(data: bytes, where: str) -> "DeletionVector":
-        """The inverse of :meth:`to_bytes`, of either form; what follows the checksum is not looked at.
+        """Return the vector that :meth:`to_bytes` stored, in either form; bytes after the checksum are ignored.
 
-        ``where`` names the place of the bytes for the message of a CorruptedError.
+        ``where`` says where the bytes are, for the message of a CorruptedError.
         """
         size = int.from_bytes(data[:4], "big")
         body, end = data[4 : 4 + size], size + _FRAME
         if len(data) < end or size < len(_MAGIC_32):
-            raise CorruptedError(f"{where}: a deletion vector of {end} bytes, but {len(data)} are there")
+            raise CorruptedError(f"{where}: a deletion vector of {end} bytes, but the file has {len(data)}")
         if zlib.crc32(body) != int.from_bytes(data[end - 4 : end], "big"):
             raise CorruptedError(f"{where}: the checksum of a deletion vector is wrong: its file was damaged")
         magic, bitmap = body[:4], body[4:]
@@ -135,7 +138,7 @@ class DeletionVector:
 
 
 def _distinct(ascending: Positions) -> Positions:
-    """Each once: numpy's own way looks them up one by one, which takes ten times as long."""
+    """Return each value once. ``numpy.unique`` would take ten times as long: it does not know the order."""
     if ascending.size < 2:
         return ascending
     new = np.ones(ascending.size, np.bool_)
@@ -149,7 +152,7 @@ def _made(positions: Positions) -> DeletionVector:
 
 
 def _bitmap(values: Positions) -> bytes:
-    held = BitMap(array.array("I", values.astype(np.uint32).tobytes()))  # an array.array is taken over as a whole
+    held = BitMap(array.array("I", values.astype(np.uint32).tobytes()))  # pyroaring copies an array.array as a whole
     held.run_optimize()
     return bytes(held.serialize())
 
@@ -163,7 +166,10 @@ def _values(bitmap: Any) -> Positions:
 
 
 def _parsed_halves(data: bytes) -> Positions:
-    """Each bitmap says where it ends only by what it is: its size is that of the same bitmap written again."""
+    """Return the positions of a 64-bit bitmap.
+
+    No length is stored for the bitmap of a half. It is the length of the same bitmap, serialised again.
+    """
     (count,) = struct.unpack_from("<q", data)
     at, parts, above = 8, [np.zeros(0, np.int64)], -1
     for _ in range(count):

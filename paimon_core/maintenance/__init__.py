@@ -1,1 +1,1 @@
-"""Upkeep of tables: plans of picklable tasks, run anywhere, committed once."""
+"""Maintenance of tables: plans of picklable tasks, which any process can run and one commit publishes."""

@@ -30,7 +30,7 @@ def after_commit(
 
     Args:
         buckets: pairs of a partition (serialised BinaryRow) and a bucket number.
-        writes_changelog: False after an overwrite, which no changelog shows.
+        writes_changelog: False after an overwrite, for which no changelog is written.
         number: of the commit, if its user numbers commits (see `compact_written_buckets`).
     """
     made = _compacted(store, buckets, writes_changelog, number) if buckets else None

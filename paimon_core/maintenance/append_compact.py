@@ -1,4 +1,4 @@
-"""Small files of append tables put together: a plan of tasks, each a group of files of one bucket."""
+"""Compaction of append tables: a plan of tasks, each a group of small files of one bucket."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["AppendCompactTask", "plan_append", "run"]
 
 @dataclass(frozen=True, slots=True)
 class AppendCompactTask(BucketFiles):
-    """Files of one bucket that are to become fewer."""
+    """A task that compacts files of one bucket into fewer ones."""
 
 
 def plan_append(
@@ -30,12 +30,19 @@ def plan_append(
     buckets: Buckets | None = None,
     snapshot: Snapshot | None = None,
 ) -> list[AppendCompactTask]:
-    """Return what there is to do in ``snapshot``, by default the newest; ``filter`` (bound) may name partition columns
-    only; ``buckets`` narrow it further.
+    """Return the tasks that are due.
 
-    With fixed buckets, whose rows are ordered, only neighbours are put together. Without ``full``, fewer than
-    ``compaction.min.file-num`` small files are left to grow in number, and files of which few rows are deleted stay.
-    REQUIRES: a table without a primary key.
+    In fixed buckets, whose rows are ordered, only adjacent files are compacted together.
+
+    Args:
+        store: of a table without a primary key (REQUIRES).
+        full: also compact fewer than ``compaction.min.file-num`` small files, and files with few deleted rows.
+        partitions: the partitions to compact, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        buckets: the buckets to compact; ``None``: all.
+        snapshot: the snapshot to compact; ``None``: the newest.
+
+    Raises InvalidInputError for a filter on other columns.
     """
     check_writable(store.schema)
     chosen = partition_choice(store, partitions, filter)
@@ -54,7 +61,7 @@ def plan_append(
 
 
 def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
-    """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
+    """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
     after = concatenate(store, task.partition, task.bucket, task.files, read_entries(store, task.vectors))
     return CommitMessage(
         task.partition,

@@ -1,10 +1,10 @@
-"""The order rows are clustered in: by the values of columns, or along a curve through their ranks.
+"""The order of clustered rows: by the values of columns, or along a curve through the ranks of the values.
 
-A curve needs coordinates of one scale. Values are replaced by their rank among cuts taken from a sample, so that every
-column is spread evenly over its bits, whatever its type: a timestamp does not drown a flag, and texts with a common
-beginning are told apart. The keys are never stored; they only decide which rows come to lie in one file.
+A curve needs coordinates of one scale. So a value is replaced by its rank among cuts taken from a sample. This spreads
+every column evenly over its bits, whatever its type: a timestamp does not outweigh a flag, and texts with a common
+prefix get different coordinates. The keys are never stored; they only decide which rows are written to one file.
 
-Values order as everywhere in Paimon (see ``merge.words``), nulls first.
+Values are ordered as everywhere in Paimon (`merge.normalized_keys`), nulls first.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from paimon_core.types.selection import only_chunk
 __all__ = ["STRATEGIES", "ClusterKey", "Placed", "distinct", "placed", "quantiles", "sorted_positions"]
 
 STRATEGIES = ("order", *CURVES)
-_KEY_BITS, _COLUMN_BITS = 64, 16  # of a position on a curve, and of one coordinate at most
+_KEY_BITS, _COLUMN_BITS = 64, 16  # bits of a position on a curve, and of one coordinate at most
 _SIGN = np.uint64(1 << 63)
 
 Positions = npt.NDArray[np.int64]
@@ -33,16 +33,16 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ClusterKey:
-    """A strategy over columns; a curve has to be :meth:`learned` before keys can be made. Picklable."""
+    """A strategy over columns. A curve needs cuts (:meth:`learned`) before it can make keys. Picklable."""
 
     strategy: str
     columns: tuple[str, ...]
     cuts: tuple[pa.Table, ...] = ()
-    """For each column ``2**bits - 1`` ascending values, which may repeat: the rank of a value is its coordinate."""
+    """For each column ``2**bits - 1`` ascending values, which may repeat. The rank of a value is its coordinate."""
 
     @staticmethod
     def over(schema: TableSchema, columns: Sequence[str], strategy: str) -> "ClusterKey":
-        """Checked against the table: InvalidInputError for a column that is not there, or has no order."""
+        """Return the key for columns of a table; InvalidInputError for a missing column, or one without an order."""
         if strategy not in STRATEGIES:
             raise InvalidInputError(f"order_strategy must be one of {list(STRATEGIES)}, not {strategy!r}")
         names = [f.name for f in schema.fields]
@@ -64,11 +64,11 @@ class ClusterKey:
 
     @property
     def is_ready(self) -> bool:
-        """Whether keys can be made."""
+        """True if keys can be made."""
         return self.strategy not in CURVES or bool(self.cuts)
 
     def learned(self, sample: pa.Table) -> "ClusterKey":
-        """With cuts from rows that hold the columns at least; an order by values has nothing to learn."""
+        """Return the key with cuts taken from rows with the key's columns; an order by values needs no cuts."""
         if self.strategy not in CURVES:
             return self
         bits = max(1, min(_COLUMN_BITS, _KEY_BITS // len(self.columns), sample.num_rows.bit_length()))
@@ -76,7 +76,7 @@ class ClusterKey:
         return replace(self, cuts=tuple(quantiles(column, (1 << bits) - 1) for column in columns))
 
     def of(self, rows: pa.Table) -> pa.Table:
-        """The key of every row: columns of one chunk each that order the rows. REQUIRES: ``is_ready``."""
+        """Return the key of every row: columns of one chunk each that order the rows. REQUIRES: ``is_ready``."""
         columns = [rows.column(name).combine_chunks() for name in self.columns]
         if self.strategy not in CURVES:
             return pa.table(columns, names=list(self.columns))
@@ -90,14 +90,17 @@ class ClusterKey:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where keys lie among ascending bounds: how many bounds are below each key, and how many at or below it."""
+    """The ranks of keys among ascending bounds, as ``int64`` arrays of one element for each key.
+
+    ``below``: bounds smaller than the key. ``through``: bounds smaller than the key or equal to it.
+    """
 
     below: Positions
     through: Positions
 
 
 def placed(bounds: pa.Table, keys: pa.Table) -> Placed:
-    """Compare keys with bounds (columns of the same types, in the same order of importance)."""
+    """Return the ranks of keys among ascending bounds. REQUIRES: the same columns in both, in the same order."""
     count = bounds.num_rows
     if not keys.num_rows:
         return Placed(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -114,13 +117,13 @@ def placed(bounds: pa.Table, keys: pa.Table) -> Placed:
 
 
 def sorted_positions(keys: pa.Table) -> Positions:
-    """The stable order of keys, smallest first. REQUIRES: one chunk a column."""
+    """Return the positions of keys in stable ascending order. REQUIRES: one chunk for each column."""
     order = sort_groups(_words(keys), (), keys.num_rows, runs=None)[0] if keys.num_rows else None
     return np.arange(keys.num_rows) if order is None else order
 
 
 def quantiles(keys: pa.Table, count: int) -> pa.Table:
-    """``count`` of the keys, in order, that part them into parts of about one size; they may repeat."""
+    """Return ``count`` ascending keys that divide the keys into parts of about equal size; the keys may repeat."""
     if not keys.num_rows:
         return keys
     order = sorted_positions(keys)
@@ -129,7 +132,7 @@ def quantiles(keys: pa.Table, count: int) -> pa.Table:
 
 
 def distinct(keys: pa.Table) -> pa.Table:
-    """Ascending keys without repetition."""
+    """Return the keys in ascending order, without repetition."""
     if not keys.num_rows:
         return keys
     order, starts = sort_groups(_words(keys), (), keys.num_rows, runs=None)

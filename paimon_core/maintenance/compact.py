@@ -1,4 +1,4 @@
-"""Compaction of primary-key tables: one task for each bucket that has something to do."""
+"""Compaction of primary-key tables: one task for each bucket in which a compaction is due."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,12 +28,17 @@ def plan_compaction(
     buckets: Buckets | None = None,
     snapshot: Snapshot | None = None,
 ) -> list[CompactTask]:
-    """Return what there is to do in ``snapshot``, by default the newest: what the policy picks, or with ``full`` all
-    to the highest level.
+    """Return the tasks that are due, at most one for each bucket; the option ``write-only`` is ignored.
 
-    One task a bucket, none where a bucket is in shape. ``partitions`` ({column: value} each) and ``filter`` (bound, on
-    partition columns) say where to look, ``buckets`` narrow it further. ``write-only`` does not count here.
-    REQUIRES: a table with a primary key.
+    Args:
+        store: of a table with a primary key (REQUIRES).
+        full: compact all files to the highest level, instead of those that the policy picks.
+        partitions: the partitions to compact, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        buckets: the buckets to compact; ``None``: all.
+        snapshot: the snapshot to compact; ``None``: the newest.
+
+    Raises InvalidInputError for a filter on other columns.
     """
     check_writable(store.schema)
     chosen = partition_choice(store, partitions, filter)
@@ -55,7 +60,7 @@ def plan_compaction(
 
 
 def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
-    """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
+    """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
     there = read_entries(store, task.vectors)
     done = compact(store, task, there)
     message = CommitMessage(

@@ -1,5 +1,7 @@
-"""Compaction after a write whose writers met in buckets: each bucket is brought into shape as a writer of its own would
-have done, in a snapshot that follows the rows."""
+"""Compaction after a write by several writers of one bucket.
+
+A snapshot that follows the rows compacts each bucket, as an exclusive writer would have compacted it.
+"""
 
 from collections.abc import Collection
 from functools import partial
@@ -27,15 +29,20 @@ def compact_written_buckets(
     writes_changelog: bool = True,
     number: int | None = None,
 ) -> Snapshot | None:
-    """Compact what is due in these buckets of the newest snapshot, in one COMPACT snapshot; None if nothing is.
+    """Compact the buckets of the newest snapshot in which a compaction is due; return the COMPACT snapshot, if any.
 
-    ``writes_changelog``: changes are told, where the table has a changelog producer for it; not after an overwrite.
-    ``number`` is that of the commit, where commits are numbered: with ``full-compaction.delta-commits`` = n every n-th
-    one ends with a full compaction, of all buckets, for those of the commits before are due too.
-    Nothing is done to a table that is ``write-only`` or has no buckets. Memory: that of two compactions, however
-    large the buckets are. Raises what the commit raises; no row is at stake.
+    A table that is ``write-only`` or has no buckets is not compacted.
+
+    Args:
+        store: of the table.
+        touched: pairs of a partition (serialised BinaryRow) and a bucket number.
+        writes_changelog: write the changelog of the table's producer; False after an overwrite.
+        number: of the commit, if its user numbers commits. With ``full-compaction.delta-commits`` = n, a full
+            compaction of all buckets follows if ``number % n == 0``: buckets of the commits before are due, too.
+
+    Raises the errors of the commit; all rows are committed before. Memory: two compactions, whatever the bucket sizes.
     """
-    touched = {(partition, bucket) for partition, bucket in touched if bucket >= 0}  # others wait to be dealt out
+    touched = {(partition, bucket) for partition, bucket in touched if bucket >= 0}  # others are routed later
     if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
         return None
     full = _full(store, number)
@@ -96,6 +103,6 @@ def _appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessa
 
 
 def _full(store: FileStore, number: int | None) -> bool:
-    """Where full compactions are due every n commits, one without a number, which cannot be counted, ends with one."""
+    """Return True if a full compaction is due: every n commits, and after each commit without a number."""
     every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
     return every is not None and (number is None or number % every == 0)

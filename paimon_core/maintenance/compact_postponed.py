@@ -1,4 +1,7 @@
-"""Rows that wait in bucket -2 dealt out to real buckets, in one COMPACT snapshot: what makes them visible."""
+"""Compaction of postponed buckets: route the rows of bucket -2 to real buckets, in one COMPACT snapshot.
+
+Only this snapshot makes the rows visible.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,16 +27,17 @@ from paimon_core.write.table_write import TableWrite
 
 __all__ = ["compact_postponed", "waiting_rows"]
 
-_ROUNDS = 5  # waiting rows that others deal out again and again need nobody else
+_ROUNDS = 5  # if other compactions route the rows every time, no further attempt is needed
 
 
 def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snapshot | None:
-    """Move what waits in partitions matching ``choice`` (bound) into real buckets; None where nothing waits.
+    """Route the postponed rows of partitions that match ``choice`` (bound) to buckets; ``None``: there are none.
 
-    The files of a writer are replayed in the order they were made. The buckets they come to are compacted as is due.
-    What another compaction deals out meanwhile is left to it. Raises OutOfRangeError where every snapshot looked at
-    expired before its rows were read, CorruptedError for a file that is missing while its snapshot exists. After an
-    error no file is left, but for CommitUnknownError. Memory: that of a writer.
+    The files of a writer are replayed in the order they were made. The buckets they are routed to are compacted if due.
+    Rows that another compaction routes meanwhile are left to it. Return the last snapshot made.
+
+    Raises OutOfRangeError if every snapshot expired before its rows were read, CorruptedError for a file that is
+    missing while its snapshot exists. After an error no file is left, but for CommitUnknownError. Memory: one writer.
     """
     committer = TableCommit(store)
     made = None
@@ -85,9 +89,12 @@ def _replayed(store: FileStore, snapshot: Snapshot, choice: Predicate | None) ->
 def waiting_rows(
     store: FileStore, partition: bytes, files: Sequence[DataFileMeta]
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
-    """Rows of files in bucket -2 as they were given, and their kinds as texts."""
+    """Yield the rows of files in bucket -2 as they were written, with their kinds as texts.
+
+    The kinds are ``None`` if a column of the rows holds them (``rowkind.field``).
+    """
     fields = (*store.schema.fields, VALUE_KIND)
-    told = store.options.value(ROWKIND_FIELD) is not None  # by the rows themselves
+    told = store.options.value(ROWKIND_FIELD) is not None
     for file in files:
         for batch in read_file(store, partition, POSTPONED, file, fields):
             kinds = None if told else kind_names(batch.column(VALUE_KIND.name).to_numpy())
@@ -95,7 +102,10 @@ def waiting_rows(
 
 
 def _as_compaction(message: CommitMessage) -> CommitMessage:
-    """The same, told as a compaction: files that were new and are replaced at once were never there."""
+    """Return the message as a compaction: its new files become compacted ones.
+
+    Files that the writer wrote and replaced itself were never part of the table, and are left out.
+    """
     new = {file.file_name: file for file in message.new_files}
     replaced = [file for file in message.compact_before if new.pop(file.file_name, None) is None]
     return CommitMessage(

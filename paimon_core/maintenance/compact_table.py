@@ -1,4 +1,4 @@
-"""Compaction of a table of any kind: planned, run anywhere, committed once."""
+"""Compaction of a table of any kind: plan the tasks, have a runner run them, commit once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,13 +30,22 @@ def compact_table(
     runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Plan, have the tasks run, commit once as COMPACT; None when there was nothing to do.
+    """Compact a table and commit once as COMPACT; return the last snapshot, ``None``: nothing was due.
 
-    Rows that wait to be dealt out to buckets are dealt out first. A bucket whose files others replaced meanwhile, and
-    may have deleted with their snapshot, is planned and done again, in a commit of its own; one that others keep
-    replacing is left to them. Raises CorruptedError for a file that is missing while its snapshot exists,
-    OutOfRangeError where snapshots expire faster than they are planned. After an error no file is left, but for
-    CommitUnknownError.
+    Postponed rows are routed to buckets first. If others replaced files of a bucket meanwhile (and may have deleted
+    them with their snapshot), the bucket is planned and compacted again, in another commit. A bucket that others keep
+    replacing is left to them.
+
+    Args:
+        store: of the table.
+        full: compact as much as possible, instead of what is due.
+        partitions: the partitions to compact, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        runner: runs the tasks.
+        progress: called after every task with the bytes done and the bytes in all.
+
+    Raises CorruptedError for a file that is missing while its snapshot exists, OutOfRangeError if snapshots expire
+    faster than they are planned. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
     dealt_out = None

@@ -1,8 +1,8 @@
-"""Space-filling curves: several coordinates as one number, so that points close on the curve are close in all of them.
+"""Space-filling curves: one number for several coordinates, such that points close on the curve are close in space.
 
-Vectorised over points; a coordinate is an array of unsigned numbers below ``2**bits``, and ``bits`` times the number of
-coordinates is at most 64. Both curves visit every cell exactly once. Neighbours on the Hilbert curve are neighbours in
-space; the Z curve is cheaper and jumps.
+Vectorised over points. A coordinate is a ``uint64`` array of numbers below ``2**bits``; ``bits`` times the number of
+coordinates is at most 64. Both curves visit every cell exactly once. Adjacent cells of the Hilbert curve are adjacent
+in space; the Z curve is cheaper, but jumps.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,10 @@ __all__ = ["CURVES", "hilbert", "z_order"]
 
 
 def z_order(coordinates: Sequence[U64], bits: int) -> U64:
-    """The bits of the coordinates interleaved, the first coordinate's highest bit first."""
+    """Return the position of each point on the Z curve: the bits of its coordinates, interleaved.
+
+    The highest bit of the first coordinate comes first.
+    """
     one = np.uint64(1)
     position = np.zeros(len(coordinates[0]), np.uint64)
     for level in range(bits - 1, -1, -1):
@@ -26,7 +29,10 @@ def z_order(coordinates: Sequence[U64], bits: int) -> U64:
 
 
 def hilbert(coordinates: Sequence[U64], bits: int) -> U64:
-    """The position on the Hilbert curve, by Skilling's transformation ("Programming the Hilbert curve", 2004)."""
+    """Return the position of each point on the Hilbert curve.
+
+    The transformation is Skilling's ("Programming the Hilbert curve", 2004).
+    """
     axes = [values.astype(np.uint64) for values in coordinates]
     for level in range(bits - 1, 0, -1):
         bit, below = np.uint64(1 << level), np.uint64((1 << level) - 1)

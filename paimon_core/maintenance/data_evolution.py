@@ -1,10 +1,10 @@
-"""Tables whose columns may lie in several files (``data-evolution.enabled``): columns replaced, files put together.
+"""Tables whose columns may be in several files (``data-evolution.enabled``): replace columns, and compact files.
 
-New values of some columns go to a file of their own, for all rows of the files that hold these rows: a file holds the
-same rows as another or none of them. Row ids say which rows are meant, so they never change.
+New values of some columns are written to a new file, for all rows of the files that hold the changed rows. So two files
+hold the same rows, or no row in common. Rows are identified by row ids, which never change.
 
-Blobs lie in files of fewer rows beside these: new ones are written for the rows of such a file, and putting files
-together leaves them where they are.
+Blobs are stored in separate files of fewer rows. New blobs are written for all rows of such a file. Compaction does
+not rewrite blob files.
 """
 
 import itertools
@@ -41,13 +41,16 @@ from paimon_core.write.append_compactor import append_compaction_policy, check_n
 
 __all__ = ["SliceCompactTask", "plan_slices", "run", "update_columns"]
 
-_WRITERS = 2  # files written side by side
-_ONE_FILE = 1 << 62  # bytes and rows no file reaches: the rows of one range stay together
+_WRITERS = 2  # files written in parallel
+_ONE_FILE = 1 << 62  # more bytes and rows than any file has: all rows of a range go to one file
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Columns to write for all rows of the files, and from where to where among the rows to change those rows lie."""
+    """One file to write: columns ``fields`` for all rows of ``files``.
+
+    ``rows[low:high]`` of the changed rows, sorted by row id, belong to the file.
+    """
 
     place: Place
     files: RowRangeFiles
@@ -60,12 +63,12 @@ class _Work:
 
 
 def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
-    """Give rows new values of some columns, in one commit; None where ``data`` has no rows.
+    """Replace the values of some columns of some rows, in one commit; ``None``: ``data`` has no rows.
 
-    ``data`` holds ``_ROW_ID`` and the columns to change, by name. The values that other rows of the same files have
-    are written again beside the new ones. Raises InvalidInputError for ids the table does not have and for values its
-    columns cannot hold, CommitConflictError where others changed the same columns of the same files meanwhile,
-    OutOfRangeError where the snapshot that was read expired meanwhile.
+    ``data`` holds ``_ROW_ID`` and the columns to change, by name. Values of other rows of the same files are copied to
+    the new files. Raises InvalidInputError for ids that the table does not have and for values that its columns cannot
+    hold, CommitConflictError if others changed the same columns of the same files meanwhile, OutOfRangeError if the
+    snapshot that was read expired meanwhile.
     """
     check_writable(store.schema)
     fields, ids, values = _changes(store, data)
@@ -89,7 +92,7 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
 
 
 def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataField], ids: np.ndarray) -> list[_Work]:
-    """What to write where rows have some of the sorted ids; InvalidInputError for one no row has."""
+    """Return the files to write for rows with these ascending ids; InvalidInputError for an id that no row has."""
     touched: list[_Work] = []
     found = np.zeros(len(ids), bool)
     for place, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
@@ -105,7 +108,7 @@ def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataF
 
 
 def _among(ids: np.ndarray, files: RowRangeFiles) -> tuple[int, int]:
-    """From where to where the ids of rows of the first file lie among sorted ids."""
+    """Return ``low, high`` such that ``ids[low:high]`` of the ascending ids are rows of the first file."""
     first = files[0].first_row_id
     low, high = (0, 0) if first is None else np.searchsorted(ids, [first, first + files[0].row_count]).tolist()
     return low, high
@@ -114,10 +117,10 @@ def _among(ids: np.ndarray, files: RowRangeFiles) -> tuple[int, int]:
 def _parts(
     store: FileStore, group: RowRangeFiles, fields: Sequence[DataField]
 ) -> Iterator[tuple[tuple[DataField, ...], RowRangeFiles]]:
-    """Columns that go to one file, and the files whose rows it is to hold.
+    """Yield the columns of each new file, and the files whose rows it will hold.
 
-    New blobs take the place of one file of them: others of the range need not be written again. But Java reads files of
-    blobs that follow one another only if they were written under one schema.
+    New blobs replace a single blob file: the others of the range are not rewritten. But Java reads consecutive blob
+    files only if they were written under one schema.
     """
     if rest := tuple(f for f in fields if not is_blob_type(f.type)):
         yield rest, group
@@ -131,7 +134,10 @@ def _parts(
 
 
 def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], np.ndarray, pa.Table]:
-    """The fields to change, the ids of the rows in their order and their values, stored exactly or refused."""
+    """Return the fields to change, the ascending row ids, and the values in the order of the ids.
+
+    Raises InvalidInputError for a value that cannot be stored exactly.
+    """
     schema = store.schema
     if not store.options.value(DATA_EVOLUTION_ENABLED):
         raise InvalidInputError(
@@ -169,7 +175,10 @@ def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[Place, list[RowRang
 
 
 def _write_slice(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]) -> DataFileMeta:
-    """A file of columns for all rows of a range: those with new values, and the others as they are."""
+    """Write a file of columns for all rows of a range: new values where there are some, the old ones elsewhere.
+
+    ``new``: ids and rows of ``work``, ascending by id.
+    """
     (partition, bucket, _), group, fields = work.place, work.files, work.fields
     ids, values = new
     shape = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
@@ -206,12 +215,12 @@ def _overlaid(old: Iterator[pa.RecordBatch], first: int, new: tuple[np.ndarray, 
         first += batch.num_rows
 
 
-# ---- files put together
+# ---- compaction
 
 
 @dataclass(frozen=True, slots=True)
 class SliceCompactTask(BucketFiles):
-    """Files of ranges of rows that follow one another."""
+    """A task that compacts files of consecutive row ranges."""
 
 
 def plan_slices(
@@ -223,10 +232,17 @@ def plan_slices(
     buckets: Buckets | None = None,
     snapshot: Snapshot | None = None,
 ) -> list[SliceCompactTask]:
-    """Return neighbours of ``snapshot``, by default the newest, to become one file, up to the target size; ``filter``
-    (bound) may name partition columns only, ``buckets`` narrow it further. Files of blobs stay where they are.
+    """Return the tasks that are due: each makes one file, up to the target size, of files of consecutive row ranges.
 
-    Without ``full``, fewer than ``compaction.min.file-num`` files are left to grow in number.
+    Blob files are not compacted.
+
+    Args:
+        store: of the table.
+        full: also compact fewer than ``compaction.min.file-num`` files.
+        partitions: the partitions to compact, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        buckets: the buckets to compact; ``None``: all.
+        snapshot: the snapshot to compact; ``None``: the newest.
     """
     check_writable(store.schema)
     chosen = partition_choice(store, partitions, filter)
@@ -245,11 +261,10 @@ def plan_slices(
 
 
 def _neighbours(groups: Sequence[RowRangeFiles], target_size: int, target_rows: int) -> Iterator[Group]:
-    """Files of ranges that follow one another, of about the target size or rows; what lies alone and is large
-    enough stays.
+    """Yield files of consecutive row ranges, of about the target size (bytes) or rows together.
 
-    Ranges beside which blobs of other columns lie stay apart, and those where they were written under another schema:
-    Java could not read them as one.
+    Ranges with blob files of other columns, or of another schema, are not compacted together: Java could not read the
+    result as one.
     """
     current: list[DataFileMeta] = []
     end, size, rows = -1, 0, 0
@@ -270,10 +285,10 @@ def _neighbours(groups: Sequence[RowRangeFiles], target_size: int, target_rows: 
 
 
 def run(store: FileStore, task: SliceCompactTask) -> CommitMessage:
-    """Write the new files; nothing is visible until the message is committed. On an error no file is left."""
+    """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
     check_no_newer(store, task.files)
     shape = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False)
-    if shape.blobs:  # a range of rows must not end within a file of them
+    if shape.blobs:  # a row range must not end within a blob file
         shape = replace(shape, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
     writer = DataFileWriter(store, task.partition, task.bucket, shape)
     groups = group_by_row_range(task.files)

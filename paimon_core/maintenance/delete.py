@@ -1,9 +1,11 @@
-"""Rows deleted by a filter, in one commit: marked, rewritten without, or followed by their deletion.
+"""Deletion of rows by a filter, in one commit.
 
-Tables without a primary key: with ``deletion-vectors.enabled`` the positions of the rows are written down; else the
-files they lie in are written again without them. Tables with a primary key get a row of kind -D for each. Where others
-change the same files or buckets meanwhile, what matches is looked for again: no row comes back that either has deleted,
-and none goes that matches no more.
+- Without a primary key, with ``deletion-vectors.enabled``: the positions of the rows are added to deletion vectors.
+- Without a primary key otherwise: the files that hold the rows are rewritten without these rows.
+- With a primary key: a row of kind -D is written for each row.
+
+If others change the same files or buckets meanwhile, the matching rows are searched again. So no deleted row comes
+back, and no row is deleted that does not match any more.
 """
 
 from collections.abc import Mapping
@@ -56,21 +58,27 @@ from paimon_core.write.table_write import TableWrite
 
 __all__ = ["RETRIES", "check_deletes", "delete_rows", "drops_partitions", "shows_all"]
 
-RETRIES = 10  # others that change the same files each time may do so for ever
-_THREADS = 2  # files looked at side by side; each decodes its columns in parallel as well
+RETRIES = 10  # attempts, if others change the same files each time
+_THREADS = 2  # files read in parallel; each decodes its columns in parallel as well
 
 
 def delete_rows(
     store: FileStore, predicate: Predicate, *, runner: Runner = LOCAL, progress: Progress | None = None
 ) -> Snapshot | None:
-    """Delete the rows matching ``predicate`` (bound); None where there are none.
+    """Delete the rows that match a predicate; return the last snapshot made, ``None``: no row matches.
 
-    A predicate on partition columns drops these partitions, unread, unless ``delete.force-produce-changelog`` asks for
-    a row of kind -D for each of their rows in a table with a primary key. Files of tables without one are looked at
-    where ``runner`` takes them. Raises UnsupportedError where the table's options do not let rows be deleted,
-    CommitConflictError when others were always faster, OutOfRangeError when their snapshots also expired before they
-    were read, CorruptedError for a file that is missing while its snapshot exists. After an error no file is left,
-    but for CommitUnknownError.
+    A predicate on partition columns alone drops these partitions, unread. Exception: a table with a primary key and
+    ``delete.force-produce-changelog`` gets a row of kind -D for each row.
+
+    Args:
+        store: of the table.
+        predicate: bound.
+        runner: reads and rewrites the files of a table without a primary key.
+        progress: called after every task with the bytes done and the bytes in all.
+
+    Raises UnsupportedError if the table's options do not allow deletes, CommitConflictError if every attempt met a
+    conflict, OutOfRangeError if the snapshot of the last attempt expired before it was read, CorruptedError for a file
+    that is missing while its snapshot exists. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
     check_deletes(store.schema)
@@ -82,8 +90,7 @@ def delete_rows(
 
 
 def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
-    """Return True where the predicate (bound) speaks of whole partitions, which go without a row of kind -D for each
-    of their rows."""
+    """Return True if the predicate (bound) selects whole partitions, which can be dropped without reading them."""
     row_by_row = schema.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
     if row_by_row and schema.primary_keys:
         return False
@@ -92,8 +99,10 @@ def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
 
 
 def check_deletes(schema: TableSchema) -> None:
-    """UnsupportedError, with the way out, for a table whose rows lie in several files each, and for one with a primary
-    key whose rows of kind -D do not delete a row."""
+    """Raise UnsupportedError, which says what to do instead, for a table whose rows cannot be deleted.
+
+    These are tables with data evolution, and tables with a primary key where a row of kind -D does not delete its row.
+    """
     options = schema.options
     if options.value(DATA_EVOLUTION_ENABLED):
         raise UnsupportedError(
@@ -127,16 +136,16 @@ def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
 
 
 def shows_all(schema: TableSchema) -> dict[str, str]:
-    """Return the options under which a read shows also rows that wait for compaction to show them."""
+    """Return the options under which a read also shows rows of level 0, which otherwise only a compaction shows."""
     return {DELETION_VECTORS_MERGE_ON_READ.key: "true"} if schema.options.value(DELETION_VECTORS_ENABLED) else {}
 
 
 def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
-    """Write a row of kind -D for every row that matches in the newest snapshot, and commit while it is the row."""
+    """Write a row of kind -D for every row that matches in the newest snapshot; commit if no such row has changed."""
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return None
-    shown = store.with_options(shows_all(store.schema))  # also what compaction would only show later
+    shown = store.with_options(shows_all(store.schema))  # with rows that only a compaction would show
     read = TableRead(shown, store.schema.fields, predicate)
     committer = TableCommit(store)
     with TableWrite(store, base_id=snapshot.id) as writer:
@@ -168,8 +177,10 @@ def _mark_or_rewrite(
 
 
 def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[BucketFiles]:
-    """Files that may hold matching rows: those of a bucket together where they share index files with deletion vectors,
-    else each by itself."""
+    """Return tasks of files that may hold matching rows.
+
+    With deletion vectors a task has all files of a bucket, because they share index files; else it has one file.
+    """
     vectors = by_bucket(vector_entries(store, snapshot))
     buckets: dict[Place, dict[str, DataFileMeta]] = {}
     for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
@@ -181,7 +192,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
 
 
 def _delete(predicate: Predicate, planned: int, store: FileStore, task: BucketFiles) -> CommitMessage:
-    """Find and delete the rows of some files of the snapshot ``planned``. On an error no file is left."""
+    """Find and delete the matching rows in some files of snapshot ``planned``. After an error no file is left."""
     with raise_if_expired(store, planned):
         return _without(predicate, store, task)
 
@@ -218,7 +229,7 @@ def _marking(
     old: Mapping[str, DeletionVector],
     marked: Mapping[str, DeletionVector],
 ) -> CommitMessage:
-    """The message with the deletion vectors there are after it: new ones, and none of files that go."""
+    """Return the message with the deletion vectors of its bucket: new ones, and none for deleted files."""
     gone = {f.file_name for f in message.deleted_files}
     touched = {*gone, *marked}
     if not marked and not any(name in old for name in gone):
@@ -237,7 +248,7 @@ def _marking(
 def _matching(
     store: FileStore, task: BucketFiles, predicate: Predicate, old: Mapping[str, DeletionVector], file: DataFileMeta
 ) -> DeletionVector:
-    """Where in the file rows match that are not deleted yet."""
+    """Return the positions of the rows of the file that match and are not deleted yet."""
     asked = columns(predicate)
     fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
     found = [np.zeros(0, np.int64)]

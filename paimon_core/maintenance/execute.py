@@ -1,4 +1,4 @@
-"""Plans carried out: tasks run side by side, here or wherever a runner takes them, their messages committed once."""
+"""Execution of plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,18 +17,18 @@ __all__ = ["LOCAL", "Progress", "Runner", "run_plan"]
 
 Task = TypeVar("Task", bound=CompactionTask)
 Progress = Callable[[int, int], None]
-"""Told after every task how many bytes are done, of how many."""
-_ROUNDS = 5  # a bucket that others replace again and again needs none from us
-_TOO_LATE: Final = 0  # in place of a number of buckets, which is never 0: files of the task were gone
+"""A function that is called after every task with the bytes done and the bytes in all."""
+_ROUNDS = 5  # a bucket that others replace every time needs no compaction from here
+_TOO_LATE: Final = 0  # in place of a number of buckets, which is never 0: files of the task have expired
 _RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
 
 
 class Runner(Protocol):
-    """Where the tasks of a plan run: in this process, or in those of an engine that has many."""
+    """An object that runs the tasks of a plan: in this process, or in the processes of a query engine."""
 
     @property
     def parts(self) -> int:
-        """How many tasks are worth making of one that can be divided."""
+        """Return the number of tasks that a divisible task is worth dividing into."""
 
     def run_all(
         self,
@@ -37,14 +37,15 @@ class Runner(Protocol):
         run: Callable[[FileStore, Task], CommitMessage],
         progress: Progress | None,
     ) -> list[CommitMessage]:
-        """What ``run`` says of every task, in their order. ``run`` is a module-level function: it may travel.
+        """Return the messages of ``run`` for all tasks, in the order of the tasks.
 
-        After an error no file is left, as far as it can be known what was written.
+        REQUIRES: ``run`` is a module-level function or a partial of one, because it may be pickled. After an error no
+        file is left, as far as the runner knows which files were written.
         """
 
 
 class _Local:
-    """A few threads of this process."""
+    """A runner with a few threads of this process."""
 
     parts = 1
 
@@ -55,7 +56,7 @@ class _Local:
         run: Callable[[FileStore, Task], CommitMessage],
         progress: Progress | None,
     ) -> list[CommitMessage]:
-        written: list[CommitMessage] = []  # by tasks that ended, also those whose result nobody came to look at
+        written: list[CommitMessage] = []  # of all tasks that ended, also those whose result was not read
 
         def one(task: Task) -> tuple[Task, CommitMessage]:
             message = run(store, task)
@@ -88,14 +89,22 @@ def run_plan(
     progress: Progress | None = None,
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]] = list,
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
-    """Run what ``plan`` makes of the newest snapshot and commit it once; the snapshot, and a message for each task that
-    others made obsolete.
+    """Plan the newest snapshot, run the tasks and commit their messages once.
 
-    Buckets whose files others replaced meanwhile, and may have deleted with their snapshot, are planned (``plan(newest,
-    buckets)``), run and committed again, a few times. The snapshot is None where there was nothing to do. ``join``
-    makes whole messages of those of parts. Raises CorruptedError for a file that is missing while its snapshot exists,
-    OutOfRangeError where the newest snapshot expired each time it was planned. After an error no file is left, but for
-    CommitUnknownError.
+    If others replaced files of a bucket meanwhile (and may have deleted them with their snapshot), the bucket is
+    planned, run and committed again, a few times.
+
+    Args:
+        store: of the table.
+        plan: returns the tasks of a snapshot, in the given buckets (``None``: all).
+        run: runs one task; see `Runner.run_all`.
+        runner: runs the tasks.
+        progress: called after every task with the bytes done and the bytes in all.
+        join: makes one message of the messages of a divided task.
+
+    Return the last snapshot made (``None``: nothing was due), and a message for each task that others made obsolete
+    every time. Raises CorruptedError for a file that is missing while its snapshot exists, OutOfRangeError if the
+    newest snapshot expired each time it was planned. After an error no file is left, but for CommitUnknownError.
     """
     committer = TableCommit(store)
     made: Snapshot | None = None
@@ -125,7 +134,7 @@ def run_plan(
 def _in_time(
     run: Callable[[FileStore, Any], CommitMessage], planned: int, store: FileStore, task: Any
 ) -> CommitMessage:
-    """Return what ``run`` makes of a task of this snapshot, or a message that says that the task's files are gone."""
+    """Return the message of a task of snapshot ``planned``, or one marked ``_TOO_LATE``: the files have expired."""
     try:
         with raise_if_expired(store, planned):
             return run(store, task)
@@ -138,7 +147,10 @@ def _committed(
     join: Callable[[Sequence[CommitMessage]], Sequence[CommitMessage]],
     messages: Sequence[CommitMessage],
 ) -> tuple[Snapshot | None, list[CommitMessage]]:
-    """Commit what can be; a bucket is done again whole if files of one of its tasks were gone."""
+    """Commit the messages of buckets whose files all existed; return the snapshot and the messages to do again.
+
+    If files of one task of a bucket had expired, all tasks of the bucket are done again.
+    """
     gone = {(m.partition, m.bucket): m for m in messages if m.total_buckets == _TOO_LATE}
     committer.abort([m for m in messages if (m.partition, m.bucket) in gone])
     in_time = [m for m in messages if (m.partition, m.bucket) not in gone]

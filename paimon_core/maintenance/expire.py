@@ -1,4 +1,4 @@
-"""What has been kept long enough goes, after a commit or when somebody asks: consumers, snapshots, changelogs."""
+"""Expiry of consumers, snapshots and changelogs: after a commit, or on request."""
 
 import logging
 from dataclasses import replace
@@ -21,10 +21,10 @@ _log = logging.getLogger(__name__)
 
 
 def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
-    """Expire what the table's options say, after a commit; a few small reads where nothing has come due.
+    """Expire by the table's options, after a commit. Cost: a few small reads if nothing is due.
 
-    At most ``snapshot.expire.limit`` snapshots go. Nothing is done to a ``write-only`` table but by a ``dedicated`` job
-    of upkeep. Never fails: what goes wrong is logged, and the next commit tries again.
+    At most ``snapshot.expire.limit`` snapshots expire. In a ``write-only`` table nothing expires, unless a
+    ``dedicated`` job of maintenance calls this. Never fails: an error is logged, and the next commit tries again.
     """
     if store.options.value(WRITE_ONLY) and not dedicated:
         return
@@ -59,11 +59,16 @@ def expire_table(
     *,
     dry_run: bool = False,
 ) -> Expired:
-    """Expire snapshots older than a moment (epoch ms) or beyond a number, then changelogs, until all that is due went.
+    """Expire all snapshots that are due, then all changelogs that are due; return their ids.
 
-    What is not given the options say; a ``retain_max`` below their least number lowers it. In steps of
-    ``snapshot.expire.limit``, which bound what is held in memory. With ``dry_run`` it is told what would go; of
-    changelogs, of those only that are there by now.
+    Memory: bounded by steps of ``snapshot.expire.limit``.
+
+    Args:
+        store: of the table.
+        older_than: epoch milliseconds; snapshots before it are due. ``None``: by the options.
+        retain_max: most snapshots to keep; ``None``: by the options. It also lowers a larger least number of theirs.
+        retain_min: least snapshots to keep; ``None``: by the options.
+        dry_run: only return the ids of what would expire; of changelogs, only of those that exist now.
     """
     now, options = store.now(), store.options
     given = snapshot_retention(options, now)

@@ -1,4 +1,4 @@
-"""Changelogs that outlived their snapshots, when they have been kept long enough in their turn (behaviour 7.11)."""
+"""Expiry of changelogs that outlived their snapshots (behaviour 7.11)."""
 
 from collections.abc import Iterator
 
@@ -25,10 +25,10 @@ __all__ = ["expire_changelogs"]
 
 
 def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool = False) -> Expired:
-    """Expire the oldest of these changelogs, as many as go at once; what went.
+    """Expire the oldest changelogs that are due, up to the limit of one step; return their ids.
 
-    The newest stays, as long as the table's options keep changes longer than snapshots at all. Those a consumer has
-    still to read stay. What failing leaves is as with snapshots.
+    The newest changelog is kept while the table's options keep changes longer than snapshots. Changelogs that a
+    consumer has not read yet are kept. After an error the table is as `expire_snapshots` says.
     """
     kept = Changelogs(store.io, store.branch_root)
     earliest, newest = kept.earliest_id(), kept.latest_id()
@@ -63,9 +63,10 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
 
 
 def _removal(store: FileStore, gone: list[Snapshot], after: Snapshot | None) -> DeletionPlan:
-    """Changelog files, where there are some; else what was written, which went on as a change until now.
+    """Return the files to delete with these changelogs.
 
-    Where nothing of this goes on, it is also what the snapshot ``after`` all of them deletes.
+    If a changelog has no changelog files, the written data files were its changes: then these are deleted, if a later
+    snapshot deleted them. ``after``: the oldest snapshot, if no changelog remains; files that it deleted count too.
     """
     others: Paths = {}
     for changelog in gone:

@@ -1,8 +1,8 @@
-"""Snapshots that have been kept long enough, and the files only they need (behaviour 7.10).
+"""Expiry of snapshots, and of the files that only they need (behaviour 7.10).
 
-What goes is looked up first. Then the snapshots go, the oldest first, and their files after them: a reader that comes
-too late finds its snapshot gone, never a snapshot whose files are; and whoever dies on the way leaves files nobody
-refers to. Expiries that meet do the same twice, or each a part.
+First the plan: which files to delete. Then the snapshots are deleted, oldest first, and their files after them. So a
+late reader finds its snapshot expired, never a snapshot without its files. A crash leaves files that no snapshot names.
+Two expiries at the same time delete the same files twice, or each a part of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ __all__ = ["Expired", "expire_snapshots"]
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What went, or would go: ids of snapshots, ids of changelogs that had outlived theirs, and how many files."""
+    """The result of an expiry: ids of snapshots, ids of changelogs that outlived theirs, and the number of files."""
 
     snapshots: tuple[int, ...] = ()
     changelogs: tuple[int, ...] = ()
@@ -50,11 +50,19 @@ class Expired:
 def expire_snapshots(
     store: FileStore, retention: Retention, *, dry_run: bool = False, earliest: int | None = None
 ) -> Expired:
-    """Expire the oldest snapshots, as many as go at once; what went.
+    """Expire the oldest snapshots that are due, up to the limit of one step; return their ids.
 
-    Those from the first on that a consumer has still to read stay. Files that tags, other branches or changelogs need
-    are kept. ``earliest``: where to begin, where earlier ones are taken for gone. Nothing has changed after a
-    CorruptedError or, until the first snapshot is gone, an OSError; after that, files may be left that nobody needs.
+    Snapshots from the first one on that a consumer has not read yet are kept, and files that tags, other branches or
+    changelogs need.
+
+    Args:
+        store: of the table.
+        retention: the snapshots to keep.
+        dry_run: only return what would expire.
+        earliest: id of the first snapshot to expire, as if those before it had expired; ``None``: the oldest one.
+
+    Raises CorruptedError (nothing changed) if needed metadata cannot be read. Raises OSError of the storage: before
+    the first snapshot is deleted, nothing has changed; after that, files may be left that no snapshot names.
     """
     latest = store.snapshots.latest_id()
     if latest is None or latest - retention.least < 1:  # ids count from 1
@@ -62,7 +70,7 @@ def expire_snapshots(
     ids, end = _due(store, retention, latest, earliest)
     gone = list(_found(store, ids))
     kept = store.snapshots.find(end) if gone else None
-    if kept is None:  # or others expire it at this moment, and all before
+    if kept is None:  # or another expiry deletes it now, and all before it
         return Expired()
     keeps_changes = outlived(store.options) or Changelogs(store.io, store.branch_root).earliest_id() is not None
     tags = store.tags.list()
@@ -80,19 +88,20 @@ def expire_snapshots(
         changelogs.keep(gone)
         store.sync(changelogs.path(snapshot.id) for snapshot in gone)
     store.snapshots.remove([snapshot.id for snapshot in gone])
-    store.sync(store.snapshots.path(snapshot.id) for snapshot in gone)  # none comes back without its files
+    store.sync(store.snapshots.path(snapshot.id) for snapshot in gone)  # no snapshot reappears without its files
     if not _is_after(store, kept):
         return Expired(tuple(s.id for s in gone))
-    added = [tag for tag in store.tags.list() if tag not in tags]  # made of what was still there
+    added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed
     paths = removal.paths(store, names | _of_new_tags(store, removal, added))
     delete_files(store, paths)
     return Expired(tuple(s.id for s in gone), files=len(paths))
 
 
 def _due(store: FileStore, retention: Retention, latest: int, earliest: int | None) -> tuple[list[int], int]:
-    """The ids of the snapshots that go, from ``earliest`` on if it is given, and the id of the one that follows them.
+    """Return the ids of the snapshots to expire, and the id of the snapshot that follows them.
 
-    A hint says whether anything has come due, a listing what: files that an older snapshot needs would go under it.
+    A hint decides whether any snapshot is due. A listing decides which ones, because no older snapshot may remain: it
+    would lose files that it needs. ``earliest``: as in `expire_snapshots`.
     """
     begin = store.snapshots.earliest_id() if earliest is None else earliest
     if begin is None or begin > latest - retention.least:
@@ -108,10 +117,10 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
 
 
 def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
-    """What snapshots, with ``kept`` following the last, leave behind.
+    """Return the files to delete with these snapshots; ``kept``: the snapshot that follows the last of them.
 
-    Where changes are kept the changelog files stay; and where there are none, what was written is the change: it stays
-    with the manifests that tell of it.
+    With ``keeps_changes`` the changelog files are kept. In a table without a changelog producer the written data files
+    are the changes: then these are kept, with the manifests that list them.
     """
     written = keeps_changes and store.options.value(CHANGELOG_PRODUCER) == "none"
     others: Paths = {}
@@ -133,7 +142,7 @@ def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
 
 
 def _is_after(store: FileStore, kept: Snapshot) -> bool:
-    """Whether the timeline still goes on as it was planned: nobody rolled it back to one of those that went."""
+    """Return True if ``kept`` still follows the expired snapshots: nobody rolled back to one of these meanwhile."""
     there = store.snapshots.find(kept.id)
     return there == kept or (there is None and (store.snapshots.latest_id() or 0) > kept.id)
 
@@ -145,7 +154,10 @@ def _unread(store: FileStore) -> int | None:
 
 
 def _times(store: FileStore, ids: range) -> Iterator[int | None]:
-    """The first alone: in a table that is expired often it is too young most of the time."""
+    """Yield the commit times (epoch milliseconds); ``None``: the snapshot has expired.
+
+    The first one is read alone: in a table that is expired often, it is mostly too young, and the others are not read.
+    """
     found = chain(map(store.snapshots.find, ids[:1]), parallel_map(store.snapshots.find, ids[1:]))
     return (None if snapshot is None else snapshot.time_millis for snapshot in found)
 

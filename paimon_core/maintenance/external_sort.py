@@ -1,8 +1,8 @@
-"""Sorting more rows than memory holds: dealt out to ranges on local disk, each sorted by itself.
+"""Sorting of more rows than memory holds: distribute them to key ranges on local disk, and sort each range.
 
-Bounds from a sample part the keys into ranges that fit into memory. A key that is a bound gets a range of its own,
-which needs no sorting; so a key that repeats any number of times is no obstacle, and every other range is smaller than
-what it came from. One that is still too large is dealt out again.
+Bounds from a sample divide the keys into ranges that fit into memory. Every bound is also a range of one key, which
+needs no sorting. So a key may repeat any number of times, and every other range is smaller than its input. A range that
+is still too large is distributed again.
 """
 
 import itertools
@@ -27,14 +27,14 @@ __all__ = ["SAMPLE_ROWS", "SortLimits", "sample_rows", "sort_stream"]
 
 SAMPLE_ROWS = 1 << 17
 _SAMPLE_BYTES = 64 << 20
-_SHARE = 4  # rows held, the same rows taken in order, their words, and what is being written
+_SHARE = 4  # of the buffer: rows, the same rows in order, their normalized keys, and rows being written
 _LARGEST_SHARE = 512 << 20  # far below the 2 GiB that a text column can hold in one chunk
 _PIECE_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class SortLimits:
-    """Bytes of rows sorted at once, files of ranges open at once, and the codec of these files."""
+    """The limits of a sort: bytes of rows sorted at once, range files open at once, and the codec of these files."""
 
     bytes: int
     files: int = 128
@@ -42,7 +42,7 @@ class SortLimits:
 
     @staticmethod
     def of(options: Options) -> "SortLimits":
-        """As the table's options have it: ``write-buffer-size`` bounds what all steps hold together."""
+        """Return the limits by the table's options: ``write-buffer-size`` bounds the memory of all steps together."""
         codec, level = options.value(SPILL_COMPRESSION).lower(), options.value(SPILL_COMPRESSION_ZSTD_LEVEL)
         known = {"zstd": lambda: pa.Codec("zstd", level), "lz4": lambda: pa.Codec("lz4")}
         return SortLimits(
@@ -53,9 +53,9 @@ class SortLimits:
 
 
 def sample_rows(pieces: Iterable[pa.Table], total: int) -> pa.Table:
-    """About SAMPLE_ROWS of ``total`` rows, chosen at random, fewer where they are long; the same in every run.
+    """Return about SAMPLE_ROWS of ``total`` rows, chosen at random; fewer if the rows are long.
 
-    REQUIRES: at least one piece.
+    The sample is the same in every run. REQUIRES: at least one piece.
     """
     random = np.random.default_rng(0)
     chance = min(1.0, SAMPLE_ROWS / max(1, total))
@@ -75,10 +75,16 @@ def sample_rows(pieces: Iterable[pa.Table], total: int) -> pa.Table:
 def sort_stream(
     pieces: Iterable[pa.Table], total: int, key: ClusterKey, sample: Callable[[], pa.Table], limits: SortLimits
 ) -> Iterator[pa.Table]:
-    """The rows of ``pieces`` in the order of ``key``, equal ones in the order they came.
+    """Yield the rows in the order of ``key``; rows of equal keys keep their order.
 
-    ``total`` is about how many rows there are, ``sample()`` gives some of them, key columns at least; it is called only
-    when they do not fit into ``limits.bytes``. Spilled rows lie in a temporary directory, gone when the iterator is.
+    Spilled rows are in a temporary directory, which is deleted with the iterator.
+
+    Args:
+        pieces: the rows.
+        total: the approximate number of rows.
+        key: with its cuts, if it is a curve.
+        sample: returns some of the rows, with the key columns at least; called only if the rows exceed the limit.
+        limits: of memory and files.
     """
     source = iter(pieces)
     held: list[pa.Table] = []
@@ -91,10 +97,9 @@ def sort_stream(
     else:
         yield from _sorted_pieces(held, key)
         return
+    # somewhat more ranges than needed, because samples are not exact
     rows = sum(piece.num_rows for piece in held)
-    parts = 2 + int(
-        1.5 * size / max(1, rows) * total / limits.bytes
-    )  # somewhat more than needed: samples are not exact
+    parts = 2 + int(1.5 * size / max(1, rows) * total / limits.bytes)
     bounds = distinct(quantiles(key.of(sample()), max(1, min(parts, (limits.files - 1) // 2))))
     with tempfile.TemporaryDirectory(prefix="paimon-sort-") as directory:
         ranges = _deal_out(itertools.chain(_drained(held), source), key, bounds, Path(directory), limits)
@@ -108,7 +113,7 @@ def sort_stream(
 
 
 class _Range:
-    """Rows of one range of keys, in a file."""
+    """The rows of one key range, in a file."""
 
     def __init__(self, path: Path, *, is_one_key: bool) -> None:
         self.path, self.is_one_key = path, is_one_key
@@ -139,7 +144,7 @@ def _sampler(spilled: _Range) -> Callable[[], pa.Table]:
 
 
 def _drained(held: list[pa.Table]) -> Iterator[pa.Table]:
-    """What is held, let go of piece by piece."""
+    """Yield the tables in order, and release each one."""
     held.reverse()
     while held:
         yield held.pop()
@@ -148,9 +153,9 @@ def _drained(held: list[pa.Table]) -> Iterator[pa.Table]:
 def _deal_out(
     pieces: Iterable[pa.Table], key: ClusterKey, bounds: pa.Table, directory: Path, limits: SortLimits
 ) -> list[_Range]:
-    """Every row to the file of its range; the ranges that got rows, in order.
+    """Write every row to the file of its range; return the ranges that got rows, in key order.
 
-    With n bounds there are 2n + 1 ranges: what equals bound i goes to range 2i + 1, all else to an even one.
+    With n bounds there are ``2n + 1`` ranges: rows equal to bound i go to range ``2i + 1``, all others to an even one.
     """
     ranges: dict[int, _Range] = {}
     try:

@@ -1,12 +1,11 @@
-"""Partitions whose files are hashed into another number of buckets than the table has now, written again.
+"""Rescaling: rewrite partitions whose number of buckets is not the one that the table has now.
 
-Changing the option ``bucket`` changes no file: a partition that holds rows keeps the number of buckets it was written
-with, and is refused new rows until it is rewritten. Each partition is one commit, so that what is done is done.
+Changing the option ``bucket`` changes no file. A partition with rows keeps the number of buckets it was written with,
+and new rows are refused until it is rewritten. Each partition is rewritten by a commit of its own.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TypeVar
 
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
@@ -30,8 +29,7 @@ from paimon_core.write.table_write import TableWrite
 
 __all__ = ["rescale"]
 
-T = TypeVar("T")
-_ROUNDS = 5  # a partition that others change again and again waits for a quieter time
+_ROUNDS = 5  # attempts for a partition that others change each time
 
 
 def rescale(
@@ -41,14 +39,19 @@ def rescale(
     filter: Predicate | None = None,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Write partitions again that have another number of buckets than the option ``bucket`` says; the last snapshot
-    made, None where there are none.
+    """Rewrite the partitions that have another number of buckets than the option ``bucket`` says.
 
-    ``partitions`` ({column: value} each) and ``filter`` (bound, on partition columns) say where; ``progress`` is told
-    how many bytes are done, of how many. The rows stay what they are, and no change is told of them. Raises
-    InvalidInputError for a table without a fixed number of buckets, CommitConflictError (or OutOfRangeError, where the
-    snapshot had expired as well) where others changed a partition each time; partitions done before stay done. Memory:
-    that of a read and of a writer.
+    Rows do not change, and no changelog is written for them. Return the last snapshot made, ``None``: there is no such
+    partition. Memory: one read and one writer.
+
+    Args:
+        store: of the table.
+        partitions: the partitions to rewrite, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        progress: called after every partition with the bytes done and the bytes in all.
+
+    Raises InvalidInputError for a table without a fixed number of buckets, CommitConflictError if others changed a
+    partition in every attempt, OutOfRangeError if its snapshot had also expired. Partitions done before stay done.
     """
     check_writable(store.schema)
     if store.schema.bucket <= 0:
@@ -89,7 +92,7 @@ def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
     if hidden:
         _settle(store, where)
     if producer == "full-compaction":
-        settled[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would tell every row as new
+        settled[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return None
@@ -106,7 +109,7 @@ def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
 
 
 def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bool:
-    """Whether there are rows that no reader has seen, or no change has told."""
+    """Return True if there are rows that no reader has seen yet, or that no changelog has."""
     with raise_if_expired(store, snapshot.id):
         levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
     full = store.options.value(CHANGELOG_PRODUCER) == "full-compaction"
@@ -114,7 +117,7 @@ def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bo
 
 
 def _settle(store: FileStore, where: Predicate | None) -> None:
-    """Compact what no reader sees yet, and tell what has changed: an overwrite does neither."""
+    """Compact the rows that no reader sees yet, and write their changelog: an overwrite does neither."""
 
     def plan(newest: Snapshot, buckets: Buckets | None) -> list[CompactTask]:
         return plan_compaction(store, full=True, filter=where, snapshot=newest, buckets=buckets)

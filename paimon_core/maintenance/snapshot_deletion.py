@@ -1,8 +1,8 @@
-"""Which files go when snapshots do: those only they need. Looked up, not deleted.
+"""The files that only expired snapshots need: find them, and delete them.
 
-A data file is dead from the snapshot on that deletes it. All that lived while it did needs it: tags of its own timeline
-between its birth and its death, so the nearest tag below its death if any; and whatever other branches keep, which
-share its directory. Metadata, indexes and changelog files go unless something kept names them.
+A deleted data file is still needed by tags between the snapshot that added it and the one that deleted it. If any such
+tag exists, the nearest tag below the deleting snapshot is one. Other branches may need it too, because they share its
+directory. Metadata, indexes and changelog files are deleted unless a kept snapshot, tag or branch names them.
 """
 
 import logging
@@ -44,14 +44,14 @@ __all__ = [
 ]
 
 Paths = dict[str, Sequence[str]]
-"""Where the file of a name lies, and what goes with it."""
+"""The paths of each file by its name, with those of files that are deleted with it."""
 _log = logging.getLogger(__name__)
-_DELTAS = 4  # snapshots whose changes are held at a time
+_DELTAS = 4  # snapshots whose entries are in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedFile:
-    """A data file, and the snapshot that deleted it."""
+    """A data file, and the id of the snapshot that deleted it."""
 
     entry: ManifestEntry
     at: int
@@ -59,15 +59,15 @@ class DeletedFile:
 
 @dataclass(frozen=True, slots=True)
 class DeletionPlan:
-    """Files that go, by their names, unless something kept needs them: data files, and the paths of all others."""
+    """The files to delete unless they are still needed: data files by name, and the paths of other files by name."""
 
     data: Mapping[str, DeletedFile]
     others: Paths
 
     def paths(self, store: FileStore, kept: Collection[str]) -> list[str]:
-        """What is left to be deleted, with the indexes beside data files, when the names ``kept`` stay.
+        """Return the paths to delete, without the files named in ``kept``, and with the indexes beside data files.
 
-        What lies outside of the table is passed over, with a warning, unless the caller named its root.
+        Files outside of the table's directory are left out with a warning, unless an option allows their root.
         """
         data = [dead.entry for name, dead in self.data.items() if name not in kept]
         found: list[Sequence[str]] = [store.deletable_paths(e.partition, e.bucket, e.file) for e in data]
@@ -75,8 +75,8 @@ class DeletionPlan:
         outside = sum(not several for several in found)
         if outside:
             _log.warning(
-                "%d files of %s lie outside of its directory and are left there: to have such files deleted, name "
-                "their roots by the option %r",
+                "%d files of %s are outside of its directory and are not deleted: to have such files deleted, name "
+                "their roots in the option %r",
                 outside,
                 hide_secrets(store.root),
                 DATA_FILE_EXTERNAL_PATHS_ALLOWED.key,
@@ -85,10 +85,10 @@ class DeletionPlan:
 
 
 def dead_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, DeletedFile]:
-    """The data files these snapshots, which follow one another, delete; by name.
+    """Return the data files that consecutive snapshots delete, by name.
 
-    ``spare_appended``: without those that writers flushed, for what was written is told as a change. What an expiry cut
-    short has deleted before is passed over.
+    Manifests that an interrupted expiry has already deleted are ignored. ``spare_appended``: leave out the files that
+    writers flushed, because these files are the changelog.
     """
     dead: dict[str, DeletedFile] = {}
 
@@ -105,7 +105,7 @@ def dead_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appende
 
 
 def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
-    """The changelog files of a snapshot and the metadata that name them."""
+    """Return the changelog files of a snapshot, and the metadata files that name them. ``strict``: `metadata_files`."""
     name = snapshot.changelog_manifest_list
     if name is None:
         return {}
@@ -115,22 +115,22 @@ def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = Fals
 
 
 def metadata_files(store: FileStore, snapshot: Snapshot, *, strict: bool = True) -> Paths:
-    """What a snapshot refers to besides data and changelogs; paths by name.
+    """Return the files that a snapshot refers to, except data and changelog files.
 
-    Not ``strict``: what an expiry cut short has deleted before, or changelogs have no need of, is passed over; else it
-    is a CorruptedError.
+    ``strict``: raise CorruptedError for a missing file. Otherwise missing files are ignored: an interrupted expiry has
+    deleted them, or a changelog does not need them.
     """
     return data_lists(store, snapshot, strict=strict) | indexes(store, snapshot, strict=strict)
 
 
 def data_lists(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
-    """The manifest lists of a snapshot's data, and their manifests."""
+    """Return the base and delta manifest lists of a snapshot, and their manifests. ``strict``: `metadata_files`."""
     lists = snapshot.base_manifest_list, snapshot.delta_manifest_list
     return {name: path for one in lists for name, path in _listed(store, one, strict=strict).items()}
 
 
 def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
-    """The index manifest of a snapshot, the indexes it names, and statistics."""
+    """Return the index manifest of a snapshot, its indexes, and its statistics. ``strict``: `metadata_files`."""
     found: Paths = {}
     if snapshot.index_manifest is not None:
         found[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
@@ -143,16 +143,19 @@ def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Pa
 
 
 def adjacent_tags(tags: Iterable[Tag], first: int, end: int) -> list[Snapshot]:
-    """The tagged snapshots that can share metadata with those from ``first`` to below ``end``: the ones among them,
-    and the nearest before. Older ones share only what that one has as well, younger ones what snapshot ``end`` has."""
+    """Return the tagged snapshots that can share metadata with the snapshots ``first <= id < end``.
+
+    These are the tags in the range, and the nearest one before it. A file shared with an older tag is shared with that
+    one too; a file shared with a younger tag, with snapshot ``end``.
+    """
     below = sorted((tag.snapshot for tag in tags if tag.snapshot.id < end), key=lambda snapshot: snapshot.id)
     return below[max(0, bisect_left([s.id for s in below], first + 1) - 1) :]
 
 
 def referenced_names(store: FileStore, removal: DeletionPlan, tags: Sequence[Tag]) -> set[str]:
-    """Names of what tags and other branches need of what goes: data in tags, and all that branches name.
+    """Return the names of planned files that are still needed: data files by tags, all files by other branches.
 
-    Raises CorruptedError where one of them cannot be read, so that nobody knows what it needs.
+    Raises CorruptedError if a tag or branch cannot be read, so that its files are unknown.
     """
     names = _tagged(store, removal.data, tags)
     for branch in (MAIN, *list_branches(store.io, store.root)):
@@ -163,7 +166,7 @@ def referenced_names(store: FileStore, removal: DeletionPlan, tags: Sequence[Tag
 
 
 def delete_files(store: FileStore, paths: Sequence[str]) -> None:
-    """Delete all that can be deleted, in parallel; raises the first error of the storage after that."""
+    """Delete all files that can be deleted, in parallel; then raise the first OSError, if any."""
 
     def delete(path: str) -> OSError | None:
         try:
@@ -178,7 +181,10 @@ def delete_files(store: FileStore, paths: Sequence[str]) -> None:
 
 
 def _tagged(store: FileStore, dead: Mapping[str, DeletedFile], tags: Sequence[Tag]) -> set[str]:
-    """Dead files that live in the nearest tag below their death: one that none there has, no older one has either."""
+    """Return the names of deleted files that are live in the nearest tag below their deletion.
+
+    If that tag does not have the file, no older tag has it.
+    """
     ordered = sorted(tags, key=lambda tag: tag.snapshot.id)
     ids = [tag.snapshot.id for tag in ordered]
     by_tag: dict[int, list[DeletedFile]] = defaultdict(list)
@@ -193,8 +199,11 @@ def _tagged(store: FileStore, dead: Mapping[str, DeletedFile], tags: Sequence[Ta
 
 
 def _of_branch(store: FileStore, root: str, removal: DeletionPlan) -> set[str]:
-    """What another timeline over the same directories needs: all that lives at its oldest snapshot or at a tag of one
-    that expired, all that came since, and whatever metadata they name; changelogs of tags go with their snapshots."""
+    """Return the names of files that another branch needs.
+
+    These are the live files of its oldest snapshot and of tags whose snapshots expired, all files added since, and
+    their metadata. Changelog files of tags expire with their snapshots.
+    """
     snapshots = list(Snapshots(store.io, root).all())
     there = {s.delta_manifest_list for s in snapshots}
     alone = [t.snapshot for t in Tags(store.io, root).list() if t.snapshot.delta_manifest_list not in there]
@@ -213,7 +222,7 @@ def _of_branch(store: FileStore, root: str, removal: DeletionPlan) -> set[str]:
 
 
 def _live_names(store: FileStore, snapshot: Snapshot, dead: Sequence[DeletedFile]) -> set[str]:
-    """Names of the files that live at a snapshot, in the buckets of these."""
+    """Return the names of a snapshot's live files in the buckets of deleted files."""
     if not dead:
         return set()
     buckets = {(one.entry.partition, one.entry.bucket) for one in dead}
@@ -252,11 +261,11 @@ def _pass_over(*, missing: bool) -> Iterator[None]:
 
 @contextmanager
 def _known(store: FileStore, what: str) -> Iterator[None]:
-    """Inside, what something needs that is kept is found out."""
+    """Explain a CorruptedError of the block, which reads the files that ``what`` needs."""
     try:
         yield
     except CorruptedError as error:
         raise CorruptedError(
-            f"nothing of {store.root} can expire: {what} cannot be read, so what it needs is not known ({error}). "
-            "Delete it, or bring its files back"
+            f"nothing of {store.root} can expire: {what} cannot be read, so the files it needs are unknown ({error}). "
+            "Delete it, or restore its files"
         ) from error

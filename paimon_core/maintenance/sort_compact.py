@@ -1,9 +1,9 @@
-"""Clustering of append tables: the rows of a partition sorted by columns, or along a curve, into new files.
+"""Clustering of append tables: sort the rows of a partition by columns, or along a curve, into new files.
 
-What a filter on these columns asks for then lies in few files, and statistics leave the others out. Every partition is
-a task; it may be parted into ranges of the order, to run in several processes. The result is committed as a
-compaction: exactly the files that were read are replaced, so rows that others append meanwhile stay as they are, and a
-partition that others overwrite meanwhile is a conflict.
+Rows that match a filter on these columns are then in few files, and statistics prune the others. Every partition is a
+task. A task may be divided into key ranges, to run in several processes. The result is committed as a compaction, which
+replaces exactly the files that were read. So rows that others append meanwhile stay as they are, and an overwrite of
+the partition meanwhile is a conflict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ __all__ = ["SortCompactTask", "cluster_key", "joined", "plan_sort", "run", "sort
 
 @dataclass(frozen=True, slots=True)
 class SortCompactTask:
-    """A partition to be sorted, or the range number ``part`` of it: rows with that many ``bounds`` at or below them."""
+    """A partition to sort, or range number ``part`` of it: rows whose keys have ``part`` bounds at or below them."""
 
     partition: bytes
     bucket: int
@@ -50,32 +50,36 @@ class SortCompactTask:
 
     @property
     def parts(self) -> int:
-        """How many tasks share the files."""
+        """The number of tasks that share the files."""
         return 1 if self.bounds is None else self.bounds.num_rows + 1
 
     @property
     def size(self) -> int:
-        """Bytes of the files, an equal share of them for a part."""
+        """The bytes of the files, divided by the number of parts."""
         return sum(f.file_size for f in self.files) // self.parts
 
     @property
     def rows(self) -> int:
-        """Rows of the files, an equal share of them for a part."""
+        """The rows of the files, divided by the number of parts."""
         return sum(f.row_count for f in self.files) // self.parts
 
 
 def cluster_key(store: FileStore, order_by: Sequence[str] | None, strategy: str | None) -> ClusterKey:
-    """What to sort by: columns, in plain order unless a strategy is given; without columns, as the options
-    ``clustering.columns`` and ``clustering.strategy`` have it.
+    """Return the key to sort by.
 
-    ``auto`` means order for one column, zorder for up to four, hilbert for more. InvalidInputError for columns the
-    table lacks or that have no order.
+    Args:
+        store: of the table.
+        order_by: names of columns; ``None``: those of the option ``clustering.columns``.
+        strategy: "order", "zorder", "hilbert", or "auto": order for one column, zorder for up to four, else hilbert.
+            ``None``: order for ``order_by``, else that of the option ``clustering.strategy``.
+
+    Raises InvalidInputError for columns that the table does not have, or that have no order.
     """
     clustering: tuple[str, ...] = store.options.value(CLUSTERING_COLUMNS)
     columns = clustering if order_by is None else order_by
     chosen = strategy or (store.options.value(CLUSTERING_STRATEGY) if order_by is None else "order")
     if not columns:
-        raise InvalidInputError("what is to be sorted by? Give order_by, or set the option 'clustering.columns'")
+        raise InvalidInputError("rows must be sorted by at least one column: give order_by, or set the option 'clustering.columns'")
     if chosen.lower() == "auto":
         chosen = "order" if len(columns) == 1 else "zorder" if len(columns) <= 4 else "hilbert"
     return ClusterKey.over(store.schema, columns, chosen.lower())
@@ -91,12 +95,21 @@ def plan_sort(
     parts: int = 1,
     part_size: int = 1,
 ) -> list[SortCompactTask]:
-    """A task for every partition of the newest snapshot that matches; with ``parts`` up to so many for each, none of
-    much less than ``part_size`` bytes.
+    """Return the tasks for the partitions of the newest snapshot.
 
-    Parting costs one read of the key's columns now, and every part reads the files of its partition: it pays where
-    sorting and encoding, not reading, take the time. Raises InvalidInputError for a table with a primary key or fixed
-    buckets, whose rows have an order already.
+    Cost of a division: one read of the key's columns now, and every part reads all files of its partition. It pays if
+    sorting and encoding take more time than reading.
+
+    Args:
+        store: of the table.
+        key: to sort by.
+        partitions: the partitions to sort, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        buckets: the buckets to sort; ``None``: all.
+        parts: most tasks to divide a partition into.
+        part_size: least size of a part, in bytes, approximately.
+
+    Raises InvalidInputError for a table with a primary key or fixed buckets, whose rows have an order already.
     """
     _check_sortable(store)
     chosen = partition_choice(store, partitions, filter)
@@ -136,10 +149,10 @@ def _tasks(
 
 
 def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
-    """Sort and write; nothing is visible until the message is committed. On an error no file is left.
+    """Sort and write; no reader sees the files until the message is committed. After an error no file is left.
 
-    The messages of all parts of a partition go into one commit, through :func:`joined`: the first carries the files to
-    be replaced. Memory: about ``write-buffer-size``; what exceeds it waits on local disk.
+    The messages of all parts of a partition belong into one commit, through :func:`joined`: the first part names the
+    replaced files. Memory: about ``write-buffer-size``; rows beyond it are spilled to local disk.
     """
     check_no_newer(store, task.files)
     key = task.key if task.key.is_ready else task.key.learned(_sample(store, task))
@@ -167,14 +180,22 @@ def sort_table(
     runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
-    """Plan, have the tasks run, commit once; None when there is no row. A partition is parted among the runner's
-    processes as far as every part makes a file of the target size.
+    """Sort partitions and commit once; return the last snapshot, ``None``: there is no row.
 
-    A partition that others rewrite meanwhile, and whose files may be gone with their snapshot, is sorted again. Raises
-    CommitConflictError naming those that were rewritten every time; they are as the others left them. CorruptedError
-    and OutOfRangeError as `run_plan`.
+    A partition is divided among the runner's processes if every part makes a file of the target size. A partition that
+    others rewrite meanwhile is sorted again.
+
+    Args:
+        store: of the table.
+        key: to sort by.
+        partitions: the partitions to sort, each as {column: value}; ``None``: all.
+        filter: a bound predicate on partition columns.
+        runner: runs the tasks.
+        progress: called after every task with the bytes done and the bytes in all.
+
+    Raises InvalidInputError as `plan_sort`, CommitConflictError with the partitions that others rewrote every time
+    (these are as the others left them), CorruptedError and OutOfRangeError as `run_plan`.
     """
-
     _check_sortable(store)
     chosen = partition_choice(store, partitions, filter)
 
@@ -186,15 +207,16 @@ def sort_table(
         places = [store.partition_path(message.partition) or store.root for message in late]
         raise CommitConflictError(
             f"{', '.join(places)} could not be sorted: others rewrote it again and again meanwhile; "
-            "sort it when they are done"
+            "sort it when they have finished"
         )
     return made
 
 
 def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
-    """One message per partition of those of its parts, in their order; the files are numbered in that order too.
+    """Join the messages of parts into one for each partition, in the order of the parts.
 
-    Raises CorruptedError where rows would be lost or gained: a part is missing, or was run twice.
+    The rows of the files get sequence numbers in that order too. Raises CorruptedError if rows would be lost or
+    duplicated: a part is missing, or was run twice.
     """
     whole: dict[tuple[bytes, int], CommitMessage] = {}
     for message in messages:
@@ -223,7 +245,7 @@ def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
 
 def _numbered(message: CommitMessage) -> CommitMessage:
     if any(file.write_cols is not None for file in message.compact_after):
-        return message  # rows that are tracked keep their numbers
+        return message  # tracked rows keep their sequence numbers
     files, rows = [], 0
     for file in message.compact_after:
         files.append(replace(file, min_sequence_number=rows, max_sequence_number=rows + file.row_count - 1))
@@ -241,13 +263,13 @@ def _parted(store: FileStore, task: SortCompactTask, parts: int) -> list[SortCom
 
 
 def _sample(store: FileStore, task: SortCompactTask) -> pa.Table:
-    """Some of the rows of the task, with the columns of its key."""
+    """Return some of the rows of the task, with the columns of its key."""
     fields = [store.schema.field(name) for name in task.key.columns]
     return sample_rows(_rows(store, task, fields), task.rows)
 
 
 def _rows(store: FileStore, task: SortCompactTask, fields: Sequence[DataField]) -> Iterator[pa.Table]:
-    """The rows of the task; ``fields`` hold the columns of its key."""
+    """Yield the rows of the task. REQUIRES: ``fields`` has the columns of its key."""
     deleted = read_entries(store, task.vectors)
     for file in task.files:
         how = ReadOptions(deletions=deleted.get(file.file_name))

@@ -1,7 +1,7 @@
-"""Rows put aside by writers that cannot know where keys live, and dealt out by the one who commits them.
+"""Staged rows: tasks that cannot route rows to buckets store them, and the commit routes them.
 
-Where keys may move between partitions, what becomes of a row depends on all other rows of its key. Tasks among which
-the rows of a key are scattered keep them, in order, in files that no snapshot ever names.
+In a cross-partition table the result of a row depends on all other rows of its key. If several tasks may receive rows
+of one key, they write their rows, in order, to files that no snapshot ever names.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,22 @@ __all__ = ["drop_staged", "route_staged", "staging"]
 
 
 def staging(store: FileStore) -> FileStore:
-    """The table as writers see it who put their rows aside: without partitions, its only bucket one that nobody reads.
+    """Return the table for writers of staged rows: it has no partitions, and a single bucket that nobody reads.
 
-    Their messages are for `route_staged` and `drop_staged`, never for a commit.
+    The messages of these writers are for `route_staged` and `drop_staged`, never for a commit.
     """
     aside = {BUCKET.key: str(POSTPONED), POSTPONE_BATCH_WRITE_FIXED_BUCKET.key: "false"}
     return store.with_schema(replace(store.schema.copy(aside), partition_keys=()))
 
 
 def route_staged(writer: TableWrite, store: FileStore, staged: Sequence[CommitMessage]) -> list[CommitMessage]:
-    """Write the rows of ``staged``, task after task, with ``writer``, which gets all rows of the job."""
+    """Write staged rows with a writer, in the order of the tasks; return the writer's messages.
+
+    Args:
+        writer: the only writer of the job.
+        store: of the table.
+        staged: the messages of all tasks.
+    """
     aside = staging(store)
     for message in staged:
         for rows, kinds in waiting_rows(aside, message.partition, message.new_files):
@@ -36,5 +42,5 @@ def route_staged(writer: TableWrite, store: FileStore, staged: Sequence[CommitMe
 
 
 def drop_staged(store: FileStore, staged: Sequence[CommitMessage]) -> None:
-    """Delete what was put aside. REQUIRES: the rows were dealt out, or are not wanted."""
+    """Delete the files of staged rows. REQUIRES: the rows were routed, or the job will not be committed."""
     TableCommit(staging(store)).abort(staged)

@@ -1,4 +1,4 @@
-"""What all plans of upkeep have in common: tasks are values, and partitions are chosen the same way."""
+"""The common parts of all maintenance plans: tasks as values, the choice of partitions, and files by bucket."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,28 +22,28 @@ Place: TypeAlias = tuple[bytes, int, int]
 
 
 class CompactionTask(Protocol):
-    """A part of a plan: frozen and picklable, so that it may run in any process that has the same table open."""
+    """A part of a plan; frozen and picklable, so that any process with the same table can run it."""
 
     @property
     def partition(self) -> bytes:
-        """Where it writes: the partition, serialised."""
+        """The partition that the task writes to (serialised BinaryRow)."""
 
     @property
     def bucket(self) -> int:
-        """Where it writes: the bucket."""
+        """The number of the bucket that the task writes to."""
 
     @property
     def size(self) -> int:
-        """Bytes of the files it replaces."""
+        """The bytes of the files that the task replaces."""
 
     @property
     def rows(self) -> int:
-        """Rows stored in these files."""
+        """The stored rows of these files."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketFiles:
-    """Files of one bucket, as the whole of a task, and the index files that say which of their rows are deleted."""
+    """A task of files of one bucket, with the index files that hold their deletion vectors."""
 
     partition: bytes
     bucket: int
@@ -53,21 +53,22 @@ class BucketFiles:
 
     @property
     def size(self) -> int:
-        """Bytes of the files."""
+        """The bytes of the files."""
         return sum(f.file_size for f in self.files)
 
     @property
     def rows(self) -> int:
-        """Rows of the files."""
+        """The stored rows of the files."""
         return sum(f.row_count for f in self.files)
 
 
 def partition_choice(
     store: FileStore, partitions: Sequence[Mapping[str, object]] | None, predicate: Predicate | None
 ) -> Predicate | None:
-    """A bound predicate for partitions given as {column: value} that also match ``predicate`` (bound); None: all.
+    """Return a bound predicate for partitions, each given as {column: value}, that also match ``predicate`` (bound).
 
-    Raises InvalidInputError where either names something other than partition columns: compaction replaces whole files.
+    ``None``: all partitions. Raises InvalidInputError if either names other columns, because compaction replaces whole
+    files.
     """
     if predicate is not None:
         others = sorted(columns(predicate) - set(store.schema.partition_keys))
@@ -88,8 +89,16 @@ def files_by_bucket(
     buckets: Buckets | None = None,
     with_stats: bool = False,
 ) -> dict[Place, list[DataFileMeta]]:
-    """The live files of each bucket, in partitions that match (bound) and among ``buckets``; rows that have yet to be
-    dealt out to a bucket are in none. Files that may move as they are have to take their statistics along."""
+    """Return the live files of each bucket, without postponed buckets.
+
+    Args:
+        store: of the table.
+        snapshot: to read.
+        partition: a bound predicate on partition columns; ``None``: all.
+        buckets: to return; ``None``: all.
+        with_stats: read column statistics too. REQUIRES: True if a file may be upgraded, because the new entry of an
+            upgraded file has its statistics.
+    """
     found: dict[Place, list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=with_stats).live:
         if entry.bucket >= 0:
