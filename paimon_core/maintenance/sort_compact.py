@@ -79,7 +79,7 @@ def cluster_key(store: FileStore, order_by: Sequence[str] | None, strategy: str 
     columns = clustering if order_by is None else order_by
     chosen = strategy or (store.options.value(CLUSTERING_STRATEGY) if order_by is None else "order")
     if not columns:
-        raise InvalidInputError("rows must be sorted by at least one column: give order_by, or set the option 'clustering.columns'")
+        raise InvalidInputError("no columns to be sorted by: give order_by, or set 'clustering.columns'")
     if chosen.lower() == "auto":
         chosen = "order" if len(columns) == 1 else "zorder" if len(columns) <= 4 else "hilbert"
     return ClusterKey.over(store.schema, columns, chosen.lower())
