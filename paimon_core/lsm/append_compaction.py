@@ -1,4 +1,4 @@
-"""Which files of an append bucket are put together (behaviour 3.6). Pure functions on metadata."""
+"""The choice of the files of an append bucket to compact (behaviour 3.6): pure functions on metadata."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST
 __all__ = ["AppendCompactionPolicy", "Group"]
 
 Group = tuple[DataFileMeta, ...]
-"""Files that become one, or a few of the target size, in this order."""
+"""Files to compact in this order, into one file or a few of the target size."""
 _NONE: Mapping[str, int] = MappingProxyType({})
-_WORTH_A_FULL_PICK = 3  # files in an ordered bucket below which a full compaction leaves it alone
+_MIN_FILES_OF_FULL_PICK = 3  # a full compaction skips an ordered bucket with fewer files
 
 
 @dataclass(frozen=True, slots=True)
 class AppendCompactionPolicy:
-    """The sizes (bytes), counts and parts by which files are picked.
+    """The sizes (bytes), counts and ratios that decide which files are compacted.
 
-    ``deleted`` in the methods below: how many rows of a file are deleted, by its name, where any are.
+    ``deleted``, an argument of the methods: the number of deleted rows by file name; files without any are absent.
     """
 
     target_size: int
@@ -40,7 +40,7 @@ class AppendCompactionPolicy:
 
     @staticmethod
     def of(options: Options, default_target_size: int) -> "AppendCompactionPolicy":
-        """As the table's options have it."""
+        """Return the policy that the table's options define."""
         target = options.value(TARGET_FILE_SIZE) or default_target_size
         return AppendCompactionPolicy(
             target,
@@ -53,17 +53,19 @@ class AppendCompactionPolicy:
         )
 
     def is_small(self, file: DataFileMeta) -> bool:
-        """Return True where a file is to be put together with others: it has less than a full one."""
+        """Return True if the file has fewer bytes and rows than a full file and should be compacted with others."""
         return file.file_size < self.small_size and file.row_count < self.target_rows
 
     def unordered(
         self, files: Sequence[DataFileMeta], *, full: bool, deleted: Mapping[str, int] = _NONE
     ) -> list[Group]:
-        """Small files of a bucket without order, the smallest first, in groups of at least twice the target size;
-        files of which more rows are deleted than ``compaction.delete-ratio-threshold``, or with ``full`` any, as well.
+        """Group the files to compact of a bucket without row order, smallest file first.
 
-        What is left over makes a group if it has ``min_files`` files, or, with ``full``, two, or one with rows deleted.
-        ``full`` under ``compaction.force-rewrite-all-files`` takes every file.
+        Files are picked if they are small, or if their ratio of deleted rows exceeds
+        ``compaction.delete-ratio-threshold`` (``full``: if any row is deleted). ``full`` under
+        ``compaction.force-rewrite-all-files`` picks every file. A group has at least twice the target size. The
+        remaining files form a group if they are ``min_files``; with ``full`` two files suffice, or one with deleted
+        rows.
         """
         rewrite_all = full and self.rewrite_all
         ratio = 0 if full else self.delete_ratio
@@ -78,17 +80,20 @@ class AppendCompactionPolicy:
             if len(current) > 1 and weight >= 2 * self.target_size:
                 groups.append(tuple(current))
                 current, weight = [], 0
-        alone = rewrite_all or any(f.file_name in sparse for f in current)
-        least = 1 if alone else 2 if full else max(2, self.min_files)
+        one_suffices = rewrite_all or any(f.file_name in sparse for f in current)
+        least = 1 if one_suffices else 2 if full else max(2, self.min_files)
         return [*groups, tuple(current)] if len(current) >= least else groups
 
     def ordered(self, files: Sequence[DataFileMeta], *, full: bool, deleted: Mapping[str, int] = _NONE) -> list[Group]:
-        """Groups of neighbours in order of sequence numbers, so that no row changes its place among the others."""
+        """Group adjacent files in order of sequence numbers, so that compaction keeps the order of all rows."""
         in_order = sorted(files, key=lambda f: f.min_sequence_number)
         return self._all_but_leading(in_order, deleted) if full else self._neighbours(in_order)
 
     def _all_but_leading(self, files: list[DataFileMeta], deleted: Mapping[str, int]) -> list[Group]:
-        """Everything behind the leading files that are large and whole, if most of it is small or rows are deleted."""
+        """Return all files after the leading large files without deleted rows.
+
+        No group: less than half of these files are small, and none has deleted rows.
+        """
         if self.rewrite_all:
             return [tuple(files)] if files else []
         start = next((i for i, f in enumerate(files) if self.is_small(f) or f.file_name in deleted), len(files))
@@ -96,18 +101,18 @@ class AppendCompactionPolicy:
         if any(f.file_name in deleted for f in rest):
             return [tuple(rest)]
         small = sum(map(self.is_small, rest))
-        return [tuple(rest)] if len(rest) >= _WORTH_A_FULL_PICK and 2 * small > len(rest) else []
+        return [tuple(rest)] if len(rest) >= _MIN_FILES_OF_FULL_PICK and 2 * small > len(rest) else []
 
     def _neighbours(self, files: list[DataFileMeta]) -> list[Group]:
-        """``min_files`` neighbours below twice the target size, again and again.
+        """Group ``min_files`` adjacent files of less than twice the target size together, repeatedly.
 
-        A group goes on while it stays within the target size: picking its small result anew would come to the same.
+        A group then takes further files up to the target size: a second compaction of its small result would do so too.
         """
         groups: list[list[DataFileMeta]] = []
         current: list[DataFileMeta] = []
         total, growing = 0, False
         for file in files:
-            if file.row_count >= self.target_rows:  # it would come out as it is
+            if file.row_count >= self.target_rows:  # compaction would not change it
                 current, total, growing = [], 0, False
                 continue
             if growing and total + file.file_size <= self.target_size:

@@ -1,4 +1,4 @@
-"""Files of a bucket -> sections of overlapping runs (behaviour 3.2)."""
+"""The sections of a bucket: files with connected key ranges, packed into sorted runs (behaviour 3.2)."""
 
 import heapq
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ __all__ = ["key_ranks", "ranks", "sections"]
 
 
 def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[SortedRun]]:
-    """Sections in key order: no key is in two of them, so each can be read alone; a section is a list of runs.
+    """Split files into sections with disjoint key ranges, in key order.
 
-    Ranges that touch are kept together. Within a section files are packed into as few runs as possible.
-    REQUIRES: files of level 0 come in the order of their commits, as manifests name them; the runs remember it.
-    Cost: O(n log n), every key decoded once.
+    Each section is a list of sorted runs, as few as possible, and can be read independently. Files whose ranges touch
+    are in one section. REQUIRES: files of level 0 are in the order of their commits, as manifests list them; ``ages``
+    of the runs record this order. Cost: O(n log n); decodes each key once.
     """
     if not files:
         return []
@@ -32,13 +32,13 @@ def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[
 
 
 def key_ranks(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers (int64) that compare as the files' smallest keys and largest keys do."""
+    """Return int64 ranks of the files' smallest keys, and of their largest keys, that compare as the keys do."""
     found = ranks(decode_rows([f.min_key for f in files] + [f.max_key for f in files], key_schema))
     return found[: len(files)], found[len(files) :]
 
 
 def ranks(rows: pa.RecordBatch) -> np.ndarray:
-    """Numbers (int64) that compare as the rows do, column by column."""
+    """Return int64 ranks that compare as the rows do, column by column."""
     found = np.zeros(rows.num_rows, np.int64)
     for column in rows.columns:  # the rank so far breaks no tie of an earlier column
         found = _dense(found * (rows.num_rows + 1) + _column_ranks(column))
@@ -58,7 +58,7 @@ def _dense(ranks: np.ndarray) -> np.ndarray:
 def _runs(
     members: Sequence[int], files: Sequence[DataFileMeta], low: np.ndarray, high: np.ndarray
 ) -> Iterator[SortedRun]:
-    """First fit into the run that ends earliest."""
+    """Pack files into runs: a file extends the run that ends earliest, if that run ends before the file begins."""
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []  # (rank of the last key, run)
     for i in members:

@@ -16,10 +16,11 @@ __all__ = ["Levels"]
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """``files[n]`` are the files of level n: level 0 newest first, the others in key order without overlap.
+    """The files of one bucket: ``files[n]`` are those of level n.
 
-    Levels behind the last with files are left out; ``max_level`` is the deepest there may be. Level 0 is ordered by
-    sequence numbers, for that is how compactions are picked; ``committed`` has the same files in the order of commits.
+    Level 0 is ordered newest first by sequence numbers, the order that the compaction policy needs. Other levels are
+    in key order without overlap. ``files`` ends with the last level that has files; ``max_level`` is the highest level
+    allowed. ``committed`` has the files of level 0 in the order of their commits.
     """
 
     files: tuple[tuple[DataFileMeta, ...], ...]
@@ -28,10 +29,10 @@ class Levels:
 
     @staticmethod
     def of(files: Iterable[DataFileMeta], key_schema: pa.Schema, num_levels: int) -> "Levels":
-        """Order the files of a bucket; at least ``num_levels`` levels, at least two, more if files need them.
+        """Order the files of a bucket. There are ``num_levels`` levels, but at least two, and more if files need them.
 
-        REQUIRES: files of level 0 come in the order of their commits, as manifests name them.
-        Raises CorruptedError when files of a level above 0 overlap.
+        REQUIRES: files of level 0 are in the order of their commits, as manifests list them.
+        Raises CorruptedError if files of a level above 0 overlap.
         """
         given = tuple(files)
         deepest = max((f.level for f in given), default=0)
@@ -47,17 +48,17 @@ class Levels:
 
     @property
     def all_files(self) -> tuple[DataFileMeta, ...]:
-        """Every file, from level 0 down."""
+        """Every file, level 0 first."""
         return tuple(file for level in self.files for file in level)
 
     @property
     def max_sequence_number(self) -> int:
-        """The newest row's; -1 in an empty bucket."""
+        """The sequence number of the newest row. -1: the bucket is empty."""
         return max((file.max_sequence_number for file in self.all_files), default=-1)
 
     @property
     def runs(self) -> tuple[SortedRun, ...]:
-        """Newest first: each file of level 0, then each level that has files."""
+        """The sorted runs, newest first: each file of level 0 is a run, then each level that has files."""
         return (
             *(SortedRun(0, (file,)) for file in self.files[0]),
             *(SortedRun(n, level) for n, level in enumerate(self.files) if n and level),
@@ -65,26 +66,26 @@ class Levels:
 
     @property
     def last_full(self) -> int | None:
-        """When the newest file of the highest level was made, in local milliseconds; None without such a file."""
+        """The creation time of the newest file of the highest level, in local milliseconds. `None`: no such file."""
         if len(self.files) <= self.max_level:
             return None
         return max((f.creation_time for f in self.files[self.max_level] if f.creation_time is not None), default=None)
 
     def by_age(self, files: Iterable[DataFileMeta]) -> tuple[DataFileMeta, ...]:
-        """Return these files of the bucket, the oldest first (decision 13): deep levels, then level 0 by commits."""
-        place = {file.file_name: n for n, file in enumerate(self.committed)}
-        return tuple(sorted(files, key=lambda file: (-file.level, place.get(file.file_name, 0))))
+        """Return these files of the bucket, the oldest first (decision 13): high levels first, level 0 by commits."""
+        position = {file.file_name: n for n, file in enumerate(self.committed)}
+        return tuple(sorted(files, key=lambda file: (-file.level, position.get(file.file_name, 0))))
 
     def drops_deletes(self, output_level: int) -> bool:
-        """Whether a compaction into this level, of the newest runs, may forget deletes: nothing lies below."""
+        """Return True if a compaction of the newest runs into this level may drop deletes: it is the last with files."""
         return 0 < output_level >= len(self.files) - 1
 
     def apply(self, removed: Iterable[DataFileMeta], added: Iterable[DataFileMeta], key_schema: pa.Schema) -> "Levels":
-        """The levels after a compaction took ``removed`` away and put ``added`` there."""
-        gone = {(file.level, file.file_name) for file in removed}
-        there = [*(file for level in self.files[1:] for file in level), *self.committed]
-        left = [file for file in there if (file.level, file.file_name) not in gone]
-        return Levels.of([*left, *added], key_schema, self.max_level + 1)
+        """Return the levels after a compaction replaced the files ``removed`` by ``added``."""
+        dropped = {(file.level, file.file_name) for file in removed}
+        current = [*(file for level in self.files[1:] for file in level), *self.committed]
+        remaining = [file for file in current if (file.level, file.file_name) not in dropped]
+        return Levels.of([*remaining, *added], key_schema, self.max_level + 1)
 
 
 def _newest_first(file: DataFileMeta) -> tuple[int, int, int, str]:
@@ -102,6 +103,6 @@ def _in_key_order(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> tuple
         one, other = ordered[clash[0]], ordered[clash[0] + 1]
         raise CorruptedError(
             f"the files {one.file_name} and {other.file_name} of level {one.level} overlap in their keys, "
-            f"though files of a level above 0 must not: two compactions of the bucket were both committed"
+            f"although files of a level above 0 must not: two compactions of the bucket were both committed"
         )
     return ordered

@@ -1,4 +1,4 @@
-"""Files with columns of the same rows, in tables with ``data-evolution.enabled`` (format 11.2). Pure functions."""
+"""Row ranges: files with columns of the same rows, in tables with ``data-evolution.enabled`` (format 11.2)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,18 +8,18 @@ from paimon_core.manifest.data_file import DataFileMeta
 __all__ = ["RowRangeFiles", "blobs_in_order", "group_by_row_range", "is_blob", "overlap"]
 
 RowRangeFiles = tuple[DataFileMeta, ...]
-"""Files of one range of row ids: those with values of any columns first, the newest before; then blobs by row id."""
+"""The files of one range of row ids: data files first, the newest before older ones; then blob files by row id."""
 
 
 def is_blob(file: DataFileMeta) -> bool:
-    """Whether the file holds the values of one BLOB column only; several of them may follow one another in a range."""
+    """Return True for a blob file: it holds the values of one BLOB column, for a part of a row range or all of it."""
     return file.file_name.endswith(".blob")
 
 
 def group_by_row_range(files: Iterable[DataFileMeta]) -> list[RowRangeFiles]:
-    """The files by the rows they hold, in order of row ids; one without ids holds rows of its own.
+    """Group files by the rows that they hold, in order of row ids. A file without row ids is a group of its own.
 
-    Raises CorruptedError where files share some of their rows but not all.
+    Raises CorruptedError if files share some of their rows but not all.
     """
     files = list(files)
     groups: list[RowRangeFiles] = [(f,) for f in files if f.first_row_id is None]
@@ -27,17 +27,17 @@ def group_by_row_range(files: Iterable[DataFileMeta]) -> list[RowRangeFiles]:
     end = 0
     for file in sorted((f for f in files if f.first_row_id is not None), key=_first):
         if current and _first(file) >= end:
-            groups.append(_arranged(current))
+            groups.append(_in_order(current))
             current, end = [], 0
         current.append(file)
         end = max(end, _end(file))
-    return [*groups, _arranged(current)] if current else groups
+    return [*groups, _in_order(current)] if current else groups
 
 
 def blobs_in_order(group: RowRangeFiles, files: Sequence[DataFileMeta]) -> RowRangeFiles:
-    """Of files with blobs of one column those that hold them for all rows of the group, one after another.
+    """Return the blob files of one column that hold the values of all rows of the group, consecutive by row id.
 
-    A newer file comes instead of older ones that begin within it. Raises CorruptedError where that leaves a gap, or a
+    A newer file hides older files that begin within its rows. Raises CorruptedError if rows are missing then, or if a
     newer file begins within an older one.
     """
     end, chosen = _first(group[0]), list[DataFileMeta]()
@@ -55,7 +55,7 @@ def blobs_in_order(group: RowRangeFiles, files: Sequence[DataFileMeta]) -> RowRa
 
 
 def overlap(one: DataFileMeta, other: DataFileMeta) -> bool:
-    """Whether the files hold some of the same rows, or columns of them."""
+    """Return True if the files hold the same columns or different columns of at least one common row."""
     known = one.first_row_id is not None and other.first_row_id is not None
     return known and _first(one) < _end(other) and _first(other) < _end(one)
 
@@ -68,7 +68,7 @@ def _end(file: DataFileMeta) -> int:
     return _first(file) + file.row_count
 
 
-def _arranged(files: Sequence[DataFileMeta]) -> RowRangeFiles:
+def _in_order(files: Sequence[DataFileMeta]) -> RowRangeFiles:
     data = sorted((f for f in files if not is_blob(f)), key=lambda f: -f.max_sequence_number)
     if len({(f.first_row_id, f.row_count) for f in data}) != 1:
         names = ", ".join(f"{f.file_name} ({f.row_count} from {f.first_row_id})" for f in data or files)

@@ -1,4 +1,4 @@
-"""Files that follow each other in key order."""
+"""Sorted runs: files in key order without overlap."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ __all__ = ["SortedRun", "files_by_age"]
 
 @dataclass(frozen=True, slots=True)
 class SortedRun:
-    """Files sorted by key, whose key ranges do not overlap. ``level`` is the highest of its files' levels.
+    """Files sorted by key whose key ranges do not overlap. ``level`` is the highest of the files' levels.
 
-    ``ages[i]`` is the place of ``files[i]`` in the order of commits, the oldest file lowest; empty where no other file
-    can hold a row of equal sequence number.
+    ``ages[i]`` is the position of ``files[i]`` in the order of commits, the oldest file first. Empty: no other file
+    can hold a row with an equal sequence number.
     """
 
     level: int
@@ -32,7 +32,7 @@ class SortedRun:
 
     @property
     def max_sequence_number(self) -> int:
-        """The newest row's."""
+        """The sequence number of the newest row."""
         return max(file.max_sequence_number for file in self.files)
 
 

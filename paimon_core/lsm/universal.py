@@ -1,4 +1,7 @@
-"""Which runs of a bucket are compacted next, and to which level (behaviour 3.3): arithmetic on sizes, nothing else."""
+"""The policy that picks the runs of a bucket to compact next and their output level (behaviour 3.3).
+
+It computes with sizes only and does no I/O.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -36,7 +39,7 @@ _HOUR = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class CompactUnit:
-    """Files that become files of ``output_level``; ``rewrite``: each is to be written anew, whatever its level."""
+    """The files of one compaction. ``rewrite``: every file is rewritten, even if it has the output level already."""
 
     output_level: int
     files: tuple[DataFileMeta, ...]
@@ -44,7 +47,7 @@ class CompactUnit:
 
     @property
     def changes_nothing(self) -> bool:
-        """No file, or one that is where it would go."""
+        """True if there is no file, or a single file that has the output level already."""
         if self.rewrite:
             return not self.files
         return not self.files or (len(self.files) == 1 and self.files[0].level == self.output_level)
@@ -52,14 +55,14 @@ class CompactUnit:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the day, local time, in which the size ratio is raised by ``ratio`` percent; the end is not included."""
+    """Hours of the local day, ``start`` to before ``end``, in which the size ratio is ``ratio`` percent higher."""
 
     start: int = -1
     end: int = -1
     ratio: int = 0
 
     def at(self, clock: int) -> int:
-        """What is added to the size ratio at this local time (milliseconds)."""
+        """Return the percent to add to the size ratio at this local time (milliseconds)."""
         hour = clock // _HOUR % 24
         if -1 in (self.start, self.end) or self.start == self.end:
             return 0
@@ -69,17 +72,17 @@ class OffPeak:
 
 @dataclass(frozen=True, slots=True)
 class EarlyFull:
-    """Reasons to compact everything before the shape of the tree asks for it; None: not one."""
+    """Reasons for a full compaction that do not depend on the sizes of the runs. `None`: the reason is off."""
 
     interval: int | None = None
     """Milliseconds since the last full compaction."""
     total_size: int | None = None
-    """Buckets of fewer bytes are always compacted as a whole."""
+    """Buckets with fewer bytes are always compacted fully."""
     incremental_size: int | None = None
-    """So many bytes not yet at the highest level."""
+    """A full compaction is due if more bytes than this are below the highest level."""
 
     def due(self, runs: Sequence[SortedRun], max_level: int, clock: int, last_full: int | None) -> bool:
-        """Whether one of them holds; a single run is left alone."""
+        """Return True if a reason applies. A bucket with a single run is never due."""
         if len(runs) < 2:
             return False
         if self.interval is not None and (last_full is None or clock - last_full > self.interval):
@@ -93,11 +96,12 @@ class EarlyFull:
 
 @dataclass(frozen=True, slots=True)
 class UniversalCompaction:
-    """The policy: few runs, none much larger than what lies above it together.
+    """The policy of universal compaction: few runs, each larger than all newer runs together.
 
-    ``max_size_amplification``: percent of the oldest run that all newer ones may take. ``size_ratio``: percent by
-    which the next run may be larger and still be taken along. ``run_trigger``: runs below which nothing is done.
-    ``force_level_0``: level 0 is emptied at every so many calls that find no other reason; 0 is never.
+    ``max_size_amplification``: the size of all newer runs together that is allowed, in percent of the oldest run.
+    ``size_ratio``: a compaction includes the next run if this run is at most so many percent larger than those before.
+    ``run_trigger``: with fewer runs no compaction is due. ``force_level_0``: every n-th call that finds no other reason
+    compacts level 0; 0: never. ``force_rewrite``: a full compaction rewrites all files.
     """
 
     max_size_amplification: int = 200
@@ -110,7 +114,7 @@ class UniversalCompaction:
 
     @staticmethod
     def of(options: Options) -> "UniversalCompaction":
-        """The policy of a table's options."""
+        """Return the policy that a table's options define."""
         interval = options.value(COMPACTION_OPTIMIZATION_INTERVAL)
         return UniversalCompaction(
             options.value(COMPACTION_MAX_SIZE_AMPLIFICATION_PERCENT),
@@ -131,18 +135,21 @@ class UniversalCompaction:
         )
 
     def pick(self, levels: Levels, clock: int, last_full: int | None = None, calls: int = 1) -> CompactUnit | None:
-        """The next compaction, or None where the tree is in shape.
+        """Return the next compaction. `None`: no compaction is due.
 
-        ``clock`` and ``last_full``: local time in milliseconds, now and of the last full compaction if that is known
-        to be later than the files of the highest level are. ``calls``: how often this was asked of the bucket, this
-        time included.
+        Args:
+            levels: the files of the bucket.
+            clock: the time now, in local milliseconds.
+            last_full: the time of the last full compaction in local milliseconds, if later than the newest file of the
+                highest level. `None`: unknown.
+            calls: number of calls for this bucket, including this one.
         """
         runs = levels.runs
         known = [moment for moment in (last_full, levels.last_full) if moment is not None]
         unit = (
             _unit(runs, levels.max_level, len(runs))
             if self.early.due(runs, levels.max_level, clock, max(known, default=None))
-            else self._by_shape(runs, levels.max_level, clock)
+            else self._by_size(runs, levels.max_level, clock)
         )
         if unit is None and self.force_level_0 and calls % self.force_level_0 == 0:
             newest = sum(1 for _ in takewhile(lambda run: run.level == 0, runs))
@@ -150,20 +157,20 @@ class UniversalCompaction:
         return None if unit is None or unit.changes_nothing else unit
 
     def full(self, levels: Levels, stale: Collection[str] = ()) -> CompactUnit | None:
-        """Everything to the highest level; None where everything is there, as files that hold no deletes.
+        """Return the compaction of all files to the highest level.
 
-        ``stale`` names files that are to be written anew even so.
+        `None`: all files have that level, and no file has deletes. ``stale``: names of files to rewrite in any case.
         """
         runs, top = levels.runs, levels.max_level
         if [run.level for run in runs] == [top]:
-            anew = tuple(
+            rewritten = tuple(
                 f for f in runs[0].files if self.force_rewrite or f.delete_row_count != 0 or f.file_name in stale
             )
-            return CompactUnit(top, anew, rewrite=True) if anew else None
+            return CompactUnit(top, rewritten, rewrite=True) if rewritten else None
         unit = CompactUnit(top, levels.all_files)
         return None if unit.changes_nothing else unit
 
-    def _by_shape(self, runs: Sequence[SortedRun], max_level: int, clock: int) -> CompactUnit | None:
+    def _by_size(self, runs: Sequence[SortedRun], max_level: int, clock: int) -> CompactUnit | None:
         if runs and len(runs) >= self.run_trigger:
             *newer, oldest = (run.size for run in runs)
             if sum(newer) * 100 > self.max_size_amplification * oldest:
@@ -177,7 +184,7 @@ class UniversalCompaction:
     def _extended(
         self, runs: Sequence[SortedRun], max_level: int, count: int, clock: int, *, triggered: bool = False
     ) -> CompactUnit | None:
-        """The first ``count`` runs and those behind that are not much larger than all before them together."""
+        """Return the first ``count`` runs, and each next run not much larger than all runs before it together."""
         count = min(count, len(runs))
         ratio = 100.0 + self.size_ratio + self.off_peak.at(clock)
         size = sum(run.size for run in runs[:count])
@@ -192,19 +199,19 @@ class UniversalCompaction:
 
 
 def num_levels(options: Options) -> int:
-    """Levels a bucket has at least, level 0 included."""
+    """Return the minimum number of levels of a bucket, level 0 included."""
     given = options.value(NUM_LEVELS)
     return int(options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER) + 1 if given is None else given)
 
 
 def stop_trigger(options: Options) -> int:
-    """Sorted runs a writer does not go beyond without compacting."""
+    """Return the number of sorted runs above which a writer must compact."""
     trigger, given = options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER), options.value(NUM_SORTED_RUN_STOP_TRIGGER)
     return int(trigger + 3 if given is None else max(trigger, given))
 
 
 def needs_lookup(options: Options) -> bool:
-    """Whether a compaction looks up in levels below its output what they hold of the keys it lifts from level 0."""
+    """Return True for a table with lookups: compactions read the rows that higher levels hold of keys from level 0."""
     return bool(
         engine_type(options).skips_level_0
         or options.value(CHANGELOG_PRODUCER) == "lookup"
@@ -214,7 +221,10 @@ def needs_lookup(options: Options) -> bool:
 
 
 def _calls_between_forced(options: Options) -> int:
-    """Tables whose readers pass over level 0, or look rows up by level, cannot leave files there."""
+    """Return the number of calls between forced compactions of level 0 (0: never).
+
+    They are needed in tables whose readers skip level 0, or look rows up by level.
+    """
     if options.value(COMPACTION_FORCE_UP_LEVEL_0):
         return 1
     if not needs_lookup(options):
@@ -226,7 +236,10 @@ def _calls_between_forced(options: Options) -> int:
 
 
 def _unit(runs: Sequence[SortedRun], max_level: int, count: int) -> CompactUnit:
-    """The first ``count`` runs, to just above the next one; more of them rather than into level 0."""
+    """Return the compaction of the first ``count`` runs into the level just before the next run's.
+
+    If this level would be 0, more runs are included.
+    """
     level = max_level if count == len(runs) else max(0, runs[count].level - 1)
     while level == 0 and count < len(runs):
         level = runs[count].level
