@@ -1,4 +1,4 @@
-"""Which columns a data file holds."""
+"""The columns and the format of a data file."""
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import format_of
@@ -12,7 +12,7 @@ __all__ = ["file_format", "stored_columns"]
 
 
 def stored_columns(store: FileStore, meta: DataFileMeta) -> tuple[DataField, ...]:
-    """The columns of a file of a table without a primary key, in the file's order, as its schema has them."""
+    """Return the columns of a file of a table without a primary key, in the file's order and schema."""
     fields = store.schemas.get(meta.schema_id).fields
     if meta.write_cols is None:
         return fields
@@ -21,7 +21,7 @@ def stored_columns(store: FileStore, meta: DataFileMeta) -> tuple[DataField, ...
 
 
 def file_format(store: FileStore, meta: DataFileMeta) -> FileFormat:
-    """What reads the file. Raises UnsupportedError for one whose format is unknown, or does not go with a key."""
+    """Return the format of the file. Raises UnsupportedError for an unknown one, and for CSV in a table with a primary key."""
     found = format_of(meta.file_name, stored_columns(store, meta), store.options)
     if found.name == "csv" and store.schema.primary_keys:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""The deletion vectors of a table: where a snapshot has them, and new ones written as its options say."""
+"""The deletion vectors of a table: the index files of a snapshot, and new index files as the options define them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexManifestEntry]:
-    """The index files with deletion vectors of a snapshot; where the option is off they count for nothing."""
+    """Return the index files with deletion vectors of a snapshot; none if ``deletion-vectors.enabled`` is off."""
     if not store.options.value(DELETION_VECTORS_ENABLED) or snapshot is None or snapshot.index_manifest is None:
         return []
     entries = store.manifests.read_index(snapshot.index_manifest)
@@ -37,7 +37,7 @@ def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexMan
 
 
 def by_bucket(entries: Iterable[IndexManifestEntry]) -> dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]]:
-    """The index files of each (partition, bucket)."""
+    """Group index files by (partition, bucket)."""
     found: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] = {}
     for entry in entries:
         at = (entry.partition, entry.bucket)
@@ -46,7 +46,7 @@ def by_bucket(entries: Iterable[IndexManifestEntry]) -> dict[tuple[bytes, int], 
 
 
 def stored_vectors(store: FileStore, entries: Iterable[IndexManifestEntry]) -> dict[str, StoredVector]:
-    """Where the vectors of these index files lie, by data file."""
+    """Return the location of each vector of these index files, by data file."""
     return {
         found.data_file: StoredVector(store.index_path(entry), found)
         for entry in entries
@@ -55,14 +55,14 @@ def stored_vectors(store: FileStore, entries: Iterable[IndexManifestEntry]) -> d
 
 
 def read_entries(store: FileStore, entries: Iterable[IndexManifestEntry]) -> dict[str, DeletionVector]:
-    """All vectors of these index files, by data file. CorruptedError names an index file that is damaged."""
+    """Read all vectors of these index files, by data file. Raises CorruptedError naming a damaged index file."""
     return load_vectors(store.io, stored_vectors(store, entries).values())
 
 
 def restrict_to_files(
     entries: Iterable[IndexManifestEntry], data_files: Collection[str]
 ) -> tuple[IndexManifestEntry, ...]:
-    """The index files that have vectors of these data files, saying nothing of others."""
+    """Return the index files with vectors of these data files, without the ranges of other data files."""
     narrowed = []
     for entry in entries:
         ranges = tuple(r for r in entry.deletion_ranges or () if r.data_file in data_files)
@@ -72,14 +72,20 @@ def restrict_to_files(
 
 
 def deleted_rows(entries: Iterable[IndexManifestEntry], files: Sequence[DataFileMeta]) -> dict[str, int]:
-    """How many rows of each file are deleted, where any are; all of them where an old entry does not say how many."""
+    """Return the number of deleted rows by file name; files without any are absent.
+
+    If an old entry lacks the number, all rows of the file count as deleted.
+    """
     rows = {f.file_name: f.row_count for f in files}
     found = (r for entry in entries for r in entry.deletion_ranges or () if r.data_file in rows)
     return {r.data_file: rows[r.data_file] if r.cardinality is None else r.cardinality for r in found}
 
 
 def rows_left(files: Iterable[DataFileMeta], entries: Iterable[IndexManifestEntry]) -> int | None:
-    """The rows of the files without those that these index files, of no other data files, delete; None if unknown."""
+    """Return the number of rows that these index files do not delete. `None`: unknown.
+
+    REQUIRES: ``entries`` have vectors of ``files`` only.
+    """
     deleted = [r.cardinality for entry in entries for r in entry.deletion_ranges or ()]
     if None in deleted:
         return None
@@ -87,14 +93,14 @@ def rows_left(files: Iterable[DataFileMeta], entries: Iterable[IndexManifestEntr
 
 
 def single_index_per_bucket(store: FileStore) -> bool:
-    """Whether a bucket has one file of vectors, which a new one takes the place of; else many, replaced by name."""
+    """Return True if a bucket has one file of vectors, which each new one replaces; else it has several, by name."""
     return bool(store.schema.primary_keys) or store.schema.bucket > 0
 
 
 def write_vectors(
     store: FileStore, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
 ) -> tuple[IndexManifestEntry, ...]:
-    """New index files with these vectors, by data file, not yet part of any snapshot; see :class:`VectorWriter`."""
+    """Write new index files, in no snapshot yet, with these vectors by data file; see :class:`VectorWriter`."""
     target = None if single_index_per_bucket(store) else store.options.value(DELETION_VECTOR_INDEX_FILE_TARGET_SIZE)
     writer = VectorWriter(store.io, store.new_name, store.options.value(DELETION_VECTORS_BITMAP64), target)
     return writer.write(store.index_directory(partition, bucket), partition, bucket, vectors)

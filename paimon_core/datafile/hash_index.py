@@ -1,6 +1,6 @@
-"""Hash index files: the hashes of all keys that live in one dynamic bucket (format 8.2).
+"""Hash index files: the hashes of all keys of one dynamic bucket (format 8.2).
 
-A file is nothing but big-endian 32-bit numbers in any order, one for each hash; its entry says how many.
+A file consists of big-endian 32-bit numbers in any order, one per hash; its entry has their number.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ _STORED = np.dtype(">i4")
 
 
 def read_hashes(store: FileStore, entry: IndexManifestEntry) -> np.ndarray:
-    """The hashes (int32, in any order). Raises CorruptedError, naming the file, if they are not all there."""
+    """Read the hashes (int32, in any order). Raises CorruptedError naming the file if some or all are missing."""
     path = store.index_path(entry)
     try:
         data = store.io.read(path)
@@ -33,7 +33,7 @@ def read_hashes(store: FileStore, entry: IndexManifestEntry) -> np.ndarray:
 def write_hashes(
     store: FileStore, partition: bytes, bucket: int, hashes: np.ndarray, kind: str = HASH
 ) -> IndexManifestEntry:
-    """A new index file with these hashes (int32, each once), not yet part of any snapshot."""
+    """Write a new index file with these hashes (int32, each once), which is in no snapshot yet."""
     name = f"index-{store.new_name()}-0"
     data = hashes.astype(_STORED).tobytes()
     entry = IndexManifestEntry(ADD, partition, bucket, kind, name, len(data), len(hashes))
@@ -42,6 +42,9 @@ def write_hashes(
 
 
 def distinct(hashes: np.ndarray) -> np.ndarray:
-    """The hashes sorted, each once; for millions of them much faster than numpy's own, which hashes them again."""
+    """Return the hashes sorted, each once.
+
+    For millions of values this is much faster than numpy's `unique`, which hashes them.
+    """
     ordered = np.sort(hashes)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered

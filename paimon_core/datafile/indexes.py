@@ -1,4 +1,4 @@
-"""What the indexes of a data file, in its metadata or beside it, say of a predicate."""
+"""Search in the indexes of a data file, in its metadata or in an index file, for rows that match a predicate."""
 
 import io
 
@@ -14,32 +14,32 @@ from paimon_core.predicate.rewrite import columns
 from paimon_core.store.file_store import FileStore
 
 _SUFFIX = ".index"
-_WAY_OUT = f"; with option {FILE_INDEX_READ_ENABLED.key!r} = 'false' rows are read without it"
+_HINT = f"; with option {FILE_INDEX_READ_ENABLED.key!r} = 'false' rows are read without it"
 
 
 def embedded_rows(store: FileStore, meta: DataFileMeta, p: Predicate) -> Found:
-    """Which rows of a data file may match ``p`` (on the columns of the file), by the indexes in its metadata alone."""
+    """Return the rows that may match ``p`` (on the file's columns), by the indexes in the file's metadata only."""
     if meta.embedded_index is None or not store.options.value(FILE_INDEX_READ_ENABLED):
         return True
     return _search(store, meta, p, io.BytesIO(meta.embedded_index), f"the index in the metadata of {meta.file_name}")
 
 
 def indexed_rows(store: FileStore, path: str, meta: DataFileMeta, p: Predicate) -> Found:
-    """Which rows of the data file at ``path`` may match ``p`` (on the columns of the file), by all its indexes.
+    """Return the rows of the data file at ``path`` that may match ``p`` (on the file's columns), by all its indexes.
 
-    Reads of a file beside what concerns the columns of ``p``. Raises CorruptedError naming an index that is damaged or
-    missing; no index has a checksum, so what still looks like one is believed.
+    Of an index file only the parts for the columns of ``p`` are read. Raises CorruptedError naming an index that is
+    damaged or missing. Indexes have no checksum: damage that keeps the structure intact is not found.
     """
-    beside = [name for name in meta.extra_files if name.endswith(_SUFFIX)]
-    if meta.embedded_index is not None or not beside or not store.options.value(FILE_INDEX_READ_ENABLED):
+    index_files = [name for name in meta.extra_files if name.endswith(_SUFFIX)]
+    if meta.embedded_index is not None or not index_files or not store.options.value(FILE_INDEX_READ_ENABLED):
         return embedded_rows(store, meta, p)
-    where = join(path.rpartition("/")[0], beside[0])
-    if len(beside) > 1:
-        raise CorruptedError(f"data file {path} has several indexes, {' and '.join(beside)}{_WAY_OUT}")
+    where = join(path.rpartition("/")[0], index_files[0])
+    if len(index_files) > 1:
+        raise CorruptedError(f"data file {path} has several indexes, {' and '.join(index_files)}{_HINT}")
     try:
         source = store.io.open(where)
     except FileNotFoundError as missing:
-        raise CorruptedError(f"file index {where} is missing{_WAY_OUT}") from missing
+        raise CorruptedError(f"file index {where} is missing{_HINT}") from missing
     with source:
         return _search(store, meta, p, source, f"file index {where}")
 
@@ -49,4 +49,4 @@ def _search(store: FileStore, meta: DataFileMeta, p: Predicate, source: io.Bytes
     try:
         return search(read(source, columns(p), where), p, fields, meta.row_count, where)
     except CorruptedError as error:
-        raise CorruptedError(f"{error}{_WAY_OUT}") from error
+        raise CorruptedError(f"{error}{_HINT}") from error

@@ -1,4 +1,4 @@
-"""One data file as batches of the columns asked for, in the reader's schema."""
+"""The reader of one data file: batches of the requested columns, in the reader's schema."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,38 +30,38 @@ from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, 
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
-_LEAST_BYTES = 1 << 18  # below this the cost of a batch outweighs that of its rows
+_MIN_BATCH_BYTES = 1 << 18  # in a smaller batch the cost per batch exceeds the cost of its rows
 _NOWHERE = np.zeros(0, np.int64)
 RowPositions: TypeAlias = slice | Positions
-"""Where the rows of a batch lie in their file: from one position to another, or here and there."""
+"""The positions of a batch's rows in their file: a slice if consecutive, else an int64 array."""
 
 
 def batch_limits(store: FileStore, parallel_files: int = 1) -> tuple[int, int]:
-    """Most rows and bytes of a decoded batch: 32 MiB, of fewer rows where ``read.batch-size`` says so.
+    """Return the maximum rows and bytes of a decoded batch: 32 MiB, and ``read.batch-size`` rows if the option is set.
 
-    ``parallel_files`` files are decoded side by side and share these: what is held beyond the processor's caches costs
-    more in page faults than decoding it does.
+    ``parallel_files`` files that are decoded at the same time share the bytes: with more, page faults cost more than
+    decoding.
     """
     rows = store.options.value(READ_BATCH_SIZE) if store.options.has(READ_BATCH_SIZE) else BATCH_ROWS
-    return max(1, rows), max(_LEAST_BYTES, BATCH_BYTES // parallel_files)
+    return max(1, rows), max(_MIN_BATCH_BYTES, BATCH_BYTES // parallel_files)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is read: what may be left out of it, and what must."""
+    """The rows of a file that a read may skip or must leave out, and the size of its batches."""
 
     predicate: Predicate | None = None
-    """Bound to the table's schema. Parts of the file that cannot match may be skipped; other rows still come out."""
+    """Bound to the table's schema. Parts of the file without a match may be skipped; no other rows are left out."""
     deletions: DeletionVector | None = None
-    """Rows to be left out, by position."""
+    """The positions of deleted rows, which are left out."""
     parallel_files: int = 1
     """The number of files read side by side, for the size of the batches."""
-    wanted: Mask | None = None
-    """The only rows to come out, of all rows of the file."""
+    row_mask: Mask | None = None
+    """A bool for each row of the file: True for the rows to return."""
     part: range | None = None
-    """Only row groups of the file, which is Parquet, whose middle row lies in this range of row positions come out."""
-    kept: bool = False
-    """The caller keeps all rows together, so the size of a batch needs no bound, nor a look at the file to find it."""
+    """Only row groups whose middle row is in this range of row positions are read. REQUIRES: a Parquet file."""
+    unbounded: bool = False
+    """True if the bytes of a batch need no limit, because the caller holds all rows in memory anyway."""
 
 
 _WHOLE = ReadOptions()
@@ -75,11 +75,21 @@ def read_file(
     fields: Sequence[DataField],
     how: ReadOptions = _WHOLE,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one data file with exactly ``fields``: by field id, cast, filled, partition values from metadata.
+    """Read the rows of one data file with exactly ``fields``.
 
-    ``fields`` may hold the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, or, of a table without a primary
-    key, those that track rows, and ``ROW_POSITION``.
-    Raises CorruptedError when the file is missing, unreadable or does not hold the rows its metadata promise.
+    Columns are matched by field id and cast to the type of ``fields``. Missing columns are null; partition values come
+    from the metadata.
+
+    Args:
+        store: of the table.
+        partition: the file's partition as a serialised BinaryRow.
+        bucket: the file's bucket.
+        meta: the file.
+        fields: may include the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, or, in a table without a primary
+            key, the tracking fields and ``ROW_POSITION``.
+        how: rows to skip or leave out.
+
+    Raises CorruptedError if the file is missing, unreadable or has another number of rows than its metadata.
     """
     predicate, deletions = how.predicate, how.deletions
     if meta.write_cols is not None and len(meta.write_cols) == 0:
@@ -94,40 +104,40 @@ def read_file(
     system = (ROW_ID, ROW_SEQUENCE) if row_tracking else (SEQUENCE_NUMBER, VALUE_KIND)
     plan = evolve((*file_schema.fields, *system), tuple(stored))
     pushed = None if predicate is None else to_file(predicate, store.schema.fields, file_schema.fields)
-    found: Found = True if how.wanted is None else how.wanted
-    if pushed is not None and how.wanted is None:
+    found: Found = True if how.row_mask is None else how.row_mask
+    if pushed is not None and how.row_mask is None:
         found = indexed_rows(store, path, meta, pushed)
     if found is False:
         return
-    wanted = found if isinstance(found, np.ndarray) else None
-    narrowed = pushed is not None or wanted is not None or how.part is not None
+    row_mask = found if isinstance(found, np.ndarray) else None
+    narrowed = pushed is not None or row_mask is not None or how.part is not None
     skips = narrowed and meta.file_name.endswith(".parquet")
-    drops = deletions is not None or wanted is not None
+    drops = deletions is not None or row_mask is not None
     numbered = len(stored) + len(constants) < len(fields) or asks_row_ids(stored)
-    placed = skips and (numbered or drops)
+    needs_positions = skips and (numbered or drops)
     _check_within(meta, deletions, path)
     seen = 0
-    columns = (*plan.file_columns, ROW_POSITION) if placed else plan.file_columns
+    columns = (*plan.file_columns, ROW_POSITION) if needs_positions else plan.file_columns
     rows, size = _with_constants(batch_limits(store, how.parallel_files), constants)
-    limits = rows, None if how.kept else size
-    for whole in _decode(store, path, meta, columns, _Skipping(pushed, wanted, how.part), limits):
-        batch, places = _parted(whole) if placed else (whole, slice(seen, seen + whole.num_rows))
+    limits = rows, None if how.unbounded else size
+    for whole in _decode(store, path, meta, columns, _Skipping(pushed, row_mask, how.part), limits):
+        batch, rows_at = _split_positions(whole) if needs_positions else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
             break
-        positions = _numbers(places) if numbered else _NOWHERE
-        if drops and not (left := _left(places, deletions, wanted)).all():
-            if not left.any():
+        positions = _position_array(rows_at) if numbered else _NOWHERE
+        if drops and not (mask := _remaining(rows_at, deletions, row_mask)).all():
+            if not mask.any():
                 continue
-            batch, positions = kept(batch, bits(left)), positions[left] if numbered else positions
+            batch, positions = kept(batch, bits(mask)), positions[mask] if numbered else positions
         evolved = plan.apply(batch)
-        evolved = with_tracking(evolved, meta, positions) if row_tracking else _numbered(evolved, path)
-        yield evolved if len(stored) == len(fields) else _completed(evolved, fields, constants, positions)
+        evolved = with_tracking(evolved, meta, positions) if row_tracking else _check_system_columns(evolved, path)
+        yield evolved if len(stored) == len(fields) else _with_unstored(evolved, fields, constants, positions)
     if seen > meta.row_count or (seen < meta.row_count and not skips):
         raise CorruptedError(f"{path} holds {seen} rows where its manifest entry promises {meta.row_count}")
 
 
-def _numbered(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
-    """The rows. Raises CorruptedError where one lacks the number or the kind that each row of a keyed table has."""
+def _check_system_columns(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
+    """Return the rows. Raises CorruptedError if a row of a table with a primary key has no sequence number or kind."""
     for name in {SEQUENCE_NUMBER.name, VALUE_KIND.name}.intersection(rows.schema.names):
         if rows.column(name).null_count:
             raise CorruptedError(f"{path} is damaged: there are rows without {name}")
@@ -141,13 +151,13 @@ def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: st
 
 @dataclass(frozen=True, slots=True)
 class _Skipping:
-    """What tells which parts of a file need not be decoded: a predicate on its columns, and a mask of its rows.
+    """The parts of a file to skip: without a match of ``predicate`` (on the file's columns) or of ``row_mask``.
 
-    ``part``: those whose rows are read by somebody else must not be.
+    ``part``: row groups whose middle row is outside must be skipped, because another reader reads them.
     """
 
     predicate: Predicate | None
-    wanted: Mask | None
+    row_mask: Mask | None
     part: range | None
 
 
@@ -159,7 +169,7 @@ def _decode(
     skipping: _Skipping,
     limits: tuple[int, int | None],
 ) -> Iterator[pa.RecordBatch]:
-    if not columns and skipping.part is None:  # only constants are asked for: their number is all that matters
+    if not columns and skipping.part is None:  # all columns are constants: only the number of rows matters
         yield from counted(meta.row_count, limits[0])
         return
     try:
@@ -176,7 +186,7 @@ def _decode(
             columns,
             rows,
             predicate=skipping.predicate,
-            wanted=skipping.wanted,
+            wanted=skipping.row_mask,
             batch_bytes=size,
             path=path,
         )
@@ -186,46 +196,46 @@ def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[Da
     keys = store.schema.partition_keys
     if not keys or not any(f.name in keys for f in fields):
         return {}
-    wanted = {f.name: f for f in fields if f.name in keys}
+    requested = {f.name: f for f in fields if f.name in keys}
     values = zip(keys, store.partition_values(partition), strict=True)
-    return {k: pa.array([v], to_arrow(wanted[k].type))[0] for k, v in values if k in wanted}
+    return {k: pa.array([v], to_arrow(requested[k].type))[0] for k, v in values if k in requested}
 
 
-def _parted(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Positions]:
-    """The batch without its last column, and that: the positions of its rows in a file of which parts are skipped."""
+def _split_positions(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Positions]:
+    """Return the batch without its last column, and this column: the rows' positions in the file."""
     last = batch.num_columns - 1
     return batch.remove_column(last), batch.column(last).to_numpy()
 
 
-def _numbers(places: RowPositions) -> Positions:
-    return np.arange(places.start, places.stop) if isinstance(places, slice) else places
+def _position_array(rows_at: RowPositions) -> Positions:
+    return np.arange(rows_at.start, rows_at.stop) if isinstance(rows_at, slice) else rows_at
 
 
-def _left(places: RowPositions, deletions: DeletionVector | None, wanted: Mask | None) -> npt.NDArray[np.bool_]:
-    """Which of the rows at these places are neither deleted nor unwanted."""
+def _remaining(rows_at: RowPositions, deletions: DeletionVector | None, row_mask: Mask | None) -> npt.NDArray[np.bool_]:
+    """Return a mask of the rows at these positions: True if not deleted and True in ``row_mask``."""
     if deletions is None:
-        return np.ones(0, bool) if wanted is None else wanted[places]
-    if isinstance(places, slice):
-        deleted = deletions.mask(places.start, places.stop - places.start)
+        return np.ones(0, bool) if row_mask is None else row_mask[rows_at]
+    if isinstance(rows_at, slice):
+        deleted = deletions.mask(rows_at.start, rows_at.stop - rows_at.start)
     else:
-        deleted = deletions.among(places)
-    return ~deleted if wanted is None else wanted[places] & ~deleted
+        deleted = deletions.among(rows_at)
+    return ~deleted if row_mask is None else row_mask[rows_at] & ~deleted
 
 
 def _with_constants(limits: tuple[int, int], constants: dict[str, pa.Scalar]) -> tuple[int, int]:
-    """Return the limits of a batch for rows that these values are added to: a text stands there once for each row."""
+    """Return the limits of a batch to which these values are added: a text takes its bytes once per row."""
     rows, size = limits
     width = sum(pa.repeat(value, 1).nbytes for value in constants.values())
     return max(1, min(rows, size // max(1, width))), size
 
 
-def _completed(
+def _with_unstored(
     batch: pa.RecordBatch,
     fields: Sequence[DataField],
     constants: dict[str, pa.Scalar],
     positions: Positions,
 ) -> pa.RecordBatch:
-    """With what the file does not store: values of its partition, and positions."""
+    """Add the columns that the file does not store: partition values and row positions."""
     rows, stored = batch.num_rows, iter(batch.columns)
     columns = []
     for field in fields:

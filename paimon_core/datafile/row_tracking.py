@@ -1,4 +1,4 @@
-"""Ids of rows and the snapshots that changed them last: stored with the rows, else known from a file's metadata."""
+"""Row ids and the snapshots that last changed the rows: stored in a file, or computed from its metadata."""
 
 from collections.abc import Sequence
 
@@ -16,20 +16,20 @@ __all__ = ["asks_row_ids", "tracking_fields", "with_tracking"]
 
 
 def tracking_fields(schema: TableSchema) -> tuple[DataField, ...]:
-    """The columns rows of the table have beside its own; none where they are not tracked."""
+    """Return the tracking columns of the table's rows; none if ``row-tracking.enabled`` is off."""
     return TRACKING_FIELDS if schema.options.value(ROW_TRACKING_ENABLED) else ()
 
 
 def asks_row_ids(fields: Sequence[DataField]) -> bool:
-    """Whether one of the fields is the id of a row."""
+    """Return True if one of the fields is the row id."""
     return any(f.id == ROW_ID.id for f in fields)
 
 
 def with_tracking(batch: pa.RecordBatch, meta: DataFileMeta, positions: np.ndarray) -> pa.RecordBatch:
-    """The batch with its tracking columns filled where the file left them out.
+    """Fill the nulls of the tracking columns of a batch.
 
-    ``positions`` of its rows in the file make the ids; all rows were changed by the newest snapshot the file knows.
-    A file without ids, as it is before its commit, leaves them null.
+    Row ids are ``meta.first_row_id + positions``, where ``positions`` (int64) are the rows' positions in the file. The
+    last change is the file's largest sequence number. Ids stay null if the file has none, as before its commit.
     """
     for at, name in enumerate(batch.schema.names):
         if name == ROW_ID.name and meta.first_row_id is not None:

@@ -1,4 +1,4 @@
-"""What the data files of a table look like: their columns, statistics, format and size, as its options have it."""
+"""The data file spec: columns, statistics, format and size of new data files, as the table's options define them."""
 
 from dataclasses import dataclass, replace
 
@@ -33,14 +33,14 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER, TRACKING_FIELDS, VA
 
 __all__ = ["KEY_STATS", "TARGET_SIZE_APPEND", "DataFileSpec", "target_size"]
 
-KEY_STATS = "truncate(128)"  # keys are kept long enough to prune well, whatever the table's mode
+KEY_STATS = "truncate(128)"  # bounds of keys are long enough to prune well, in any mode of the table
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
 _WITHOUT_STATS = ("VARIANT", "BLOB")
 
 
 @dataclass(frozen=True, slots=True)
 class DataFileSpec:
-    """What the files of one table version and level hold: their columns, statistics modes, format and roll size."""
+    """Columns, statistics modes, format and target size of the files of one schema version and level."""
 
     fields: tuple[DataField, ...]  # every column in the file, in order
     value_fields: tuple[DataField, ...]
@@ -51,28 +51,28 @@ class DataFileSpec:
     compression: str
     target_size: int
     target_rows: int = TARGET_FILE_ROW_NUM.default
-    """Rows with which a file is full, however small it is."""
+    """A file with this number of rows is full, even if it is small."""
     level: int = 0
     source: int = FileSource.APPEND
     stores_key_columns: bool = True
-    """Whether keys stand in columns of their own as well, as Paimon has it unless the table is in thin mode."""
+    """True if files have copies of the key columns; False in thin mode."""
     indexes: tuple[IndexedColumn, ...] = ()
-    """What is kept of the rows to skip files by, in the metadata or in a file beside."""
+    """The file indexes of the columns, stored in the metadata or in an index file."""
     row_tracking: bool = False
-    """Whether rows have ids. New rows get theirs by the commit; compaction stores them, for rows then lie anywhere."""
+    """True if rows have ids. The commit gives new rows their ids; compaction stores them, because it moves rows."""
     prefix: str = DATA_FILE_PREFIX.default
     writes_column_names: bool = False
-    """Whether the metadata name the columns of a file, which are not all that the table has."""
+    """True if a file has only some of the table's columns; its metadata then names them."""
     ordered: bool = False
-    """Whether rows of a table without keys come sorted by columns all the same."""
+    """True if rows of a table without a primary key are sorted by columns."""
     blobs: tuple["DataFileSpec", ...] = ()
-    """Of the files beside these that hold a column of blobs each, of the same rows."""
+    """The specs of the blob files of the same rows, one for each BLOB column."""
 
     @staticmethod
     def of(store: FileStore, level: int = 0, source: int = FileSource.APPEND) -> "DataFileSpec":
-        """The shape new files of this level take, made by ``source``.
+        """Return the spec of new files of this level that ``source`` (a `FileSource`) writes.
 
-        Columns of blobs are not among theirs but in ``blobs``.
+        BLOB columns are not in ``fields`` but in ``blobs``.
         """
         schema, options = store.schema, store.options
         keys = tuple(schema.field(k) for k in schema.trimmed_primary_keys)
@@ -81,7 +81,7 @@ class DataFileSpec:
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
         row_tracking = options.value(ROW_TRACKING_ENABLED)
         tracking = TRACKING_FIELDS if row_tracking and source == FileSource.COMPACT else ()
-        shape = DataFileSpec(
+        spec = DataFileSpec(
             fields=(*system, *schema.fields, *tracking),
             value_fields=schema.fields,
             key_fields=keys,
@@ -100,15 +100,15 @@ class DataFileSpec:
         )
         blobs = [f for f in schema.fields if is_blob_type(f.type)]
         if not blobs:
-            return shape
-        blob_size = options.value(BLOB_TARGET_FILE_SIZE) or shape.target_size
-        beside = tuple(shape.of_columns((field,), blob_size) for field in blobs)
+            return spec
+        blob_size = options.value(BLOB_TARGET_FILE_SIZE) or spec.target_size
+        blob_specs = tuple(spec.of_columns((field,), blob_size) for field in blobs)
         rest = tuple(f for f in schema.fields if not is_blob_type(f.type))
-        return replace(shape.of_columns(rest, shape.target_size), blobs=beside)
+        return replace(spec.of_columns(rest, spec.target_size), blobs=blob_specs)
 
     @staticmethod
     def changelog(store: FileStore, level: int = 0) -> "DataFileSpec":
-        """The shape of files that tell what has changed by writing to this level: sorted by key, a key often twice."""
+        """Return the spec of changelog files of this level: rows sorted by key, with several rows per key."""
         options, data = store.options, DataFileSpec.of(store, level)
         stats = options.value(CHANGELOG_FILE_STATS_MODE)
         return replace(
@@ -120,9 +120,9 @@ class DataFileSpec:
         )
 
     def of_columns(self, columns: tuple[DataField, ...], target_size: int) -> "DataFileSpec":
-        """The shape of files that hold nothing but these columns of a table without a key: one of blobs, or others."""
-        shapes = (self, *self.blobs)
-        modes = {f.name: m for shape in shapes for f, m in zip(shape.value_fields, shape.modes, strict=True)}
+        """Return the spec of files with only these columns, one BLOB column or others, in tables without a primary key."""
+        specs = (self, *self.blobs)
+        modes = {f.name: m for spec in specs for f, m in zip(spec.value_fields, spec.modes, strict=True)}
         names = {f.name for f in columns}
         of_blobs = any(is_blob_type(f.type) for f in columns)
         return replace(
@@ -140,7 +140,7 @@ class DataFileSpec:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The column of a table's rows that each column of the file is filled from."""
+        """For each column of the file the name of the column of the rows that fills it."""
         copies = self.key_fields if self.stores_key_columns else ()
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if self.key_fields else ()
         tracking = TRACKING_FIELDS if self.stores_tracking else ()
@@ -148,28 +148,31 @@ class DataFileSpec:
 
     @property
     def stores_tracking(self) -> bool:
-        """Whether the files hold the ids of their rows, and the snapshots that changed them last."""
+        """True if files store the row ids and the snapshots that last changed the rows."""
         return self.row_tracking and self.source == FileSource.COMPACT
 
 
 def target_size(store: FileStore) -> int:
-    """Bytes at which a file is full."""
+    """Return the size in bytes at which a file is full."""
     default = TARGET_SIZE_KEYED if store.schema.primary_keys else TARGET_SIZE_APPEND
     return int(store.options.value(TARGET_FILE_SIZE) or default)
 
 
-def _stats_modes(store: FileStore, level: int, instead: str | None = None) -> tuple[StatsMode, ...]:
-    """Of the columns of a file of this level; ``instead`` of the mode the table has for all columns."""
+def _stats_modes(store: FileStore, level: int, override: str | None = None) -> tuple[StatsMode, ...]:
+    """Return the statistics mode of each column of a file of this level.
+
+    ``override``: a mode that replaces the table's mode for all columns.
+    """
     options = store.options
-    default = instead or options.value(METADATA_STATS_MODE_PER_LEVEL).get(level, options.value(METADATA_STATS_MODE))
+    default = override or options.value(METADATA_STATS_MODE_PER_LEVEL).get(level, options.value(METADATA_STATS_MODE))
     first_n = options.value(METADATA_STATS_KEEP_FIRST_N_COLUMNS)
-    only_there = store.schema.trimmed_primary_keys if options.value(DATA_FILE_THIN_MODE) else ()
+    only_copies = store.schema.trimmed_primary_keys if options.value(DATA_FILE_THIN_MODE) else ()
     modes = []
     for i, field in enumerate(store.schema.fields):
         mode = options.get(f"fields.{field.name}.stats-mode")
         if isinstance(field.type, AtomicType) and field.type.root in _WITHOUT_STATS:
             mode = "none"
         elif mode is None:
-            mode = KEY_STATS if field.name in only_there else "none" if 0 <= first_n <= i else default
+            mode = KEY_STATS if field.name in only_copies else "none" if 0 <= first_n <= i else default
         modes.append(parse_mode(mode))
     return tuple(modes)

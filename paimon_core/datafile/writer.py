@@ -1,4 +1,4 @@
-"""Batches into rolling data files, each described by its metadata."""
+"""The writer of data files: rows to rolling files, each with its metadata."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,49 +27,56 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.row_kind import is_retract
 from paimon_core.types.system_fields import ROW_SEQUENCE, VALUE_KIND
 
-_MIN_SLICE, _MAX_SLICE = 1_000, 1 << 17
+_MIN_PART_ROWS, _MAX_PART_ROWS = 1_000, 1 << 17
 _LARGEST_EXPANSION = 4  # one byte of an int8 column becomes four
 _INDEX_SUFFIX = ".index"
 _COMPRESSION_SUFFIX = {"zstd": "zst", "gzip": "gz", "snappy": "snappy", "lz4": "lz4"}
 
 
 class DataFileWriter:
-    """Rows of one (partition, bucket) into one or more files of about the target size.
+    """A writer of the rows of one (partition, bucket) to files of about the target size.
 
-    Rows come in the order they are to be stored: sorted by key, one row per key, for a table with a primary key (then
-    with ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND`` columns); in arrival order for an append table, with the columns of
-    `TRACKING_FIELDS` where the shape stores them. Columns of blobs go to files beside, which are full by themselves but
-    end where a file of the others ends, so that each lies beside one.
+    Files store rows in the order of the writes. A table with a primary key needs them sorted by key, one row per key,
+    with columns ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``. An append table needs the columns of `TRACKING_FIELDS` if
+    ``spec.stores_tracking``. BLOB columns are written to blob files, which have a target size of their own. Blob files
+    also end with each data file, so every blob file belongs to one data file.
+
+    Args:
+        store: of the table.
+        partition: serialised BinaryRow.
+        bucket: of the files.
+        spec: of the files.
+        first_sequence: the sequence number of the first row of an append table.
     """
 
     def __init__(
-        self, store: FileStore, partition: bytes, bucket: int, shape: DataFileSpec, first_sequence: int = 0
+        self, store: FileStore, partition: bytes, bucket: int, spec: DataFileSpec, first_sequence: int = 0
     ) -> None:
-        self._store, self._partition, self._bucket, self._shape = store, partition, bucket, shape
-        self._next_sequence = first_sequence  # append tables number their rows by counting
+        self._store, self._partition, self._bucket, self._spec = store, partition, bucket, spec
+        self._next_sequence = first_sequence  # the next row of an append table
         self._open: _OpenFile | None = None
         self._done: list[DataFileMeta] = []
         self._paths: list[str] = []
-        self._blobs = [DataFileWriter(store, partition, bucket, beside) for beside in shape.blobs]
+        self._blobs = [DataFileWriter(store, partition, bucket, blob_spec) for blob_spec in spec.blobs]
 
     @property
     def format(self) -> str:
-        """The format of the files, by which their names end."""
-        return self._shape.format
+        """The format of the files, which is the extension of their names."""
+        return self._spec.format
 
     def write(self, rows: pa.Table) -> None:
-        """Append rows; rolls to a new file whenever the current one has the target size or number of rows."""
-        own = rows.drop_columns([f.name for b in self._shape.blobs for f in b.fields]) if self._blobs else rows
-        at, step = 0, self._slice_rows(own)
+        """Append rows; start a new file whenever the current one reaches the target size or number of rows."""
+        own = rows.drop_columns([f.name for b in self._spec.blobs for f in b.fields]) if self._blobs else rows
+        at, step = 0, self._part_rows(own)
         while at < rows.num_rows:
             if self._open is None:
                 self._open = self._start()
-            piece = self._open.fitting(own.slice(at, min(step, self._shape.target_rows - self._open.rows)))
-            self._open.write(piece)
+            part = self._open.fitting(own.slice(at, min(step, self._spec.target_rows - self._open.rows)))
+            self._open.write(part)
             for writer in self._blobs:
-                writer.write(rows.slice(at, piece.num_rows))
-            at += piece.num_rows
-            if self._open.rows >= self._shape.target_rows or self._open.reaches(self._shape.target_size):
+                writer.write(rows.slice(at, part.num_rows))
+            at += part.num_rows
+            if self._open.rows >= self._spec.target_rows or self._open.reaches(self._spec.target_size):
                 self._finish()
 
     @property
@@ -77,41 +84,41 @@ class DataFileWriter:
         """Arrow bytes of the rows that the open files hold in memory."""
         return (self._open.held_bytes if self._open is not None else 0) + sum(w.held_bytes for w in self._blobs)
 
-    def let_go(self) -> None:
-        """Write all rows that are held. A format that must hold rows while its file is open ends the file."""
+    def release_memory(self) -> None:
+        """Write all rows held in memory. If the format must hold rows while a file is open, end the file."""
         if self._open is not None:
             self._open.flush()
             if self._open.held_bytes:
                 self._finish()
 
     def finish(self) -> None:
-        """End the open files; the next rows go to a new one."""
+        """End the open files; the next rows start new files."""
         if self._open is not None:
             self._finish()
 
     def close(self) -> list[DataFileMeta]:
-        """Finish the open files; returns the metadata of every file written since the last call.
+        """Finish the open files and return the metadata of every file written since the last call.
 
-        Files of blobs come after the file whose rows they share, one column after the other.
+        The blob files of a data file follow it, column by column.
         """
         self.finish()
         done, self._done = self._done, []
         return done
 
     def number_behind(self, sequence_number: int) -> None:
-        """Number the rows of an append table behind this number, and behind those numbered already."""
+        """Give the next rows of an append table sequence numbers above this one, and above those already given."""
         self._next_sequence = max(self._next_sequence, sequence_number + 1)
 
     def release(self) -> None:
-        """The files finished so far belong to the caller now: an abort leaves them alone."""
+        """Give the files finished so far to the caller: an abort no longer deletes them."""
         self._paths = []
         for writer in self._blobs:
             writer.release()
 
     def abort(self) -> None:
-        """Delete every file made since the last hand-over."""
+        """Delete every file created since the last `release`."""
         if self._open is not None:
-            with suppress(Exception):  # the file is thrown away: how its closing fails does not matter
+            with suppress(Exception):  # the file is deleted, so an error on close does not matter
                 self._open.discard()
             self._open = None
         for path in self._paths:
@@ -120,16 +127,16 @@ class DataFileWriter:
         for writer in self._blobs:
             writer.abort()
 
-    def _slice_rows(self, rows: pa.Table) -> int:
+    def _part_rows(self, rows: pa.Table) -> int:
         row_bytes = max(1, rows.nbytes // max(1, rows.num_rows))
-        return int(min(_MAX_SLICE, max(_MIN_SLICE, self._shape.target_size // 4 // row_bytes)))
+        return int(min(_MAX_PART_ROWS, max(_MIN_PART_ROWS, self._spec.target_size // 4 // row_bytes)))
 
     def _start(self) -> "_OpenFile":
-        shape = self._shape
-        name = f"{shape.prefix}{self._store.new_name()}-0{_extension(self._store, shape)}"
+        spec = self._spec
+        name = f"{spec.prefix}{self._store.new_name()}-0{_extension(self._store, spec)}"
         path = join(self._store.bucket_path(self._partition, self._bucket), name)
-        self._paths += [path, path + _INDEX_SUFFIX] if shape.indexes else [path]
-        return _OpenFile(self._store, path, name, shape)
+        self._paths += [path, path + _INDEX_SUFFIX] if spec.indexes else [path]
+        return _OpenFile(self._store, path, name, spec)
 
     def _finish(self) -> None:
         assert self._open is not None
@@ -141,40 +148,40 @@ class DataFileWriter:
             self._done += writer.close()
 
 
-def _extension(store: FileStore, shape: DataFileSpec) -> str:
-    if shape.format in TEXT_FORMATS:
-        suffix = compression_suffix(shape.compression)
-        return f".{shape.format}" + (f".{suffix}" if suffix else "")
-    if store.options.value(FILE_SUFFIX_INCLUDE_COMPRESSION) and shape.format != BLOB:
-        return f".{_COMPRESSION_SUFFIX.get(shape.compression, shape.compression)}.{shape.format}"
-    return f".{shape.format}"
+def _extension(store: FileStore, spec: DataFileSpec) -> str:
+    if spec.format in TEXT_FORMATS:
+        suffix = compression_suffix(spec.compression)
+        return f".{spec.format}" + (f".{suffix}" if suffix else "")
+    if store.options.value(FILE_SUFFIX_INCLUDE_COMPRESSION) and spec.format != BLOB:
+        return f".{_COMPRESSION_SUFFIX.get(spec.compression, spec.compression)}.{spec.format}"
+    return f".{spec.format}"
 
 
 class _OpenFile:
-    """A file being written, and what its metadata will say."""
+    """A file being written, and the values of its metadata so far."""
 
-    def __init__(self, store: FileStore, path: str, name: str, shape: DataFileSpec) -> None:
-        self._store, self._path, self._name, self._shape = store, path, name, shape
+    def __init__(self, store: FileStore, path: str, name: str, spec: DataFileSpec) -> None:
+        self._store, self._path, self._name, self._spec = store, path, name, spec
         self._sink = store.io.create(path)
-        self._writer: FormatWriter = format_named(shape.format, shape.fields, store.options).open_writer(
-            self._sink, shape.fields, store.options, shape.compression, ordered=shape.ordered
+        self._writer: FormatWriter = format_named(spec.format, spec.fields, store.options).open_writer(
+            self._sink, spec.fields, store.options, spec.compression, ordered=spec.ordered
         )
-        self._arrow = arrow_schema(shape.fields)
-        self._values = StatsCollector(shape.value_fields, shape.modes)
-        self._keys = StatsCollector(shape.key_fields, [parse_mode(KEY_STATS)] * len(shape.key_fields))
-        self._indexes = FileIndexes(shape.indexes) if shape.indexes else None
+        self._arrow = arrow_schema(spec.fields)
+        self._values = StatsCollector(spec.value_fields, spec.modes)
+        self._keys = StatsCollector(spec.key_fields, [parse_mode(KEY_STATS)] * len(spec.key_fields))
+        self._indexes = FileIndexes(spec.indexes) if spec.indexes else None
         self.rows = self._retracts = self._bytes = 0  # rows: so far
         self._min_sequence = self._max_sequence = 0
         self._first: pa.Table | None = None
         self._last: pa.Table | None = None
 
     def write(self, rows: pa.Table) -> None:
-        shape = self._shape
-        if shape.key_fields:
-            self._track_keyed(rows, [f.name for f in shape.key_fields])
-        elif shape.stores_tracking:
+        spec = self._spec
+        if spec.key_fields:
+            self._track_keyed(rows, [f.name for f in spec.key_fields])
+        elif spec.stores_tracking:
             self._track_sequence(rows)
-        stored = pa.Table.from_arrays([rows.column(n) for n in shape.sources], schema=self._arrow)
+        stored = pa.Table.from_arrays([rows.column(n) for n in spec.sources], schema=self._arrow)
         self._writer.write(stored)
         self._values.update(rows)
         if self._indexes is not None:
@@ -197,15 +204,18 @@ class _OpenFile:
         self._keys.update(rows.select(key_names))
 
     def fitting(self, rows: pa.Table) -> pa.Table:
-        """As many of the rows as go to this file before its size is looked at: of blobs, until one has filled it."""
-        if self._shape.format != BLOB:
+        """Return the first rows, to write before the next check of the file size: blobs up to one that fills the file."""
+        if self._spec.format != BLOB:
             return rows
-        left = self._shape.target_size - self._writer.tell()
-        return rows.slice(0, values_to_reach(rows.column(self._shape.fields[0].name), left))
+        available = self._spec.target_size - self._writer.tell()
+        return rows.slice(0, values_to_reach(rows.column(self._spec.fields[0].name), available))
 
     def reaches(self, size: int) -> bool:
-        """Whether the file has about this size. Looked at in earnest only when the rows in memory come near it:
-        no encoding takes more than four times their bytes."""
+        """Return True if the file has about this size.
+
+        The size is asked of the writer only if the Arrow bytes make it possible: no encoding takes more than four times
+        as many.
+        """
         return self._bytes * _LARGEST_EXPANSION >= size and int(self._writer.tell()) >= size
 
     @property
@@ -222,43 +232,43 @@ class _OpenFile:
             self._sink.close()
 
     def finish(self, first_sequence: int) -> DataFileMeta:
-        """Close the file; ``first_sequence`` numbers the rows of an append table."""
+        """Close the file and return its metadata. ``first_sequence``: of the first row, in an append table."""
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
-        shape = self._shape
-        value_stats, stats_columns = _simple_stats(self._values, shape.value_fields, shape.modes, dense=shape.dense)
-        if stats_columns is None and shape.stores_tracking:
-            stats_columns = tuple(f.name for f in shape.value_fields)
-        embedded, beside = self._finish_indexes()
-        keyed = bool(shape.key_fields)
-        if not keyed and not shape.row_tracking:  # rows that are tracked get the number of their snapshot, or hold it
+        spec = self._spec
+        value_stats, stats_columns = _simple_stats(self._values, spec.value_fields, spec.modes, dense=spec.dense)
+        if stats_columns is None and spec.stores_tracking:
+            stats_columns = tuple(f.name for f in spec.value_fields)
+        embedded, index_files = self._finish_indexes()
+        keyed = bool(spec.key_fields)
+        if (
+            not keyed and not spec.row_tracking
+        ):  # the number of tracked rows is their snapshot, given by the commit or stored
             self._min_sequence, self._max_sequence = first_sequence, first_sequence + self.rows - 1
         return DataFileMeta(
             file_name=self._name,
             file_size=size,
             row_count=self.rows,
-            min_key=_key_row(self._first, shape.key_fields),
-            max_key=_key_row(self._last, shape.key_fields),
-            key_stats=_simple_stats(self._keys, shape.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,
+            min_key=_key_row(self._first, spec.key_fields),
+            max_key=_key_row(self._last, spec.key_fields),
+            key_stats=_simple_stats(self._keys, spec.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,
             value_stats=value_stats,
             min_sequence_number=self._min_sequence,
             max_sequence_number=self._max_sequence,
             schema_id=self._store.schema.id,
-            level=shape.level,
-            extra_files=beside,
+            level=spec.level,
+            extra_files=index_files,
             creation_time=local_millis(self._store.now()),
             delete_row_count=self._retracts,
             embedded_index=embedded,
-            file_source=shape.source,
+            file_source=spec.source,
             value_stats_cols=stats_columns,
-            write_cols=tuple(f.name for f in shape.fields)
-            if shape.stores_tracking or shape.writes_column_names
-            else None,
+            write_cols=tuple(f.name for f in spec.fields) if spec.stores_tracking or spec.writes_column_names else None,
         )
 
     def _finish_indexes(self) -> tuple[bytes | None, tuple[str, ...]]:
-        """The indexes where they are small, and the name of the file beside that has them where they are not."""
+        """Return the indexes if they are small, else write them and return the name of the index file."""
         if self._indexes is None:
             return None, ()
         data = self._indexes.finish()
@@ -269,7 +279,7 @@ class _OpenFile:
 
 
 def local_millis(epoch_millis: int) -> int:
-    """The machine's wall clock at that instant, counted as if it were UTC: how data files keep their creation time."""
+    """Return the local wall-clock time of an instant as if it were UTC (milliseconds): the form of creation times."""
     offset = datetime.fromtimestamp(epoch_millis / 1000, timezone.utc).astimezone().utcoffset()
     return epoch_millis + int(offset.total_seconds() * 1000) if offset else epoch_millis
 
@@ -282,7 +292,7 @@ def _key_row(row: pa.Table | None, fields: Sequence[DataField]) -> bytes:
 
 
 def _internal(one: pa.ChunkedArray) -> object:
-    """The single value of a column as an internal value: times as integers."""
+    """Return the single value of a column as an internal value: times are integers."""
     kind = one.type
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return one.cast(pa.int32())[0].as_py()
@@ -295,14 +305,14 @@ def _simple_stats(
     bounds = list(zip(fields, collector.result(), strict=True))
     columns = None
     if dense:
-        kept = [i for i, mode in enumerate(modes) if mode.kind != "none"]
-        if len(kept) < len(fields):
-            bounds = [bounds[i] for i in kept]
-            columns = tuple(fields[i].name for i in kept)
-            if not kept:
+        chosen = [i for i, mode in enumerate(modes) if mode.kind != "none"]
+        if len(chosen) < len(fields):
+            bounds = [bounds[i] for i in chosen]
+            columns = tuple(fields[i].name for i in chosen)
+            if not chosen:
                 return EMPTY_STATS, ()
     elif modes and all(mode.kind == "none" for mode in modes):
-        return EMPTY_STATS, ()  # a reader would trip over bounds that are promised and not there
+        return EMPTY_STATS, ()  # readers fail if bounds are declared but missing
     schema = stats_schema([f for f, _ in bounds])
     return SimpleStats(
         serialize(tuple(b.min for _, b in bounds), schema),

@@ -77,7 +77,7 @@ class Levels:
         return tuple(sorted(files, key=lambda file: (-file.level, position.get(file.file_name, 0))))
 
     def drops_deletes(self, output_level: int) -> bool:
-        """Return True if a compaction of the newest runs into this level may drop deletes: it is the last with files."""
+        """Return True if a compaction of the newest runs into this level may drop deletes: no higher one has files."""
         return 0 < output_level >= len(self.files) - 1
 
     def apply(self, removed: Iterable[DataFileMeta], added: Iterable[DataFileMeta], key_schema: pa.Schema) -> "Levels":

@@ -201,7 +201,7 @@ class Lookup:
             return
         mask = np.zeros(file.row_count, bool)
         mask[at] = True
-        yield from read_file(self._store, bucket.partition, bucket.number, file, fields, ReadOptions(wanted=mask))
+        yield from read_file(self._store, bucket.partition, bucket.number, file, fields, ReadOptions(row_mask=mask))
 
     def _decoded(
         self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
@@ -211,7 +211,9 @@ class Lookup:
         key = tuple(self._store.schema.field(k) for k in self._key)
         whole = file.file_size <= _SMALL_FILE
         chosen = fields if whole else key
-        batches = list(read_file(self._store, bucket.partition, bucket.number, file, chosen, ReadOptions(kept=whole)))
+        batches = list(
+            read_file(self._store, bucket.partition, bucket.number, file, chosen, ReadOptions(unbounded=whole))
+        )
         rows = pa.Table.from_batches(batches, None if batches else arrow_schema(chosen))
         rows = rows if len(batches) == 1 else rows.combine_chunks()
         self._blocks.put((file.file_name, tuple(fields)) if whole else file.file_name, rows)

@@ -108,7 +108,7 @@ class AppendWriter:
         if not stays and self._spill():
             return
         self._write_out()
-        self._files.let_go()
+        self._files.release_memory()
         if not stays:
             self._files.finish()
 
