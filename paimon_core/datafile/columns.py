@@ -21,7 +21,7 @@ def stored_columns(store: FileStore, meta: DataFileMeta) -> tuple[DataField, ...
 
 
 def file_format(store: FileStore, meta: DataFileMeta) -> FileFormat:
-    """Return the format of the file. Raises UnsupportedError for an unknown one, and for CSV in a table with a primary key."""
+    """Return the format of the file. Raises UnsupportedError: it is unknown, or CSV in a keyed table."""
     found = format_of(meta.file_name, stored_columns(store, meta), store.options)
     if found.name == "csv" and store.schema.primary_keys:
         raise UnsupportedError(

@@ -120,7 +120,7 @@ class DataFileSpec:
         )
 
     def of_columns(self, columns: tuple[DataField, ...], target_size: int) -> "DataFileSpec":
-        """Return the spec of files with only these columns, one BLOB column or others, in tables without a primary key."""
+        """Return the spec of files with only these columns: one BLOB column, or others (append tables only)."""
         specs = (self, *self.blobs)
         modes = {f.name: m for spec in specs for f, m in zip(spec.value_fields, spec.modes, strict=True)}
         names = {f.name for f in columns}

@@ -204,7 +204,7 @@ class _OpenFile:
         self._keys.update(rows.select(key_names))
 
     def fitting(self, rows: pa.Table) -> pa.Table:
-        """Return the first rows, to write before the next check of the file size: blobs up to one that fills the file."""
+        """Return the first rows to write before the next check of the file size: up to a blob that fills it."""
         if self._spec.format != BLOB:
             return rows
         available = self._spec.target_size - self._writer.tell()
