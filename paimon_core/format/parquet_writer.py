@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.format.codec import parquet_codec
 from paimon_core.format.file_format import check_columns
+from paimon_core.format.parquet_bounds import BoundsSink, holds_floats, leaf_arrays
 from paimon_core.format.size import EncodedSize
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
@@ -73,6 +74,7 @@ class ParquetFileWriter:
         self._choose_dictionaries = "parquet.enable.dictionary" not in options
         self._dictionaries: set[str] = set()
         self._writer: Any = None  # until there are rows to choose encodings by
+        self._bounds = BoundsSink(sink, self._stored) if any(holds_floats(f.type) for f in self._stored) else None
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
         self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * len(self._paths)))
@@ -104,7 +106,11 @@ class ParquetFileWriter:
     def close(self) -> None:
         """See `FormatWriter.close`."""
         self._flush()
-        self._opened().close()
+        writer = self._opened()
+        if self._bounds is None:
+            writer.close()
+        else:
+            self._bounds.finish(writer)
         self._writer = None  # this object lives until cycles are collected, the encoder's memory need not
 
     def _is_full(self) -> bool:
@@ -117,7 +123,10 @@ class ParquetFileWriter:
             rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
             self._group_bytes = min(_ROW_GROUP_BYTES, 2 * self._group_bytes)
             writer = self._opened(rows)
-            writer.write_table(rows, row_group_size=self._group_rows(rows))
+            group_rows = self._group_rows(rows)
+            if self._bounds is not None:
+                self._bounds.note(rows, group_rows)
+            writer.write_table(rows, row_group_size=group_rows)
             self._size.stored(int(self._sink.tell()))
 
     def _group_rows(self, rows: pa.Table) -> int:
@@ -130,7 +139,7 @@ class ParquetFileWriter:
         if self._writer is None:
             used = self._with_dictionaries(first)
             self._dictionaries = set(self._paths if used is True else used or ())
-            self._writer = self._open(self._sink, used)
+            self._writer = self._open(self._sink if self._bounds is None else self._bounds, used)
         return self._writer
 
     def _open(self, sink: Any, dictionaries: bool | list[str]) -> Any:
@@ -197,22 +206,7 @@ def _is_large_enough(rows: pa.Table, dictionaries: Set[str]) -> bool:
 def _stored_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:
     """Yield the path of each stored column, as `_leaves` has it, and its values, without those of absent parents."""
     for name, column in zip(rows.column_names, rows.columns, strict=True):
-        yield from _leaf_arrays(name, column.combine_chunks())
-
-
-def _leaf_arrays(path: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    kind = column.type
-    if pa.types.is_struct(kind):
-        for field, inner in zip(kind, column.flatten(), strict=True):
-            yield from _leaf_arrays(f"{path}.{field.name}", inner)
-    elif pa.types.is_map(kind):
-        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
-        for name, inner in (("key", column.keys), ("value", column.items)):
-            yield from _leaf_arrays(f"{path}.key_value.{name}", inner.slice(first, last - first))
-    elif pa.types.is_list(kind):
-        yield from _leaf_arrays(f"{path}.list.element", column.flatten())
-    else:
-        yield path, column
+        yield from leaf_arrays(name, column.combine_chunks())
 
 
 def _mostly_distinct(rows: pa.Table) -> set[str]:

@@ -1,5 +1,7 @@
 """We write, the Java engine reads; then it compacts and writes on, and we after it."""
 
+import math
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -215,3 +217,23 @@ def test_page_indexes_let_java_skip_nothing(judge, name, rng, monkeypatch):
             expected = [row[at] for row in everything if row[at] == value]
             assert len(theirs) == len(expected), f"{name}: Java where {field.name} = {value!r}"
             same(theirs, expected, f"{name}: Java where {field.name} = {value!r}")
+
+
+def test_bounds_let_java_skip_no_nan(judge, name, monkeypatch):
+    """NaN is the largest number to Java: no bound of ours, of files, row groups or pages, hides it."""
+    monkeypatch.setattr(parquet_writer, "_PAGE_BYTES", 1)
+    table = SharedTable(judge, name)
+    table.java("create_table", fields=[["k", "INT"], ["v", "DOUBLE"], ["f", "FLOAT"], ["c", "DOUBLE"]])
+    spread = pa.array([math.nan if k in (10, 2_500, 4_990) else k / 100 for k in range(5_000)])
+    same_but_one = pa.array([math.nan if k == 100 else 5.0 for k in range(5_000)])
+    rows = pa.table({"k": range(5_000), "v": spread, "f": spread, "c": same_but_one})
+    table.ours().write(rows.cast(arrow_schema(table.fields_at())))
+    for column, test, value, expected in (
+        *((c, op, v, n) for c in "vf" for op, v, n in ((">", 40.0, 1_001), (">=", 80.0, 3), ("=", "NaN", 3))),
+        ("v", "<", 0.5, 49),
+        ("c", "!=", 5.0, 1),
+        ("c", ">", 5.0, 1),
+        ("c", ">=", "NaN", 1),
+    ):
+        found = table.java("read", where=[[column, test, value]], projection=["k", column])["rows"]
+        assert len(found) == expected, (column, test, value)

@@ -1,0 +1,133 @@
+"""Parquet bounds that leave NaN out, taken away from the column chunks that hold one.
+
+Arrow's encoder leaves NaN out of the bounds of row groups and pages. To Spark and Paimon NaN is the largest number: a
+reader that skips by such bounds loses rows of ``v > 1.0``. Java's writer stores neither bounds nor a column index of
+such column chunks.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.format import thrift
+
+_TAIL = 8  # the length of the footer and the magic bytes
+_ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _COLUMN_META, _META_STATISTICS = 4, 1, 3, 3, 12  # field ids of the footer
+_COLUMN_INDEX = (6, 7)  # of a column chunk: offset and length
+_BOUNDS = (1, 2, 5, 6, 7, 8)  # of statistics: old and new bounds, and if they are exact; null counts stay
+
+
+def holds_floats(kind: pa.DataType) -> bool:
+    """Return True if the type is FLOAT or DOUBLE, or holds one at any depth."""
+    return pa.types.is_floating(kind) or any(holds_floats(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def leaf_arrays(path: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """Yield path and values of the stored columns of a column, without those of absent parents, in stored order."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        for field, inner in zip(kind, column.flatten(), strict=True):
+            yield from leaf_arrays(f"{path}.{field.name}", inner)
+    elif pa.types.is_map(kind):
+        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
+        for name, inner in (("key", column.keys), ("value", column.items)):
+            yield from leaf_arrays(f"{path}.key_value.{name}", inner.slice(first, last - first))
+    elif pa.types.is_list(kind):
+        yield from leaf_arrays(f"{path}.list.element", column.flatten())
+    else:
+        yield path, column
+
+
+class BoundsSink:
+    """A sink for the encoder: passes bytes on, but corrects the footer of a file that has NaN.
+
+    Memory: a few integers for each row group with NaN; for such files page indexes and footer while they end.
+    """
+
+    closed = False
+
+    def __init__(self, sink: Any, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._held: bytearray | None = None
+        self._first_leaves: dict[int, int] = {}  # of the columns with floats: number of their first stored column
+        leaves = 0
+        for i, field in enumerate(schema):
+            if holds_floats(field.type):
+                self._first_leaves[i] = leaves
+            leaves += _leaf_count(field.type)
+        self._rows = 0
+        self._with_nan: list[tuple[int, int, int]] = []  # stored column, first row, row behind the last
+
+    def write(self, data: Any, /) -> int:
+        """Append bytes."""
+        if self._held is None:
+            self._sink.write(data)
+        else:
+            self._held += data
+        return len(data)
+
+    def tell(self) -> int:
+        """Return how many bytes the encoder has written."""
+        return int(self._sink.tell()) + len(self._held or b"")
+
+    def flush(self) -> None:
+        """Do nothing: who owns the sink flushes it."""
+
+    def close(self) -> None:
+        """Do nothing: who owns the sink closes it."""
+
+    def note(self, rows: pa.Table, group_rows: int) -> None:
+        """Remember where the rows that are written next hold NaN, in slices of ``group_rows`` rows."""
+        for i, first in self._first_leaves.items():
+            column = rows.column(i)
+            if not _leaves_with_nan(column):
+                continue
+            for start in range(0, rows.num_rows, group_rows):
+                part = column.slice(start, group_rows)
+                low = self._rows + start
+                self._with_nan += [(first + leaf, low, low + len(part)) for leaf in _leaves_with_nan(part)]
+        self._rows += rows.num_rows
+
+    def finish(self, encoder: Any) -> None:
+        """Close the encoder; the footer that it writes is corrected where there is NaN."""
+        if not self._with_nan:
+            encoder.close()
+            return
+        held = self._held = bytearray()
+        encoder.close()
+        self._held = None
+        start = len(held) - _TAIL - int.from_bytes(held[-_TAIL:-4], "little")
+        footer = self._corrected(bytes(held[start:-_TAIL]))
+        self._sink.write(b"".join((held[:start], footer, len(footer).to_bytes(4, "little"), held[-4:])))
+
+    def _corrected(self, encoded: bytes) -> bytes:
+        """Return the footer without bounds and column indexes of the column chunks that hold NaN."""
+        footer = thrift.decode(encoded)
+        end = 0
+        for group in footer.structs(_ROW_GROUPS):
+            start, end = end, end + (group.get_int(_GROUP_ROWS) or 0)
+            chunks = group.structs(_COLUMNS)
+            for leaf in {leaf for leaf, low, high in self._with_nan if low < end and start < high}:
+                for field in _COLUMN_INDEX:
+                    chunks[leaf].drop(field)
+                statistics = chunks[leaf].struct(_COLUMN_META).struct(_META_STATISTICS)
+                for field in _BOUNDS:
+                    statistics.drop(field)
+        return thrift.encode(footer)
+
+
+def _leaf_count(kind: pa.DataType) -> int:
+    return sum(_leaf_count(kind.field(i).type) for i in range(kind.num_fields)) or 1
+
+
+def _leaves_with_nan(column: pa.ChunkedArray) -> set[int]:
+    """Return the numbers, within the column, of its stored columns that hold NaN."""
+    return {
+        number
+        for chunk in column.chunks
+        if len(chunk)
+        for number, (_, leaf) in enumerate(leaf_arrays("", chunk))
+        if pa.types.is_floating(leaf.type) and pc.any(pc.is_nan(leaf)).as_py()
+    }
