@@ -3,16 +3,14 @@
 Containers of 65 536 rows each are lists of up to 4 096 rows, bits, or runs where these are smaller than either.
 """
 
-import struct
-
 import numpy as np
+from pyroaring import BitMap
 
 from paimon_core.row.columns import runs
 
 _PLAIN, _WITH_RUNS = 12346, 12347
 _MOST_LISTED = 4096
 _BITS_BYTES = 8192
-_ROWS = 1 << 16  # of a container
 _FEW = 4  # containers below which no offsets follow, where there are runs
 
 
@@ -103,66 +101,34 @@ def _put_runs(
 
 
 def decode(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
-    """The rows (int64) of the bitmap that starts at ``at``, all below ``limit``, and where it ends.
+    """Return the rows (int64) of the bitmap at ``data[at:]``, all below ``limit``, and the position of its end.
 
-    Raises ValueError, or struct.error, for bytes that are no such bitmap.
+    Raises ValueError if the bytes are no such bitmap.
     """
-    containers, at = _containers(data, at)
-    found = [(np.flatnonzero(low) if bits else low) + base for base, low, bits in containers]
-    rows: np.ndarray = np.concatenate(found) if found else np.zeros(0, np.int64)
-    if len(rows) and int(rows.max()) >= limit:
-        raise ValueError(f"a bitmap holds row {int(rows.max())} of {limit}")
-    return rows, at
+    rows, at = _parsed(data, at)
+    if rows and rows.max() >= limit:
+        raise ValueError(f"a bitmap holds row {rows.max()} of {limit}")
+    return np.frombuffer(rows.to_array(), np.uint32).astype(np.int64), at
 
 
 def decode_mask(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
-    """What :func:`decode` gives as a mask of ``limit`` rows: quick where a bitmap holds many of them."""
-    containers, at = _containers(data, at)
-    mask = np.zeros(-(-limit // _ROWS) * _ROWS, bool)
-    for base, low, bits in containers:
-        if base >= len(mask):
-            raise ValueError(f"a bitmap holds rows from {base} on, of {limit}")
-        mask[base : base + _ROWS] |= low if bits else _spread(low)
-    if mask[limit:].any():
-        raise ValueError(f"a bitmap holds rows beyond {limit}")
-    return mask[:limit], at
+    """Return the rows of :func:`decode` as a mask of ``limit`` rows, and the position of the bitmap's end."""
+    rows, at = decode(data, at, limit)
+    mask = np.zeros(limit, bool)
+    mask[rows] = True
+    return mask, at
 
 
-def _spread(low: np.ndarray) -> np.ndarray:
-    block = np.zeros(_ROWS, bool)
-    block[low] = True
-    return block
+def _parsed(data: bytes, at: int) -> tuple[BitMap, int]:
+    """Return the bitmap at ``data[at:]`` and the position of its end.
 
-
-def _containers(data: bytes, at: int) -> tuple[list[tuple[int, np.ndarray, bool]], int]:
-    """Of each container its first possible row and what it holds, as row numbers from there or (True) as a mask of
-    65 536; and where the bitmap ends."""
-    (cookie,) = struct.unpack_from("<I", data, at)
-    if cookie == _PLAIN:
-        (count,) = struct.unpack_from("<I", data, at + 4)
-        at, as_runs = at + 8, np.zeros(0, bool)
-    elif cookie & 0xFFFF == _WITH_RUNS:
-        count = (cookie >> 16) + 1
-        flags = np.frombuffer(data, np.uint8, (count + 7) // 8, at + 4)
-        at, as_runs = at + 4 + len(flags), np.unpackbits(flags, bitorder="little").astype(bool)
-    else:
-        raise ValueError(f"a bitmap starts with {cookie}")
-    described = np.frombuffer(data, "<u2", 2 * count, at).reshape(-1, 2).tolist()
-    at += 4 * count + (4 * count if cookie == _PLAIN or count >= _FEW else 0)
-    found = []
-    for i, (key, more) in enumerate(described):
-        bits = False
-        if i < len(as_runs) and as_runs[i]:
-            (pieces,) = struct.unpack_from("<H", data, at)
-            pairs = np.frombuffer(data, "<u2", 2 * pieces, at + 2).astype(np.int64)
-            low, size = runs(pairs[::2], pairs[1::2] + 1), 2 + 4 * pieces
-            if len(low) and int(low.max()) >= _ROWS:
-                raise ValueError("a run goes beyond its container")
-        elif more < _MOST_LISTED:
-            low, size = np.frombuffer(data, "<u2", more + 1, at).astype(np.int64), 2 * (more + 1)
-        else:
-            raw = np.frombuffer(data, np.uint8, _BITS_BYTES, at)
-            low, size, bits = np.unpackbits(raw, bitorder="little").view(bool), _BITS_BYTES, True
-        found.append((key << 16, low, bits))
-        at += size
-    return found, at
+    Raises ValueError unless the bitmap has exactly these bytes: the library ignores damaged offsets.
+    """
+    try:
+        rows = BitMap.deserialize(data[at:])
+    except ValueError as error:
+        raise ValueError(f"no roaring bitmap begins at byte {at} of {len(data)}: {error}") from error
+    end = at + len(written := rows.serialize())
+    if data[at:end] != written:
+        raise ValueError(f"the bitmap at byte {at} of {len(data)} is not in the portable form")
+    return rows, end

@@ -5,6 +5,7 @@ Everything here assumes a little-endian machine, and that numpy gives 0 for a ui
 
 import numpy as np
 import pyarrow as pa
+import xxhash
 from pyarrow import types as pt
 
 from paimon_core.errors import UnsupportedError
@@ -103,6 +104,14 @@ def byte_runs(array: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     words = np.zeros(total // 8 + 2, WORD)
     words.view("u1")[:total] = _raw(buffers[-1], "u1", int(bounds[0]), total)
     return words, bounds[:-1] - bounds[0], np.where(nulls(array), 0, length) if array.null_count else length
+
+
+def xxh64(values: pa.Array) -> np.ndarray:
+    """Return the XXH64 hash with seed 0 of each byte string (uint64).
+
+    REQUIRES: an Arrow type of binary, no nulls.
+    """
+    return np.fromiter(map(xxhash.xxh64_intdigest, values.to_pylist()), WORD, len(values))
 
 
 def _raw(buffer: pa.Buffer, dtype: str, first: int, count: int) -> np.ndarray:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.row.columns import xxh64
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
-from paimon_core.row.xxhash import xxh64
 
 __all__ = ["KeyLocationIndex", "fingerprints"]
 

@@ -46,12 +46,27 @@ def test_many_bitmaps_at_once_are_each_as_small_as_another_library_makes_them(se
         assert end == at[number + 1]
 
 
+@pytest.mark.parametrize("rows", [[3, 8], range(70_000), range(0, 300_000, 3)])
+def test_bytes_that_are_no_portable_bitmap_are_refused(rows):
+    data = bitmap(np.array(rows))
+    for broken in (data[:-1], data[:7], b"", bytes([data[0] ^ 1]) + data[1:]):
+        with pytest.raises(ValueError, match="no roaring bitmap begins at byte 0"):
+            decode(broken, 0, 1 << 32)
+
+
+def test_a_damaged_offset_is_refused():
+    data = bytearray(bitmap(np.array([3, 8])))
+    data[12] ^= 1  # the place of the only container: the library passes over it
+    with pytest.raises(ValueError, match="not in the portable form"):
+        decode(bytes(data), 0, 9)
+
+
 def test_rows_of_the_file_only():
     data = bitmap(np.array([3, 8]))
     assert decode(data, 0, 9)[0].tolist() == [3, 8]
     with pytest.raises(ValueError, match="row 8 of 8"):
         decode(data, 0, 8)
-    with pytest.raises(ValueError, match="beyond 8"):
+    with pytest.raises(ValueError, match="row 8 of 8"):
         decode_mask(data, 0, 8)
-    with pytest.raises(ValueError, match="from 65536 on, of 9"):
+    with pytest.raises(ValueError, match="row 65536 of 9"):
         decode_mask(bitmap(np.array([1 << 16])), 0, 9)
