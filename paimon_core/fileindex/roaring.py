@@ -126,7 +126,7 @@ def _parsed(data: bytes, at: int) -> tuple[BitMap, int]:
     """
     try:
         rows = BitMap.deserialize(data[at:])
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
         raise ValueError(f"no roaring bitmap begins at byte {at} of {len(data)}: {error}") from error
     end = at + len(written := rows.serialize())
     if data[at:end] != written:
