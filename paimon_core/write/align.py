@@ -1,7 +1,7 @@
-"""What the user hands over, turned into exactly the table's columns, or refused.
+"""The alignment of a caller's rows to exactly the table's columns.
 
-Columns are matched by name: exactly, else by the one name that differs in case only. A missing column takes its
-default, else NULL. Values must be storable without loss.
+Columns are matched by exact name, else by the only name that differs in case alone. A missing column gets its default,
+else NULL. A value that the column cannot store without loss is refused.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,16 @@ Positions = tuple[int | None, ...]
 
 
 def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first_row: int = 0) -> pa.RecordBatch:
-    """``data`` as a batch with exactly ``schema.arrow``; ``first_row`` numbers its rows in messages.
+    """Return ``data`` as a batch with exactly ``schema.arrow``.
 
-    ``positions`` come from :func:`column_positions` for the names of ``data``. Raises InvalidInputError for a NULL in a
-    NOT NULL column and a value the column's type cannot hold; column and row are named.
+    Args:
+        data: rows of the caller.
+        schema: of the table.
+        positions: :func:`column_positions` of the names of ``data``.
+        first_row: the number of the first row in error messages.
+
+    Raises InvalidInputError naming column and row for a NULL in a NOT NULL column, and for a value that the column's
+    type cannot hold.
     """
     columns = []
     for field, position in zip(schema.fields, positions, strict=True):
@@ -40,9 +46,9 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
 
 
 def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:
-    """For each table column the position of its data among ``names``, or None.
+    """Return for each table column its position in ``names``. `None`: the data lacks the column.
 
-    Raises InvalidInputError for a column the table lacks, two columns that mean the same one, and a missing key.
+    Raises InvalidInputError for a column that the table lacks, two columns for one table column, and a missing key.
     """
     if len(set(names)) < len(names):
         repeated = sorted({n for n in names if list(names).count(n) > 1})

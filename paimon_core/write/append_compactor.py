@@ -1,4 +1,4 @@
-"""Files of one append bucket rewritten as larger ones, in bounded memory; by upkeep, or by the writer of the bucket."""
+"""Compaction of the files of one append bucket in bounded memory, by a maintenance job or by the bucket's writer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,12 +34,12 @@ _NONE: Mapping[str, DeletionVector] = MappingProxyType({})
 
 
 def append_compaction_policy(store: FileStore) -> AppendCompactionPolicy:
-    """How the table's options have files picked."""
+    """Return the policy that picks the files to compact, from the table's options."""
     return AppendCompactionPolicy.of(store.options, TARGET_SIZE_APPEND)
 
 
 def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
-    """CommitConflictError where a file was written under a newer schema: rewritten here, its columns would be lost."""
+    """Raise CommitConflictError if a file has a newer schema: a rewrite under this one would lose its new columns."""
     newer = next((f for f in files if f.schema_id > store.schema.id), None)
     if newer is not None:
         raise CommitConflictError(
@@ -49,17 +49,25 @@ def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
 
 
 def stored_fields(store: FileStore) -> tuple[DataField, ...]:
-    """What has to be read of rows that are to be written anew: their columns, and what tells them apart for good."""
+    """Return the fields to read for a rewrite of rows: the table's columns and the tracking fields."""
     return (*store.schema.fields, *tracking_fields(store.schema))
 
 
 def concatenate(
     store: FileStore, partition: bytes, bucket: int, files: Group, deleted: Mapping[str, DeletionVector] = _NONE
 ) -> tuple[DataFileMeta, ...]:
-    """The rows of the files, one after another, in new files of about the target size; no file where none is left.
+    """Write the rows of the files, one file after another, to new files of about the target size.
 
-    ``deleted``: rows to be left out for good, by file. Written in the table's schema and format of now; numbered on
-    from the first file, whose place they take. On an error nothing is left behind.
+    New files have the table's present schema and format, and begin with the first file's sequence number.
+
+    Args:
+        store: of the table.
+        partition: serialised BinaryRow.
+        bucket: of the files.
+        files: in the order of their rows.
+        deleted: the rows to leave out, by file name.
+
+    Returns the new files; none if all rows are deleted. On an error no file remains.
     """
     fields = stored_fields(store)
     rows = (
@@ -84,17 +92,24 @@ def write_compacted(
     first_sequence: int = 0,
     ordered: bool = False,
 ) -> tuple[DataFileMeta, ...]:
-    """Write rows in the order they come as the result of a compaction. On an error nothing is left behind.
+    """Write the rows of a compaction in the given order. On an error no file remains.
 
-    ``ordered``: that order is one by columns that filters ask for.
+    Args:
+        store: of the table.
+        partition: serialised BinaryRow.
+        bucket: of the files.
+        rows: of the new files, in order.
+        expected: number of rows. `None`: unknown.
+        first_sequence: sequence number of the first row.
+        ordered: True if the rows are sorted by columns.
 
-    Raises CorruptedError where there are not ``expected`` rows, if that is known: no compaction may lose one.
+    Raises CorruptedError if the number of rows is not ``expected``: a compaction must not lose rows.
     """
-    shape = replace(DataFileSpec.of(store, 0, FileSource.COMPACT), ordered=ordered)
-    writer = DataFileWriter(store, partition, bucket, shape, first_sequence)
+    spec = replace(DataFileSpec.of(store, 0, FileSource.COMPACT), ordered=ordered)
+    writer = DataFileWriter(store, partition, bucket, spec, first_sequence)
     try:
-        for piece in rows:
-            writer.write(piece)
+        for part in rows:
+            writer.write(part)
         written = writer.close()
         found = sum(f.row_count for f in written)
         if expected is not None and found != expected:
@@ -110,7 +125,7 @@ def write_compacted(
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Files replaced, those in their place, and the index files of the deletion vectors that went into these."""
+    """The files removed and added by a compaction, and the index files of the deletion vectors that it applied."""
 
     before: Group = ()
     after: Group = ()
@@ -118,7 +133,7 @@ class Joined:
 
 
 class InlineAppend:
-    """The files of one bucket with ordered rows between two commits of the writer that compacts them."""
+    """The compaction of one bucket with ordered rows by its writer, between two commits."""
 
     def __init__(self, store: FileStore, place: tuple[bytes, int, int], files: Sequence[DataFileMeta]) -> None:
         self._store, self._place = store, place
@@ -127,13 +142,13 @@ class InlineAppend:
         self._made: list[DataFileMeta] = []
 
     def refresh(self, files: Sequence[DataFileMeta]) -> None:
-        """Go on from these files."""
+        """Replace the known files of the bucket by these."""
         self._files = list(files)
 
     def run(self, written: Sequence[DataFileMeta], *, full: bool) -> Joined:
-        """Add what was written and compact what is due, without the rows that are deleted by now.
+        """Add the written files and compact the files that are due, without deleted rows. ``full``: a full compaction.
 
-        Files of a newer schema are left to writers that know it.
+        Files of a newer schema are skipped.
         """
         self._files += written
         before: list[DataFileMeta] = []
@@ -146,21 +161,21 @@ class InlineAppend:
                 self._made += concatenate(self._store, partition, bucket, group, read_entries(self._store, vectors))
                 before += group
                 used += vectors
-        gone, after = {f.file_name for f in before}, tuple(self._made)
-        self._files = [*(f for f in self._files if f.file_name not in gone), *after]
+        removed, after = {f.file_name for f in before}, tuple(self._made)
+        self._files = [*(f for f in self._files if f.file_name not in removed), *after]
         return Joined(tuple(before), after, tuple(used))
 
     def _vectors(self) -> list[IndexManifestEntry]:
-        """Only where rows can be deleted the newest snapshot is looked at."""
-        marks = self._store.options.value(DELETION_VECTORS_ENABLED)
-        return vector_entries(self._store, self._store.snapshots.latest()) if marks else []
+        """Return the newest snapshot's index files; the snapshot is read only if rows can be deleted."""
+        enabled = self._store.options.value(DELETION_VECTORS_ENABLED)
+        return vector_entries(self._store, self._store.snapshots.latest()) if enabled else []
 
     def release(self) -> None:
-        """What was made is the caller's now."""
+        """Give the new files to the caller: an abort no longer deletes them."""
         self._made = []
 
     def abort(self) -> None:
-        """Delete what was made and not handed out."""
+        """Delete the new files that were not released."""
         partition, bucket, _ = self._place
         for file in self._made:
             self._store.delete_file(partition, bucket, file)

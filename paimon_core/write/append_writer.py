@@ -1,4 +1,4 @@
-"""The rows of one bucket of an append table: to the rolling file, in the order they come."""
+"""The writer of one bucket of an append table: rows to rolling files, in order of arrival."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,14 +17,14 @@ from paimon_core.write.append_compactor import InlineAppend, Joined
 from paimon_core.write.restore import BucketState
 from paimon_core.write.spill import SpillSpace
 
-PIECE_BYTES = 4 << 20  # of Arrow memory; fewer rows make no row group worth having
-SPILLED_BYTES = 32 << 20  # of Arrow memory that waits on local disk, from which it is worth a file that stays open
+PIECE_BYTES = 4 << 20  # of Arrow memory: the smallest useful row group
+SPILLED_BYTES = 32 << 20  # of Arrow memory: with more on local disk a file may stay open
 
 
 class OpenFiles:
-    """The files that the append writers of one job keep open between flushes: at most ``most``.
+    """The limit ``most`` on the files that the append writers of one job keep open between flushes.
 
-    An open file holds what its sink has not sent off, up to 50 MiB on an object store, whatever a flush lets go of.
+    An open file holds the bytes that its sink has not sent: up to 50 MiB on an object store, even after a flush.
     """
 
     def __init__(self, most: int) -> None:
@@ -41,39 +41,45 @@ class OpenFiles:
             return False
 
     def leave(self, writer: object) -> None:
-        """Take note that the writer has no open file any more."""
+        """Record that the writer has no open file."""
         with self._lock:
             self._writers.discard(writer)
 
 
 class AppendWriter:
-    """Buffers rows of one (partition, bucket) and writes them in order of arrival; files grow over flushes.
+    """A `BucketWriter` that writes rows in order of arrival; a file may grow over several flushes.
 
-    With ``inline`` the bucket's small files are put together as well, before a commit. ``sole``: all rows come to this
-    one writer; then a thread of its own encodes them by pieces while others are on their way.
+    A flush releases all rows from memory. Enough rows for a row group go to an open file, if the limit of open files
+    allows it. Else rows are spilled if there is space, and written to files of their own if there is none.
 
-    A flush lets go of all rows: they become a row group where they are enough for one and ``open_files`` admits one
-    more, wait on local disk where ``space`` has room, and make files of their own where neither is so.
+    Args:
+        store: of the table.
+        place: (partition, bucket, total buckets).
+        spec: of the files.
+        first_sequence: sequence number of the first row.
+        inline: compacts small files of the bucket before a commit. `None`: no compaction.
+        shared: the limit of open files, and the spill space. `None`: no spilling.
+        exclusive: this writer gets all rows of the job; a thread of its own then encodes rows while more arrive.
     """
 
     def __init__(
         self,
         store: FileStore,
         place: tuple[bytes, int, int],
-        shape: DataFileSpec,
+        spec: DataFileSpec,
         first_sequence: int,
         inline: InlineAppend | None,
         shared: tuple[OpenFiles, SpillSpace | None],
         *,
-        sole: bool,
+        exclusive: bool,
     ) -> None:
         self._partition, self._bucket, self._total_buckets = place
-        self._inline, self._sole = inline, sole
+        self._inline, self._exclusive = inline, exclusive
         self._open_files, self._space = shared
-        self._spilled: SpilledRun | None = None  # rows before those of the pieces
+        self._spilled: SpilledRun | None = None  # rows that arrived before those in memory
         self._spilled_bytes = 0  # of Arrow memory
         self._pieces: list[pa.RecordBatch] = []
-        self._files = DataFileWriter(store, self._partition, self._bucket, shape, first_sequence)
+        self._files = DataFileWriter(store, self._partition, self._bucket, spec, first_sequence)
         self._written: list[DataFileMeta] = []
         self._joined = Joined()
         self._encoder: ThreadPoolExecutor | None = None
@@ -82,27 +88,27 @@ class AppendWriter:
 
     @property
     def buffered(self) -> int:
-        """Bytes of the rows in memory, those that the open file holds included."""
+        """Bytes of the rows in memory, including the rows that the open file holds."""
         return self._pieces_bytes + self._files.held_bytes
 
     @property
     def memory_heavy(self) -> bool:
-        """Files are put together a batch at a time."""
+        """False: compaction holds one batch at a time."""
         return False
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        """Take rows in; all are inserts."""
+        """Buffer rows; all are inserts."""
         self._pieces.append(rows)
         self._pieces_bytes += rows.nbytes
-        if self._sole and self._pieces_bytes >= PIECE_BYTES and self._spilled is None:
-            self._encoded()
+        if self._exclusive and self._pieces_bytes >= PIECE_BYTES and self._spilled is None:
+            self._wait_for_encoder()
             if self._encoder is None:
                 self._encoder = ThreadPoolExecutor(1, thread_name_prefix="paimon-encode")
-            self._encoding = self._encoder.submit(self._files.write, self._let_go())
+            self._encoding = self._encoder.submit(self._files.write, self._take_buffer())
 
     def flush(self) -> None:
-        """Let go of all rows in memory."""
-        self._encoded()
+        """Release all rows from memory."""
+        self._wait_for_encoder()
         enough = self.buffered >= PIECE_BYTES or self._spilled_bytes + self._pieces_bytes >= SPILLED_BYTES
         stays = enough and self._open_files.admit(self)
         if not stays and self._spill():
@@ -113,50 +119,50 @@ class AppendWriter:
             self._files.finish()
 
     def _spill(self) -> bool:
-        """Put the rows of the pieces onto local disk; False where they must become files."""
+        """Spill the buffered rows; return False if there is no space, so that files must be written."""
         size = self._pieces_bytes
         if self._space is None or not self._space.reserve(size):
             return False
         if size:
             if self._spilled is None:
                 self._spilled = self._space.new_run()
-            self._space.put(self._spilled, size, self._let_go())
+            self._space.put(self._spilled, size, self._take_buffer())
             self._spilled_bytes += size
         return True
 
     def _write_out(self) -> None:
-        """Write all rows that came and are in no file yet, in order of arrival."""
+        """Write all spilled and buffered rows to the files, in order of arrival."""
         if self._spilled is not None:
             for rows in _gathered(self._spilled(1)):
                 self._files.write(rows)
             self._forget_spilled()
         if self._pieces:
-            self._files.write(self._let_go())
+            self._files.write(self._take_buffer())
 
     def _forget_spilled(self) -> None:
         if self._spilled is not None and self._space is not None:
             self._space.drop([self._spilled])
         self._spilled, self._spilled_bytes = None, 0
 
-    def _let_go(self) -> pa.Table:
+    def _take_buffer(self) -> pa.Table:
         pieces, self._pieces, self._pieces_bytes = self._pieces, [], 0
         return pa.Table.from_batches(pieces)
 
-    def _encoded(self) -> None:
-        """Wait for the rows handed on before. What went wrong with them is raised again and again: they are lost."""
+    def _wait_for_encoder(self) -> None:
+        """Wait until the encoder has written its rows. An error is raised on every call, because its rows are lost."""
         if self._encoding is not None:
             self._encoding.result()
             self._encoding = None
 
     def refresh(self, state: BucketState) -> None:
-        """Go on from what the bucket holds now: number rows behind its rows, compact its files."""
+        """Continue from this state: sequence numbers above its rows, compaction of its files."""
         self._files.number_behind(state.max_sequence_number)
         if self._inline is not None:
             self._inline.refresh(state.files)
 
     def finish(self, *, full: bool = False) -> None:
-        """Finish every file, and put small files together. REQUIRES: called once before `prepare_commit`."""
-        self._encoded()
+        """Finish every file and compact small files. REQUIRES: called once before `prepare_commit`."""
+        self._wait_for_encoder()
         self._write_out()
         self._stop_encoder()
         self._written = self._files.close()
@@ -165,7 +171,7 @@ class AppendWriter:
             self._joined = self._inline.run(self._written, full=full)
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Hand out what was written and compacted since the last call; None when nothing was."""
+        """Return the files written and compacted since the last call. `None`: there are none."""
         files, joined = self._written, self._joined
         self._written, self._joined = [], Joined()
         self._files.release()
@@ -183,11 +189,11 @@ class AppendWriter:
         return None if message.is_empty else message
 
     def abort(self) -> None:
-        """Drop what is buffered and delete every file not handed out yet."""
+        """Drop the buffered rows and delete every file that was not released."""
         self._pieces, self._pieces_bytes = [], 0
         self._forget_spilled()
-        with suppress(Exception):  # the rows are thrown away
-            self._encoded()
+        with suppress(Exception):  # the rows are dropped
+            self._wait_for_encoder()
         self._stop_encoder()
         if self._inline is not None:
             self._inline.abort()

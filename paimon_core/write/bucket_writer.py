@@ -1,4 +1,4 @@
-"""What the writer of a table asks of the writer of one of its buckets."""
+"""The interface between the writer of a table and the writers of its buckets."""
 
 from typing import Protocol
 
@@ -9,30 +9,39 @@ from paimon_core.write.restore import BucketState
 
 
 class BucketWriter(Protocol):
-    """Takes the rows of one (partition, bucket) and makes files of them."""
+    """A writer of the rows of one (partition, bucket) to data files.
+
+    Lifecycle: `add` and `flush` (any number), `finish`, `prepare_commit`; `refresh` before the next `add`.
+    """
 
     @property
     def buffered(self) -> int:
-        """Bytes that a flush would let go of."""
+        """Bytes that a flush would release."""
 
     @property
     def memory_heavy(self) -> bool:
-        """Whether what it may do on a flush takes so much memory that it is done alone."""
+        """True if a flush may need so much memory that no other writer may flush at the same time."""
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        """Take rows in; ``kinds`` as int8, None where all are inserts."""
+        """Buffer rows. ``kinds``: int8, one per row; `None`: all inserts."""
 
     def flush(self) -> None:
-        """Write what is buffered and let go of it."""
+        """Write or spill the buffered rows, and release their memory."""
 
     def refresh(self, state: BucketState) -> None:
-        """Go on from what the bucket holds now. REQUIRES: nothing was added since the last `prepare_commit`."""
+        """Continue from the bucket's present state. REQUIRES: no `add` since the last `prepare_commit`."""
 
     def finish(self, *, full: bool = False) -> None:
-        """Flush, finish every file, and compact as is due before a commit, or wholly. The files stay this writer's."""
+        """Flush, finish every file, and run the compactions that are due before a commit.
+
+        ``full``: a full compaction. The files still belong to this writer.
+        """
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Hand out what was written since the last call; None when nothing was. REQUIRES: settled; does no I/O."""
+        """Return the changes since the last call, whose files belong to the caller then. `None`: there are none.
+
+        Does no I/O. REQUIRES: `finish` was called.
+        """
 
     def abort(self) -> None:
-        """Drop what is buffered and delete every file not handed out yet."""
+        """Drop the buffered rows and delete every file that was not released."""

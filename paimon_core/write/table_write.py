@@ -269,7 +269,7 @@ class TableWrite:
         if self._keyed is None:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
             shared = self._open_files, self._space
-            return AppendWriter(self._store, place, self._shape, first, joins, shared, sole=self._one_place)
+            return AppendWriter(self._store, place, self._shape, first, joins, shared, exclusive=self._one_place)
         inline = BucketCompaction(self._store, place, state, writes_changelog=self._tells) if self._compacts else None
         told = DataFileSpec.changelog(self._store) if self._tells and self._input else None
         return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)
