@@ -1,6 +1,6 @@
-# Two commands on a fresh machine: `make demo` and `make test`. They need Python >= 3.10 and Java 17 or 21.
+# Two commands on a fresh machine: `make demo` and `make test`, in at most twelve minutes on two cores. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-floors test-floors-core test-floors-spark wheels check bench clean
+.PHONY: help demo test test-all test-more test-slow test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -10,6 +10,8 @@ FLOORS_VENV := .venvs/floors
 # Spark starts its workers with this Python, not with whatever python3 is first on PATH. Each is a process of its own, so
 # compiled modules must be kept.
 RUN = env -u PYTHONDONTWRITEBYTECODE PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(1)/bin/python SPARK_LOCAL_IP=127.0.0.1
+# The tests of Spark that other Sparks and other modes of Spark repeat.
+ELSEWHERE = (everywhere or versions) and not slow
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile
@@ -37,13 +39,33 @@ demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: correc
 	@$(call RUN,$(VENV)) $(PY) demo/flights.py
 	@$(call RUN,$(VENV)) $(PY) demo/pipeline.py
 
-test: $(VENV)/.test  ## every test but the slow ones, two files at a time; T='path -k name' picks
-	@.ci/java
-	@$(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(T)
+# Two files at a time, those that take long first.
+PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-test-spark: $(SPARK_VENV)/.test  ## the Spark tests on another version: make test-spark SPARK=4.1
+test: $(VENV)/.test  ## every feature once, every property with few draws: at most 12 minutes; T='path -k name' picks
 	@.ci/java
-	@$(call RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark $(T)
+	@$(PYTEST) $(T)
+
+test-all: $(VENV)/.test  ## what `make test` leaves out: more, longer draws, Python 3.10, other Sparks, oldest dependencies
+	@.ci/test-all
+
+test-more: $(VENV)/.test  ## the tests marked more, and every property and random game at full length
+	@.ci/java
+	@$(PYTEST) -m "(more or drawn or hypothesis) and not slow" --draws full $(T)
+
+test-slow: $(VENV)/.test  ## hours: the tests marked slow, with new seeds
+	@.ci/java
+	@$(PYTEST) -m slow --draws full --new-seeds $(T)
+
+test-spark: $(SPARK_VENV)/.test  ## Spark tests on another version: make test-spark SPARK=4.1
+	@.ci/java
+	@$(call RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" $(T)
+
+# A stream's checkpoint of one Spark is continued by the others.
+test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test
+	@$(MAKE) --no-print-directory .venvs/spark-4.2/.test SPARK=4.2
+	@PAIMON_OTHER_SPARKS=$(CURDIR)/$(FLOORS_VENV)/bin/python:$(CURDIR)/.venvs/spark-4.2/bin/python \
+		$(call RUN,$(VENV)) $(PY) -m pytest tests/spark/test_stream_read.py -k next_version -m "not slow" $(T)
 
 test-floors: test-floors-core test-floors-spark  ## Python 3.10, every dependency at its floor: core tests without pandas, Spark tests
 
@@ -52,7 +74,7 @@ test-floors-core: $(FLOORS_VENV)/.test
 
 test-floors-spark: $(FLOORS_VENV)/.test
 	@.ci/java
-	@$(call RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "(everywhere or versions) and not slow" $(T)
+	@$(call RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" $(T)
 
 wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the package registry
 	@.ci/wheels $(PY)

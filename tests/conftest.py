@@ -1,42 +1,66 @@
-"""What every test may use: a warehouse directory, hypothesis profiles, and slow tests left out unless asked for."""
+"""What every test may use: a warehouse directory, draws with a seed; and what a run without ``-m`` leaves out."""
 
 import os
+import random
 import sys
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.conformance.compare import TALLY
+from tests.support import draws
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers: this Python, not the first on PATH
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-settings.register_profile(
-    "default",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=os.environ.get("CI") == "true",  # what CI says is about the change, not about the day's luck
-)
-settings.register_profile("long", settings.get_profile("default"), max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+LATER = ("more", "slow")
+"""Markers of tests that run only when a marker expression is given."""
 
 
+def pytest_addoption(parser):
+    group = parser.getgroup("draws", "how much random tests draw, and from which seed")
+    group.addoption("--draws", choices=draws.ONE_IN, default="short", help="length of properties and random games")
+    group.addoption("--seed", type=int, default=0, help="seed of everything that is drawn; 0, the default, is fixed")
+    group.addoption("--new-seeds", action="store_true", help="draw a seed for this run")
+
+
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads its options
 def pytest_configure(config):
-    config.addinivalue_line("markers", "everywhere: a Spark test that runs over Connect and on clusters as well")
-    config.addinivalue_line("markers", "versions: about what Spark's versions do each in their way")
-    config.addinivalue_line("markers", "long: takes minutes, so it begins first and nobody waits for it at the end")
+    """Choose the seed once, in the process that starts the others."""
+    option = config.option
+    if option.new_seeds and not hasattr(config, "workerinput"):
+        option.seed = random.SystemRandom().randrange(1, 10**9)
+    if option.seed and option.hypothesis_seed is None:
+        option.hypothesis_seed = str(option.seed)
+    draws.configure(option.draws, option.seed)
+
+
+def pytest_report_header(config):
+    """Name the seed of the run."""
+    return f"draws: {config.option.draws}, --seed {config.option.seed}"
 
 
 def pytest_collection_modifyitems(config, items):
-    """What takes long comes first; tests marked slow run only when a marker expression is given (``-m slow``)."""
+    """What takes long comes first; what is marked more or slow runs only with a marker expression (``-m slow``)."""
     items.sort(key=lambda item: ("long" not in item.keywords, not {"spark", "java"} & {*item.keywords}))
-    if config.getoption("markexpr"):
+    if config.option.markexpr:
         return
-    slow = [item for item in items if "slow" in item.keywords]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if "slow" not in item.keywords]
+    later = [item for item in items if any(item.get_closest_marker(marker) for marker in LATER)]
+    if later:
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if item not in {*later}]
+
+
+@pytest.fixture
+def seed(request):
+    """The seed of this run, for random games: 0 unless the command line says another."""
+    return request.config.option.seed
+
+
+@pytest.fixture
+def rng(request, seed):
+    """Random numbers of this test: the same in every run with the same seed."""
+    return random.Random(f"{seed} {request.node.name}")
 
 
 @pytest.fixture
@@ -61,9 +85,11 @@ def pytest_testnodedown(node):
     TALLY.differences += differences
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Say how much was compared."""
+def pytest_terminal_summary(terminalreporter, config):
+    """Say how much was compared, and how to draw the same again."""
     if TALLY.comparisons:
         terminalreporter.write_line(
             f"conformance: {TALLY.comparisons} comparisons, {TALLY.differences} differences", bold=True
         )
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(f"the same draws again: --draws {config.option.draws} --seed {config.option.seed}")

@@ -1,7 +1,6 @@
 """One Java engine for the whole session, names for tables, and the count of what was compared."""
 
 import os
-import random
 import re
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from tests.conformance.judge import Judge, unavailable
 
 REQUIRED = os.environ.get("CI", "").lower() == "true"
-SEED = os.environ.get("CONFORMANCE_SEED")
 
 
 def missing(reason: str) -> None:
@@ -36,15 +34,3 @@ def name(request):
     return (
         "db." + re.sub(r"\W+", "_", f"{request.path.stem}_{request.node.name}").replace("test_", "").strip("_").lower()
     )
-
-
-@pytest.fixture
-def rng(request):
-    """Random numbers of this test: the same in every run, but for another $CONFORMANCE_SEED."""
-    return random.Random(f"{SEED or 0} {request.node.name}")
-
-
-@pytest.fixture
-def seed():
-    """A fresh seed, which a failing test prints; $CONFORMANCE_SEED repeats one."""
-    return int(SEED) if SEED else random.SystemRandom().randrange(10**9)

@@ -13,6 +13,7 @@ from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
 from tests.conformance.values import normal, rows
 from tests.support.compaction import levels_of
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "STRING NOT NULL"], ["n", "INT NOT NULL"], ["v", "INT"]]
@@ -156,7 +157,7 @@ class Game:
 
 
 def play(judge, name, mode, telling, engine, turns, seed):
-    print(f"CONFORMANCE_SEED={seed} {mode} {telling} {engine}")
+    print(f"--seed {seed} {mode} {telling} {engine}")
     game = Game(judge, name, mode, telling, engine, random.Random(seed))
     for _ in range(turns):
         game.turn()
@@ -164,11 +165,12 @@ def play(judge, name, mode, telling, engine, turns, seed):
         game.turn(move)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("telling", TELLING)
 def test_both_tell_the_same(judge, name, telling, seed):
     rng = random.Random(f"{seed} {telling}")
     engine = rng.choice([e for t, e in TOGETHER if t == telling])
-    play(judge, name, rng.choice(list(MODES)), telling, engine, 3, seed)
+    play(judge, name, rng.choice(list(MODES)), telling, engine, rounds(3, 1), seed)
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from tests.conformance.duel import Duel
 from tests.conformance.merging import ENGINES, MergedTable, drawn, without_sign
 from tests.conformance.values import normal, ordered, rows
 from tests.support.compaction import levels_of
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 A_TABLE = 14
@@ -187,7 +188,7 @@ def play(judge, name, way, steps, seed, *, engines=ENGINES):
         if way == "lookup" and rng.random() < 0.3:
             options["changelog-producer.row-deduplicate-ignore-fields"] = rng.choice(sorted(merging.columns))
         merging = replace(merging, options=options)
-        print(f"CONFORMANCE_SEED={seed}, table {tables}: {merging}")
+        print(f"--seed {seed}, table {tables}: {merging}")
         duel = Telling(judge, name, merging, rng)
         while duel.steps < A_TABLE and played < steps:
             duel.turn()
@@ -197,9 +198,10 @@ def play(judge, name, way, steps, seed, *, engines=ENGINES):
     print(f"{way}: {played} steps on {tables} tables, seed {seed}")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("way", WAYS)
 def test_turns(judge, name, way, seed):
-    play(judge, name, way, 9, seed)
+    play(judge, name, way, rounds(9), seed)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from paimon_core.row.binary_row import deserialize
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
 from tests.support.compaction import check_levels, levels_of
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "INT NOT NULL"], ["v", "STRING"], ["n", "INT"]]
@@ -120,11 +121,12 @@ def described(table: SharedTable) -> list[tuple]:
     ]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_goes_on_from_what_the_other_left(judge, name, seed, shape):
-    print(f"CONFORMANCE_SEED={seed}")
+    print(f"--seed {seed}")
     pair = Pair(judge, name, random.Random(seed), SHAPES[shape])
-    for _ in range(22):
+    for _ in range(rounds(22)):
         pair.turn()
     pair.we_compact_fully()
     pair.table.agree_everywhere()
@@ -133,7 +135,7 @@ def test_each_goes_on_from_what_the_other_left(judge, name, seed, shape):
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_goes_on_for_long(judge, name, seed, shape):
-    print(f"CONFORMANCE_SEED={seed}")
+    print(f"--seed {seed}")
     pair = Pair(judge, name, random.Random(seed), SHAPES[shape])
     for _ in range(200):
         pair.turn()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING"], ["k", "STRING NOT NULL"], ["n", "INT NOT NULL"], ["v", "INT"]]
@@ -86,16 +87,17 @@ class Game:
 
 
 def play(judge, name, engine, turns, seed):
-    print(f"CONFORMANCE_SEED={seed}")
+    print(f"--seed {seed}")
     game = Game(judge, name, engine, random.Random(seed))
     for _ in range(turns):
         game.turn()
     game.table.agree_everywhere()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("engine", ENGINES)
 def test_both_engines_move_keys_alike(judge, name, engine, seed):
-    play(judge, name, engine, 8, seed)
+    play(judge, name, engine, rounds(8), seed)
 
 
 @pytest.mark.slow

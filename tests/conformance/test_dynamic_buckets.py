@@ -16,6 +16,7 @@ from paimon_core.write.routing.bucket_assigner import slots_of
 from paimon_core.write.table_write import WriterRole
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "STRING NOT NULL"], ["n", "INT NOT NULL"], ["v", "INT"]]
@@ -160,16 +161,17 @@ class Game:
 
 
 def play(judge, name, layout, turns, seed):
-    print(f"CONFORMANCE_SEED={seed}")
+    print(f"--seed {seed}")
     game = Game(judge, name, layout, random.Random(seed))
     for _ in range(turns):
         game.turn()
     game.table.agree_everywhere()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_both_engines_keep_keys_in_their_buckets(judge, name, layout, seed):
-    play(judge, name, layout, 14, seed)
+    play(judge, name, layout, rounds(14), seed)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 
 from tests.conformance.duel import Duel
 from tests.conformance.merging import ENGINES, drawn
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 A_TABLE = 14
@@ -18,7 +19,7 @@ def play(judge, name, engine, steps, seed, *, thorough):
         table_seed = f"{seed} {engine} {tables}"
         rng = Random(table_seed)
         merging = drawn(rng, engine)
-        print(f"CONFORMANCE_SEED={seed}, table {tables}: {merging}")
+        print(f"--seed {seed}, table {tables}: {merging}")
         duel = Duel(judge, name, merging, rng)
         while duel.steps < A_TABLE and played < steps:
             duel.turn()
@@ -30,9 +31,10 @@ def play(judge, name, engine, steps, seed, *, thorough):
     print(f"{engine}: {played} steps on {tables} tables, seed {seed}")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("engine", ENGINES)
 def test_turns(judge, name, engine, seed):
-    play(judge, name, engine, 28, seed, thorough=False)
+    play(judge, name, engine, rounds(28), seed, thorough=False)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 from paimon_core.scan.entries import live_entries
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "STRING NOT NULL"], ["n", "INT NOT NULL"], ["v", "INT"]]
@@ -96,16 +97,17 @@ class Game:
 
 
 def play(judge, name, layout, turns, seed):
-    print(f"CONFORMANCE_SEED={seed}")
+    print(f"--seed {seed}")
     game = Game(judge, name, layout, random.Random(seed))
     for _ in range(turns):
         game.turn()
     game.table.agree_everywhere()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rows_left_by_either_engine_are_dealt_out_by_either(judge, name, layout, seed):
-    play(judge, name, layout, 14, seed)
+    play(judge, name, layout, rounds(14), seed)
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from tests.conformance.compare import same
 from tests.conformance.judge import Judge
 from tests.conformance.shared_table import SharedTable
 from tests.conformance.values import normal, ordered, rows
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "INT NOT NULL"], ["v", "STRING"], ["n", "INT"]]
@@ -223,7 +224,7 @@ class Game:
 
 
 def play(judge, name, shape, turns, every, seed):
-    print(f"CONFORMANCE_SEED={seed}")
+    print(f"--seed {seed}")
     game = Game(judge, name, SHAPES[shape], Random(f"{seed} {shape}"))
     for turn in range(turns):
         game.turn(expiring=turns > every)
@@ -232,9 +233,10 @@ def play(judge, name, shape, turns, every, seed):
     game.check_replays()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("shape", SHAPES)
 def test_streams(judge, name, shape, seed):
-    play(judge, name, shape, 5, 5, seed)
+    play(judge, name, shape, rounds(5), rounds(5), seed)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from paimon_core.write.table_write import WriterRole
 from tests.conformance.compare import same
 from tests.conformance.domain import value
 from tests.conformance.shared_table import SharedTable
+from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "INT NOT NULL"], ["s", "INT"], ["v", "INT"], ["t", "STRING"]]
@@ -226,16 +227,17 @@ def play(judge, name, kind, file_format, turns, seed):
         options={**options, "file.format": file_format, "snapshot.num-retained.min": "50"},
     )
     game = Game(table, kind, random.Random(seed))
-    print(f"CONFORMANCE_SEED={seed}")  # shown by pytest when the game goes wrong, and the moves up to there
+    print(f"--seed {seed}")  # shown by pytest when the game goes wrong, and the moves up to there
     for _ in range(turns):
         print(game.turn())
     table.agree_everywhere()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_turns(judge, name, kind, file_format, seed):
-    play(judge, name, kind, file_format, 14, seed)
+    play(judge, name, kind, file_format, rounds(14), seed)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from tests.support.compaction import levels_of
+from tests.support.draws import points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO
 from tests.support.merge_model import ADDS
 from tests.support.tables import ORDERS, orders, rows_of
@@ -101,6 +102,7 @@ def unnamed(io: MemoryIO) -> set[str]:
     return stored - names(opened(io))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in TABLES])
 def test_survives_a_fault_at_every_call(name, mode):
@@ -112,7 +114,7 @@ def test_survives_a_fault_at_every_call(name, mode):
     after, changes = rows_of(opened(done).to_arrow()), told(opened(done))
     levels = {f.level for levels in levels_of(opened(done)).values() for f in levels.all_files}
     assert (0 in levels) == (name == "input"), "what is to be told, or marked, is compacted at once"
-    for at, (verb, _) in enumerate(dry.log):
+    for at, (verb, _) in points(list(enumerate(dry.log))):
         if verb in ("read", "exists", "list") or (mode != "before" and verb == "open"):
             continue  # what other commits read as well; and an open file has no answer to lose
         io = start.copy()

@@ -23,6 +23,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import only_levels
+from tests.support.draws import points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.tables import ORDERS, orders, rows_of
 
@@ -281,6 +282,7 @@ NOT_KNOWN_AGAIN = {
 }  # done again, they make one more snapshot of the same rows
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", CASES)
 def test_survives_a_fault_at_every_call(name: str, mode: Mode):
@@ -298,7 +300,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     if "indexes" in name:
         assert any(path.endswith(".index") for path in done.files.keys() - base.files.keys())
     assert dry.calls > 10
-    for at in _points(dry, mode):
+    for at in points(_points(dry, mode)):
         io = base.copy()
         succeeded = _attempt(operation, FaultyIO(io, at, mode))
         there = _state(io)
@@ -352,6 +354,7 @@ INLINE = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", INLINE)
 def test_rows_and_their_compaction_survive_a_fault_at_every_call(name: str, mode: Mode):
@@ -370,7 +373,7 @@ def test_rows_and_their_compaction_survive_a_fault_at_every_call(name: str, mode
     after = _state(done)
     assert len(after) == len(before) + 2
     assert after[-1] == after[-2]
-    for at in _points(dry, mode):
+    for at in points(_points(dry, mode)):
         io = base.copy()
         succeeded = _attempt(_commit, FaultyIO(io, at, mode))
         there = _state(io)

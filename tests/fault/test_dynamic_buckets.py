@@ -1,7 +1,7 @@
 """Writers of one table with dynamic buckets that meet: nothing is lost, and no key comes to live in two buckets."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.datafile.hash_index import read_hashes
@@ -14,6 +14,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, orders
@@ -56,7 +57,7 @@ def overwrite(value, keys):
     return lambda io: open_table(io).overwrite(orders(*((k, value, k) for k in keys))).id
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @pytest.mark.parametrize("kinds", [(upsert, upsert), (upsert, in_tasks), (in_tasks, in_tasks), (upsert, overwrite)])
 @given(data=st.data())
 def test_two_writers(kinds, data):

@@ -7,7 +7,7 @@ calls: a commit that says it landed is in the table, a reader sees its snapshot 
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitUnknownError, OutOfRangeError, PaimonError
@@ -18,6 +18,7 @@ from paimon_core.snapshot.branches import branch_root, list_branches
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.draws import draws, points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, orders, rows_of
@@ -109,6 +110,7 @@ CASES = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", CASES)
 def test_survives_a_fault_at_every_call(name: str, mode: Mode):
@@ -119,7 +121,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     after = shown(dry.inner)
     assert set(after) < set(before)
     first_gone = next(at for at, (verb, path) in enumerate(dry.log) if verb == "delete" and "/snapshot/" in path)
-    for at in points(dry, mode):
+    for at in points(_points(dry, mode)):
         io = base.copy()
         with suppress(OSError, PaimonError, Crash):
             operation(FaultyIO(io, at, mode))
@@ -138,7 +140,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
             assert stored(io) == stored(dry.inner), (at, dry.log[at])
 
 
-def points(dry: FaultyIO, mode: Mode) -> list[int]:
+def _points(dry: FaultyIO, mode: Mode) -> list[int]:
     """Calls to fail at. Reading has no answer to lose and no half, and dying there is dying at the next change."""
     reads = {"read", "open", "exists", "list"}
     skipped = {"before": set(), "torn": {*reads, "delete"}}.get(mode, reads)
@@ -148,7 +150,7 @@ def points(dry: FaultyIO, mode: Mode) -> list[int]:
 # ---- meetings
 
 turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), max_size=20)
-SOME = settings(max_examples=10, deadline=None)
+SOME = draws(10)
 
 
 def write(*rows):

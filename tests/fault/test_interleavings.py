@@ -8,7 +8,7 @@ import multiprocessing
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import AlreadyExistsError, CommitConflictError
@@ -21,6 +21,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from tests.support.compaction import check_levels, delta, only_levels
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, append_table, files_below, orders, rows_of
@@ -84,7 +85,7 @@ def play(io: MemoryIO, operations, turns_) -> tuple[list, Table]:
     return results, table
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@draws(EXAMPLES)
 @given(turns=turns, options=st.sampled_from([TOLD, MARKED, TOLD | MARKED]))
 def test_rows_that_show_by_compaction_show(turns, options):
     """Two upserts whose compactions meet: whoever comes too late compacts again, and tells what has changed."""
@@ -107,7 +108,7 @@ def test_rows_that_show_by_compaction_show(turns, options):
         assert sorted(held.values(), key=lambda row: row["id"]) == rows_of(table.to_arrow())
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns)
 def test_two_appends_both_land_once(turns_):
     io = base(keyed=False)
@@ -129,14 +130,14 @@ def unreferenced(io: MemoryIO, table: Table) -> set[str]:
     return {path for path in io.files if "/manifest/" in path and path.rsplit("/", 1)[1] not in used}
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns)
 def test_upserts_of_different_keys_both_land(turns_):
     _, table = play(base(keyed=True), [write((1, "a", 1), (3, "a", 1)), write((2, "b", 1))], turns_)
     assert ordered(table.to_arrow()) == [(1, "a"), (2, "b"), (3, "a")]
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns)
 def test_upserts_of_one_key_leave_one_row_whoever_reads(turns_):
     _, table = play(base(keyed=True), [write((1, "a", 1)), write((1, "b", 1))], turns_)
@@ -146,7 +147,7 @@ def test_upserts_of_one_key_leave_one_row_whoever_reads(turns_):
     assert ordered(table.with_options({"source.split.target-size": "1 b"}).to_arrow()) == rows
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns)
 def test_an_upsert_and_an_overwrite_are_one_after_the_other(turns_):
     upsert, replace = (1, "up", 1), (2, "over", 1)
@@ -155,7 +156,7 @@ def test_an_upsert_and_an_overwrite_are_one_after_the_other(turns_):
     assert ordered(table.to_arrow()) == expected
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns, st.booleans())
 def test_of_two_overwrites_the_later_one_stays(turns_, keyed):
     (one, other), table = play(base(keyed=keyed), [overwrite((7, "a", 1)), overwrite((8, "b", 1))], turns_)
@@ -193,7 +194,7 @@ def many_runs() -> MemoryIO:
 four = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 25)), max_size=30)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@draws(EXAMPLES)
 @given(four, st.booleans(), st.booleans())
 def test_compactors_and_a_writer_that_compacts_lose_nothing(turns_, one_full, other_full):
     io = many_runs()
@@ -209,7 +210,7 @@ def test_compactors_and_a_writer_that_compacts_lose_nothing(turns_, one_full, ot
     assert [run.level for run in only_levels(table).runs] == [3]
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(four, st.booleans(), st.booleans())
 def test_what_is_summed_counts_once_whoever_compacts(turns_, one_full, inline):
     io = MemoryIO()
@@ -231,7 +232,7 @@ def test_what_is_summed_counts_once_whoever_compacts(turns_, one_full, inline):
     assert data_files(io) == named_files(table)
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(four, st.sampled_from(["compact", "sort"]), st.booleans())
 def test_files_of_an_append_table_are_put_together_while_others_write(turns_, other, bucketed):
     io = MemoryIO()
@@ -250,7 +251,7 @@ def test_files_of_an_append_table_are_put_together_while_others_write(turns_, ot
     assert data_files(io) == named_files(table)
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns)
 def test_a_compaction_and_a_new_column_both_hold(turns_):
     def alter_and_write(own):
@@ -280,7 +281,7 @@ def named_files(table: Table) -> set[str]:
     return {e.file.file_name for s in table.snapshots() for e in delta(table, s) if e.kind == ADD}
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@draws(EXAMPLES)
 @given(turns)
 def test_a_compaction_and_an_overwrite_are_one_after_the_other(turns_):
     _, table = play(many_runs(), [compact(full=True), overwrite((7, "over", 1))], turns_)
@@ -296,7 +297,7 @@ DELETING = {
 }
 
 
-@settings(max_examples=2 * EXAMPLES, deadline=None)
+@draws(2 * EXAMPLES)
 @given(four, st.sampled_from(sorted(DELETING)), st.sampled_from(["compact", "sort", "delete", "overwrite"]))
 def test_no_delete_is_lost_whoever_meets_it(turns_, kind, other):
     """Of two deletes, a writer and one more the rows that either deletes stay away, and no other goes."""
@@ -346,7 +347,7 @@ CHANGES = {
 }
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns, st.sampled_from(sorted(CHANGES)), st.booleans())
 def test_a_commit_and_a_schema_change_both_hold(turns_, change, keyed):
     io = base(keyed=keyed)
@@ -373,7 +374,7 @@ def test_a_commit_and_a_schema_change_both_hold(turns_, change, keyed):
         assert [r["n"] for r in rows] == [None] * 3
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns)
 def test_two_schema_changes_both_hold(turns_):
     alter = lambda name: lambda io: open_table(io).alter([AddColumn(name, "INT")]).schema.id  # noqa: E731
@@ -383,7 +384,7 @@ def test_two_schema_changes_both_hold(turns_):
     assert len({f.id for f in table.schema.fields}) == 5
 
 
-@settings(max_examples=EXAMPLES)
+@draws(EXAMPLES)
 @given(turns)
 def test_of_two_creators_one_wins(turns_):
     io = MemoryIO()

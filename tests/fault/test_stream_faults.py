@@ -22,6 +22,7 @@ from paimon_core.table import Table
 from paimon_spark.options import stream_write_request
 from paimon_spark.stream_writer import PaimonStreamWriter
 from paimon_spark.types import spark_schema
+from tests.support.draws import points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.tables import ORDERS, orders, rows_of
 
@@ -113,6 +114,7 @@ def _quick(kind: str, mode: Mode) -> bool:
     return kind in QUICK and (mode != "before" or kind == "append")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("kind", "mode"), [case if _quick(*case) else pytest.param(*case, marks=pytest.mark.slow) for case in CASES]
 )
@@ -126,7 +128,7 @@ def test_a_micro_batch_survives_a_fault_at_every_call(kind: str, mode: Mode):
     after = _rows(done)
     assert _landed(done) == {0: 1, 1: 1, 2: 1, 3: 1}
     assert dry.calls >= 30
-    for at in _points(dry, mode):
+    for at in points(_points(dry, mode)):
         io = base.copy()
         succeeded = _attempt(FaultyIO(io, at, mode), complete)
         assert _landed(io)[2] == 1 or not succeeded

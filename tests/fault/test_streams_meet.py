@@ -1,7 +1,7 @@
 """A stream that meets commits, compactions and expiry: it tells the history from its start, up to where it stops."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import OutOfRangeError
@@ -12,6 +12,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, orders
@@ -56,7 +57,7 @@ def expire(io: FileIO) -> None:
 
 
 @pytest.mark.parametrize("producer", ["none", "input", "lookup"])
-@settings(max_examples=5, deadline=None)
+@draws(5)
 @given(
     drawn=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 12)), max_size=30),
     other=st.sampled_from([write, compact]),

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
@@ -24,6 +24,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import check_levels, levels_of
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.merge_model import ADDS
 from tests.support.merge_specs import SPECS
@@ -185,7 +186,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("way", "engine"), CASES)
-@settings(max_examples=4, deadline=None)
+@draws(4)
 @given(data=st.data())
 def test_changes_lead_to_the_table(way, engine, data):
     play(data, way, engine, 7)
@@ -193,7 +194,7 @@ def test_changes_lead_to_the_table(way, engine, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("way", "engine"), CASES)
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(data=st.data())
 def test_changes_lead_to_the_table_at_length(way, engine, data):
     play(data, way, engine, 16)

@@ -33,6 +33,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.model import KeyedModel, same
 
@@ -372,11 +373,11 @@ def pick(row: dict, names: list[str]) -> dict:
 
 
 TestKeyedTable = KeyedTable.TestCase
-TestKeyedTable.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+TestKeyedTable.settings = settings(draws(30), stateful_step_count=15)
 
 
 @pytest.mark.slow
 class TestKeyedTableAtLength(KeyedTable.TestCase):
     """The same, for longer."""
 
-    settings = settings(max_examples=250, stateful_step_count=30, deadline=None)
+    settings = settings(draws(250), stateful_step_count=30)

@@ -46,6 +46,7 @@ from paimon_core.types.row_kind import SHORT_NAMES
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.table_write import TableWrite, WriterRole
 from tests.support.compaction import check_levels, delta
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.merge_model import ADDS
 from tests.support.merge_specs import SPECS
@@ -604,7 +605,7 @@ BOTH_WAYS = pytest.mark.parametrize("traced", [False, True], ids=["lawful", "tra
 @EVERY_ENGINE
 @BOTH_WAYS
 def test_a_table_is_what_its_engine_makes_of_its_rows(engine, traced):
-    short = settings(max_examples=5, stateful_step_count=10, deadline=None)
+    short = settings(draws(5), stateful_step_count=10)
     run_state_machine_as_test(partial(MergeTree, engine, traced), settings=short)
 
 
@@ -612,5 +613,5 @@ def test_a_table_is_what_its_engine_makes_of_its_rows(engine, traced):
 @EVERY_ENGINE
 @BOTH_WAYS
 def test_a_table_is_what_its_engine_makes_of_its_rows_at_length(engine, traced):
-    at_length = settings(max_examples=30, stateful_step_count=30, deadline=None)
+    at_length = settings(draws(30), stateful_step_count=30)
     run_state_machine_as_test(partial(MergeTree, engine, traced), settings=at_length)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
@@ -34,6 +34,7 @@ from paimon_core.types.row_kind import SHORT_NAMES
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.table_write import TableWrite
 from tests.support.compaction import check_levels, delta
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.merge_model import ADDS
 
@@ -349,7 +350,7 @@ def play(data, engine: str, way: str, most: int) -> None:
     history.end()
 
 
-@settings(max_examples=6, deadline=None)
+@draws(6)
 @given(st.sampled_from([case.values for case in CASES]), st.data())
 def test_writers_that_meet_lose_no_row(case, data):
     play(data, *case, 12)
@@ -357,7 +358,7 @@ def test_writers_that_meet_lose_no_row(case, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "way"), CASES)
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(data=st.data())
 def test_writers_that_meet_lose_no_row_at_length(engine, way, data):
     play(data, engine, way, 40)

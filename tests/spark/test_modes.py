@@ -16,10 +16,11 @@ HERE = Path(__file__).parent
 @pytest.mark.parametrize(
     ("mode", "some"),
     [
-        ("connect", ""),
+        ("connect", "append"),
+        pytest.param("connect", "not append", marks=pytest.mark.more),
         # Executors are the same on both clusters, but for who starts them: they share the tests.
-        ("cluster", "not append and not killed"),
-        ("standalone", "append or killed"),
+        pytest.param("cluster", "not append and not killed", marks=pytest.mark.more),
+        pytest.param("standalone", "append or killed", marks=pytest.mark.more),
         pytest.param("cluster", "", marks=pytest.mark.slow),
         pytest.param("standalone", "", marks=pytest.mark.slow),
     ],

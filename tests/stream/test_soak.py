@@ -22,6 +22,7 @@ from paimon_core.manifest.entry import ADD
 from paimon_core.snapshot.snapshot import CommitKind
 from paimon_core.table import Table
 from tests.stream.chain import DELETED_OF, DRAINED, GROUPS, KEYS, UP, make, numbers_sent
+from tests.support.draws import rounds
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 ROOT = Path(__file__).parent.parent.parent
@@ -245,9 +246,8 @@ def data_files(table: Table) -> set[str]:
     return {entry.file.file_name for meta in metas for entry in manifests.read(meta) if entry.kind == ADD}
 
 
-def soak(directory: Path, module: str, chain: Sequence[str], kills: int, seed: int | None = None) -> None:
-    """The whole of it; what was done is printed. SOAK_SEED repeats the draws, as far as processes can be repeated."""
-    seed = int(os.environ.get("SOAK_SEED", time.time_ns() % 1_000_000)) if seed is None else seed
+def soak(directory: Path, module: str, chain: Sequence[str], kills: int, seed: int) -> None:
+    """The whole of it; what was done is printed. A seed repeats the draws, as far as processes can be repeated."""
     run = Soak(directory, module, chain, seed)
     run.run(kills)
     print(f"soak {seed}: killed {dict(run.kills)}, {run.sent():,} numbers through {' -> '.join(chain)}")
@@ -255,23 +255,25 @@ def soak(directory: Path, module: str, chain: Sequence[str], kills: int, seed: i
     check_files(run, kills)
 
 
-def test_a_chain_that_is_killed_ends_with_what_went_in(tmp_path):
-    soak(tmp_path, "chain", SHORT, kills=2, seed=1)
+@pytest.mark.more
+def test_a_chain_that_is_killed_ends_with_what_went_in(tmp_path, seed):
+    soak(tmp_path, "chain", SHORT, kills=2, seed=seed + 1)
 
 
-def test_a_chain_without_a_jvm_that_is_killed_ends_with_what_went_in(tmp_path):
-    soak(tmp_path, "bare_chain", LONG, kills=8, seed=1)
+@pytest.mark.drawn
+def test_a_chain_without_a_jvm_that_is_killed_ends_with_what_went_in(tmp_path, seed):
+    soak(tmp_path, "bare_chain", LONG, kills=rounds(8), seed=seed + 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", [SHORT, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("run", [1, 2])
-def test_a_chain_that_is_killed_a_hundred_times_ends_with_what_went_in(tmp_path, chain, run):
-    """A hundred kills in all, drawn anew each time."""
-    soak(tmp_path, "chain", chain, kills=25)
+def test_a_chain_that_is_killed_a_hundred_times_ends_with_what_went_in(tmp_path, chain, run, seed):
+    """A hundred kills in all."""
+    soak(tmp_path, "chain", chain, kills=25, seed=seed + 10 * run)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", [SHORT, LONG], ids=["short", "long"])
-def test_a_chain_without_a_jvm_is_killed_hundreds_of_times(tmp_path, chain):
-    soak(tmp_path, "bare_chain", chain, kills=200)
+def test_a_chain_without_a_jvm_is_killed_hundreds_of_times(tmp_path, chain, seed):
+    soak(tmp_path, "bare_chain", chain, kills=200, seed=seed + 10)

@@ -1,7 +1,7 @@
 """Numbered commits: repeated with other files they land once, at whatever moment two attempts meet."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.commit.idempotent import IdempotentCommits
@@ -13,6 +13,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, orders
@@ -236,7 +237,7 @@ def test_any_name_of_a_user_has_intents_of_its_own(io, user):
 turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=24)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(turns, st.booleans())
 def test_attempts_at_one_batch_that_meet_leave_it_once(turns, empty):
     """A run that was given up for dead goes on beside the one that took its place, which comes to the next batch."""

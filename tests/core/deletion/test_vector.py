@@ -2,11 +2,12 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, InvalidInputError
+from tests.support.draws import draws
 
 NARROW = bytes.fromhex("000000185e43f2d03a300000010000000000010010000000030007001448545c")
 WIDE = bytes.fromhex("00000024d1d339640100000000000000000000003a30000001000000000001001000000003000700a6519a26")
@@ -27,7 +28,7 @@ def test_bytes_of_the_reference_engine(bitmap64, stored):
 
 
 @given(positions, st.booleans())
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_what_is_written_is_read(at, bitmap64):
     vector = DeletionVector.of(at)
     read = DeletionVector.from_bytes(vector.to_bytes(bitmap64) + b"what follows", "x")
@@ -37,7 +38,7 @@ def test_what_is_written_is_read(at, bitmap64):
 
 
 @given(far)
-@settings(max_examples=30, deadline=None)
+@draws(30)
 def test_positions_beyond_32_bits(at):
     vector = DeletionVector.of(at)
     assert DeletionVector.from_bytes(vector.to_bytes(True), "x").positions().tolist() == sorted(set(at))
@@ -47,7 +48,7 @@ def test_positions_beyond_32_bits(at):
 
 
 @given(near, near, st.integers(0, 1 << 17), st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_union_and_mask_are_those_of_sets(one, other, first, count):
     both = DeletionVector.of(one).union(DeletionVector.of(other))
     deleted = set(one) | set(other)

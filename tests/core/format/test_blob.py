@@ -6,7 +6,7 @@ import zlib
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
@@ -15,6 +15,7 @@ from paimon_core.format.blob_records import values_to_reach
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
+from tests.support.draws import draws
 
 COLUMN, OTHER = DataField(1, "b", parse_type("BLOB")), DataField(0, "k", parse_type("INT"))
 BY_JAVA = bytes.fromhex("cf114e5800ff1200000000000000efc88a40cf114e581000000000000000537fdf032425220300000001")
@@ -78,7 +79,7 @@ def test_a_file_as_java_writes_it():
 some = st.lists(st.one_of(st.none(), st.binary(max_size=300)), max_size=12)
 
 
-@settings(max_examples=80, deadline=None)
+@draws(80)
 @given(st.lists(st.tuples(some, st.integers(0, 2), st.integers(0, 2)), max_size=4), st.booleans())
 def test_any_blobs_are_written_as_the_format_says(parts, chunked):
     values = [value for part, _, _ in parts for value in part]
@@ -111,7 +112,7 @@ def test_a_file_is_full_with_the_first_blob_that_fills_it(values, size, before):
     assert values_to_reach(column, size) == count
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(st.lists(st.one_of(st.none(), st.binary(max_size=300)), max_size=12), st.integers(1, 5), st.integers(1, 400))
 def test_any_blobs_in_batches_of_any_size(values, rows, size):
     batches = decode(encoded(values), rows=rows, size=size)

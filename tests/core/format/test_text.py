@@ -4,7 +4,7 @@ import io
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
@@ -14,6 +14,7 @@ from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
+from tests.support.draws import draws
 from tests.support.samples import fields_of, rows_of
 
 PLAIN = (
@@ -69,7 +70,7 @@ def test_rows_come_back(name, codec):
 marks = st.text(st.sampled_from(list('a,"\\ é\t;x')), max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(st.lists(st.tuples(marks, marks), min_size=1, max_size=6), st.booleans())
 def test_any_text_comes_back_from_csv(rows, header):
     columns, table = texts(*rows)
@@ -77,14 +78,14 @@ def test_any_text_comes_back_from_csv(rows, header):
     assert decode("csv", columns, encode("csv", columns, table, **options), **options).equals(table)
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(st.lists(st.tuples(marks, marks, st.text(max_size=3)), min_size=1, max_size=6))
 def test_any_text_comes_back_from_json(rows):
     columns, table = texts(*rows)
     assert decode("json", columns, encode("json", columns, table)).equals(table)
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(st.lists(st.lists(st.text(st.sampled_from("ab ,'x"), max_size=4), min_size=3, max_size=3), min_size=1))
 def test_both_ways_to_take_lines_apart_agree(rows):
     """Lines as a writer makes them: with quotes around what needs them, nowhere else."""

@@ -2,11 +2,12 @@ import itertools
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.lsm.intervals import key_ranks, sections
 from paimon_core.row.binary_row import serialize
+from tests.support.draws import draws
 from tests.support.manifests import KEY, data_file
 
 ranges = st.tuples(st.integers(-30, 30), st.integers(0, 12)).map(lambda r: (r[0], r[0] + r[1]))
@@ -55,7 +56,7 @@ class Range:
         self.name, self.low, self.high = name, low, high
 
 
-@settings(max_examples=150)
+@draws(150)
 @given(st.lists(ranges, max_size=25))
 def test_sections_follow_the_rule(bounds):
     found = sections(files(*bounds), KEY)

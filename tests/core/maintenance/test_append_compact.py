@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, InvalidInputError
@@ -18,6 +18,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
 from paimon_core.write.table_write import WriterRole
+from tests.support.draws import draws
 from tests.support.tables import ORDERS, append_table, files_below, orders, rows_of
 
 PARTITIONED = pa.schema([("p", pa.string()), ("id", pa.int64())])
@@ -99,7 +100,7 @@ def test_full_ordered_picks_leave_leading_large_files(sizes, expected):
 
 
 @given(st.lists(st.integers(1, 250), max_size=60), st.booleans(), st.integers(1, 7))
-@settings(max_examples=200, deadline=None)
+@draws(200)
 def test_picks_are_disjoint_and_ordered_ones_contiguous(sizes, full, least):
     picks = AppendCompactionPolicy(100, 70, 4, least)
     files = [file(i, size) for i, size in enumerate(sizes)]

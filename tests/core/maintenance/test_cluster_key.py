@@ -4,13 +4,14 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles, sorted_positions
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.validate import create
+from tests.support.draws import draws
 
 VALUES = {
     pa.int8(): st.integers(-128, 127),
@@ -31,7 +32,7 @@ def comparable(value):
 
 
 @given(KINDS, st.data())
-@settings(max_examples=200, deadline=None)
+@draws(200)
 def test_placed_counts_bounds(kind, data):
     some = st.lists(st.none() | VALUES[kind], max_size=20)
     bounds = sorted(data.draw(some), key=comparable)
@@ -42,7 +43,7 @@ def test_placed_counts_bounds(kind, data):
 
 
 @given(KINDS, KINDS, st.data())
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_keys_sort_and_repeat(first, second, data):
     rows = data.draw(st.lists(st.tuples(st.none() | VALUES[first], st.none() | VALUES[second]), max_size=30))
     keys = pa.table({"a": pa.array([r[0] for r in rows], first), "b": pa.array([r[1] for r in rows], second)})

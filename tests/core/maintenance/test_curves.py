@@ -2,10 +2,11 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.maintenance.curves import CURVES, hilbert, z_order
+from tests.support.draws import draws
 
 SHAPES = [(1, 4), (2, 1), (2, 5), (3, 3), (4, 2), (5, 2), (7, 1)]
 
@@ -30,7 +31,7 @@ def test_hilbert_neighbours_are_one_step_apart(dimensions, bits):
 
 
 @given(st.integers(1, 16), st.integers(2, 4), st.data())
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_z_order_is_monotonous_in_every_coordinate(bits, dimensions, data):
     low = data.draw(st.lists(st.integers(0, (1 << bits) - 1), min_size=dimensions, max_size=dimensions))
     high = [data.draw(st.integers(value, (1 << bits) - 1)) for value in low]
@@ -39,7 +40,7 @@ def test_z_order_is_monotonous_in_every_coordinate(bits, dimensions, data):
 
 
 @given(st.integers(2, 32), st.data())
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_hilbert_along_any_stretch_of_a_fine_curve(bits, data):
     """Positions differ where points do, and points whose highest bits agree share the highest bits of the position."""
     points = data.draw(

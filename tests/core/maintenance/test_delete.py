@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.datafile.deletion_vectors import read_entries, vector_entries
@@ -19,6 +19,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.schema.validate import create
 from paimon_core.table import Table
 from paimon_core.write.table_write import TableWrite
+from tests.support.draws import draws
 from tests.support.tables import ORDERS, append_table, files_below, keyed_table, orders, rows_of
 
 MARKS = {"deletion-vectors.enabled": "true"}
@@ -132,7 +133,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(st.data(), steps)
 def test_any_turns_leave_what_a_list_of_rows_would(tmp_path_factory, data, drawn):
     options = dict(TABLES[data.draw(st.sampled_from(sorted(TABLES)))])

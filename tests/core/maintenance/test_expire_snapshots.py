@@ -16,6 +16,7 @@ from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.tables import ORDERS, orders, rows_of
 from tests.support.timeline import all_files, make_branch, make_tag, needed_files
@@ -87,7 +88,7 @@ moves = st.lists(st.sampled_from(["write", "write", "write", "compact", "overwri
 histories = given(kind=st.sampled_from(sorted(KINDS)), before=moves, on_branch=moves, after=moves, data=st.data())
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@settings(draws(8), phases=[Phase.generate])
 @histories
 def test_what_is_kept_reads_as_before_and_nothing_else_is_left(kind, before, on_branch, after, data):
     """Whichever timeline expires, whichever way the branch shares its files with main."""
@@ -95,7 +96,7 @@ def test_what_is_kept_reads_as_before_and_nothing_else_is_left(kind, before, on_
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @histories
 def test_it_does_after_many_histories(kind, before, on_branch, after, data):
     check_expiry(kind, before, on_branch, after, data)
@@ -147,7 +148,7 @@ def check_expiry(kind, before, on_branch, after, data) -> None:
 LONGER = {"changelog.num-retained.min": "101"}
 
 
-@settings(max_examples=4, deadline=None, phases=[Phase.generate])
+@settings(draws(4), phases=[Phase.generate])
 @given(kind=st.sampled_from(["append", "keyed", "input", "lookup"]), steps=moves, data=st.data())
 def test_changes_outlive_their_snapshots(kind, steps, data):
     io = table_of(kind, **LONGER)

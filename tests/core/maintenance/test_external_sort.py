@@ -4,12 +4,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.maintenance.cluster_key import ClusterKey
 from paimon_core.maintenance.external_sort import SAMPLE_ROWS, SortLimits, sample_rows, sort_stream
 from paimon_core.options.option import Options
+from tests.support.draws import draws
 
 KEY = ClusterKey("order", ("a", "b"))
 
@@ -29,7 +30,7 @@ def sort(rows, limits, size=50):
     st.integers(1, 9),
     st.sampled_from([None, "zstd", "lz4"]),
 )
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_equals_a_stable_sort(found, memory, files, codec):
     rows = pa.table(
         {

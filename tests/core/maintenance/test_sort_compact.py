@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, UnsupportedError
@@ -14,6 +14,7 @@ from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
+from tests.support.draws import draws
 from tests.support.tables import append_table, files_below, keyed_table, orders
 
 POINTS = pa.schema([("p", pa.string()), ("x", pa.int64()), ("y", pa.float64()), ("name", pa.string())])
@@ -92,7 +93,7 @@ def test_a_box_lies_in_fewer_files(tmp_path, strategy):
     st.permutations(["n", "v"]),
     st.integers(1, 4),
 )
-@settings(max_examples=25, deadline=None)
+@draws(25)
 def test_rows_stay_the_same(tmp_path_factory, found, strategy, columns, parts):
     table = append_table(tmp_path_factory.mktemp("t") / "t")
     for at in range(0, len(found), 15):

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc, parquet
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.manifest.decode import UnknownFieldsError, decode_entries, decode_records
 from paimon_core.manifest.serializers import MANIFEST_VERSION, entry_to_record, manifest_file_from_record
+from tests.support.draws import draws
 from tests.support.manifests import entries, entry, manifests
 
 TEXTS = pa.list_(pa.string())
@@ -45,7 +46,7 @@ def storable(found):
 
 
 @formats
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(given_entries=st.lists(entries.map(storable), min_size=1, max_size=5))
 def test_entries_come_back(name, given_entries):
     data = columnar(name, given_entries)

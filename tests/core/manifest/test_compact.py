@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError
@@ -9,6 +9,7 @@ from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.manifest.entry import ADD, DELETE, merge_entries
 from paimon_core.manifest.merge_manifests import merge_manifests
 from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, entry_to_record
+from tests.support.draws import draws
 from tests.support.faulty_io import FaultyIO
 from tests.support.manifests import entry, manifests
 
@@ -36,7 +37,7 @@ def histories(draw):
     return commits
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(
     histories(),
     st.sampled_from(["1 b", "3 kb", "6 kb", "8 mb"]),

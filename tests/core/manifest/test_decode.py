@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import fastavro
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, UnsupportedError
@@ -13,6 +13,7 @@ from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.decode import UnknownFieldsError, decode_entries
 from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, entry_to_record, plain
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
+from tests.support.draws import draws
 from tests.support.manifests import entries, entry
 
 
@@ -33,7 +34,7 @@ def bare(entry):
     return replace(entry, file=entry.file.without_stats())
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 4))
 def test_both_ways_of_decoding_give_back_what_was_written(given_entries, per_block):
     data = container([entry_to_record(e) for e in given_entries], per_block)
@@ -51,7 +52,7 @@ def test_many_blocks_are_decoded_side_by_side(monkeypatch):
     assert decode_entries(data, "m") == given_entries
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 3), st.sets(st.integers(0, 5)), st.booleans())
 def test_entries_of_some_places_are_those_among_all(given_entries, per_block, chosen, whole):
     data = container([entry_to_record(e) for e in given_entries], per_block)
@@ -93,7 +94,7 @@ def test_places_are_looked_for_where_the_bucket_does_not_follow_the_partition():
     assert decode_entries(data, "m", only=only) == given_entries[1::6]
 
 
-@settings(max_examples=25)
+@draws(25)
 @given(st.lists(entries, min_size=1, max_size=3), st.integers(11, 21))
 def test_files_of_older_versions_have_fewer_fields(given_entries, kept):
     old_file = {**DATA_FILE_SCHEMA, "fields": DATA_FILE_SCHEMA["fields"][: kept + 1]}

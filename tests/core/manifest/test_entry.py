@@ -2,7 +2,7 @@ import pickle
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, InvalidInputError
@@ -12,6 +12,7 @@ from paimon_core.manifest.entry import ADD, DELETE, merge_entries
 from paimon_core.manifest.fast_constructor import fast_constructor
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
 from paimon_core.manifest.stats import EMPTY_STATS
+from tests.support.draws import draws
 from tests.support.manifests import data_file, data_files, entry
 
 
@@ -105,7 +106,7 @@ VECTORS = IndexManifestEntry(
 HASHES = IndexManifestEntry(ADD, b"p", 3, HASH, "index-2", 8, 2)
 
 
-@settings(max_examples=20)
+@draws(20)
 @given(
     st.lists(st.lists(data_files, max_size=1).map(tuple), min_size=6, max_size=6),
     st.lists(st.sampled_from([(), (VECTORS,), (HASHES, VECTORS)]), min_size=4, max_size=4),

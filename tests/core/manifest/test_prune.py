@@ -1,13 +1,14 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.manifest.prune import keep
 from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.predicate.expr import col
 from paimon_core.types.datatype import AtomicType, DataField
+from tests.support.draws import draws
 from tests.support.manifests import entry, manifests
 
 FIELDS = (DataField(0, "p", AtomicType("INT")),)
@@ -56,7 +57,7 @@ def test_what_a_list_does_not_say_is_kept(metas):
     assert keep([silent], p == 99, FIELDS, buckets={77}, levels={77}) == [silent]
 
 
-@settings(max_examples=60)
+@draws(60)
 @given(
     st.lists(st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=3), max_size=6),
     st.sets(st.integers(0, 9), min_size=1, max_size=3),

@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.merge.normalized_keys import comparable, nullable_key_words, words
 from paimon_core.merge.sorting import sort_groups
+from tests.support.draws import draws
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
@@ -64,7 +65,7 @@ def sorted_by_words(columns, then=(), *, runs):
 
 @pytest.mark.parametrize("runs", [True, False])
 @pytest.mark.parametrize("name", KEYS)
-@settings(max_examples=40)
+@draws(40)
 @given(data=st.data())
 def test_one_column_sorts_stably_as_python_does(name, runs, data):
     kind, values = KEYS[name]
@@ -122,7 +123,7 @@ def test_many_integers_of_any_spread_sort_as_arrow_sorts_them(spread, runs):
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("name", KEYS)
-@settings(max_examples=40)
+@draws(40)
 @given(data=st.data())
 def test_further_words_order_ties_with_nulls_smallest_in_both_directions(name, descending, data):
     kind, values = KEYS[name]

@@ -4,7 +4,7 @@ import math
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.compute import evaluate
@@ -12,6 +12,7 @@ from paimon_core.predicate.expr import FALSE, TRUE, col
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.types.datatype import AtomicType, DataField
+from tests.support.draws import draws
 from tests.support.predicates import (
     BY_NAME,
     COLUMNS,
@@ -34,7 +35,7 @@ def test_every_test_of_every_value(name):
             assert evaluate(bind(q, FIELDS), batch).to_pylist() == [model(q, row) is True for row in rows], str(q)
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(predicates(), tables())
 def test_bound_predicates_mean_what_was_written(p, rows):
     found = evaluate(bind(p, FIELDS), batch_of(rows))

@@ -5,13 +5,14 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, UNKNOWN, And, Leaf, Not, Or, col
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
+from tests.support.draws import draws
 from tests.support.predicates import FIELDS, predicates
 
 ZONES = st.sampled_from([dt.timezone.utc, dt.timezone(dt.timedelta(hours=-3, minutes=-30))])
@@ -34,7 +35,7 @@ def _looks_for_null_text(p):
     return False
 
 
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(predicates())
 def test_text_reads_back(p):
     if not _looks_for_null_text(p):
@@ -43,7 +44,7 @@ def test_text_reads_back(p):
     assert parse_predicate(str(bound)) == bound
 
 
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(st.text(min_size=1).filter(lambda s: "\x00" not in s), LITERALS, st.sampled_from(["=", "<", "in"]))
 def test_any_name_and_literal_reads_back(name, value, op):
     p = Leaf(op, name, (value,))

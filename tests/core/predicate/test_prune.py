@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.predicate.expr import FALSE, TRUE, col
@@ -15,6 +15,7 @@ from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import bind
 from paimon_core.types.arrow import to_arrow
+from tests.support.draws import draws
 from tests.support.predicates import BY_NAME, COLUMNS, FIELDS, held, model, predicates, single_tests, tables
 
 
@@ -66,7 +67,7 @@ def test_no_pair_of_values_is_lost_to_any_test(name):
     assert left_out > len(groups)
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(predicates(("int", "txt", "dbl", "dec")), st.lists(tables(max_size=3), min_size=1, max_size=4), st.data())
 def test_no_group_with_a_matching_row_is_left_out(p, groups, data):
     names = data.draw(st.sets(st.sampled_from(["int", "txt", "dbl", "dec"])))

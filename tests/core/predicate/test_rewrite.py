@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
@@ -15,6 +15,7 @@ from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind, columns, conjuncts, pinned_values, restrict, split_by, to_file
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
+from tests.support.draws import draws
 from tests.support.predicates import BY_NAME, FIELDS, batch_of, held, model, predicates, single_tests, tables
 
 
@@ -30,7 +31,7 @@ def fields(**types):
     return [DataField(i, name, parse_type(t)) for i, (name, t) in enumerate(types.items())]
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(predicates(("int", "txt", "dec", "flt")), tables(), st.sets(st.sampled_from(["int", "txt", "dec", "flt"])))
 def test_taking_apart(p, rows, names):
     p, batch = bind(p, FIELDS), batch_of(rows)
@@ -44,7 +45,7 @@ def test_taking_apart(p, rows, names):
     assert implies(expected, truth(inside, batch))
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(predicates())
 def test_binding_again_changes_nothing(p):
     bound = bind(p, FIELDS)
@@ -186,7 +187,7 @@ def test_values_of_a_long_list_are_not_compared_with_one_another():
     assert Value.compared < 20 * 900
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(predicates(("int", "txt")), tables())
 def test_matching_rows_have_pinned_values(p, rows):
     p = bind(p, FIELDS)
@@ -228,7 +229,7 @@ def test_moved_tests_hold_wherever_the_original_does(name):
     assert moved_tests > len(single_tests(name))
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(predicates(("int", "txt", "dec", "flt")), tables(), st.sets(st.sampled_from(["int", "txt", "dec", "flt"])))
 def test_columns_a_file_lacks_are_null_in_its_rows(p, rows, absent):
     stored = tuple(DataField(f.id, f"old {f.name}", f.type) for f in FIELDS if f.name not in absent)

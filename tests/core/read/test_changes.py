@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import OutOfRangeError, UnsupportedError
@@ -15,6 +15,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.snapshot import CommitKind
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
+from tests.support.draws import draws
 from tests.support.tables import ORDERS, append_table, keyed_table, orders
 
 FROM_1 = {"scan.snapshot-id": "1"}
@@ -179,7 +180,7 @@ def test_an_order_nobody_knows_is_refused(tmp_path):
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.integers(1, 7), st.booleans())
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_runs_by_how_they_end(rows, size, alive):
     rows = sorted(rows, key=lambda row: row[0])
     last = dict(rows)

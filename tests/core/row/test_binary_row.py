@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
@@ -14,6 +14,7 @@ from paimon_core.row.binary_row import EMPTY_ROW, decode_rows, deserialize, seri
 from paimon_core.row.bucket import buckets
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
+from tests.support.draws import draws
 
 
 def whole(bits):
@@ -77,7 +78,7 @@ def batch_of(rows, schema):
     return pa.record_batch([pa.array([r[i] for r in rows], t) for i, t in enumerate(schema.types)], schema=schema)
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(tables())
 def test_rows_come_back(table):
     schema, rows = table
@@ -90,7 +91,7 @@ def test_rows_come_back(table):
     assert encode(decoded).serialized().to_pylist() == data
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(st.data())
 def test_one_row_alone_is_the_row_of_a_batch(data):
     columns = data.draw(st.lists(st.sampled_from(COLUMNS + SELDOM), min_size=1, max_size=70))

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.predicate.compute import evaluate
@@ -16,6 +16,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 
 ROOT = "memory://w/t"
@@ -97,7 +98,7 @@ def lines(table: pa.Table) -> list[str]:
     return sorted(map(repr, zip(*(c.to_pylist() for c in columns), strict=True)))
 
 
-@settings(max_examples=80)
+@draws(80)
 @given(st.data())
 def test_a_filter_gives_what_filtering_everything_gives(data):
     """Append tables: several commits, schemas that change in between, partitions of any type."""
@@ -173,7 +174,7 @@ def alter(data, table: Table, known: dict[str, list]) -> Table:
     return table
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(st.data(), st.sampled_from(["default", "mod", "hive"]), st.integers(1, 5))
 def test_a_filter_on_a_keyed_table_gives_what_filtering_everything_gives(data, function, buckets):
     """Keys of any type, deletes and updates in overlapping files: nothing lost, nothing old comes back."""

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
@@ -18,6 +18,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.types.datatype import INT
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.tables import ORDERS, append_table, keyed_table, orders
 
@@ -190,7 +191,7 @@ def test_a_view_of_what_compaction_left_has_no_changes(tmp_path):
 
 
 @given(LIMITS, LIMITS)
-@settings(max_examples=8, deadline=None)
+@draws(8)
 def test_limits_change_no_row(histories, limits, others):
     for table, everything in histories:
         batches = changed(table, limits)

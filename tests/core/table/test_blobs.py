@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, InvalidInputError
@@ -13,6 +13,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
+from tests.support.draws import draws
 from tests.support.tables import append_table, files_below
 
 BLOBS = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "b"}
@@ -277,7 +278,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(steps, st.sampled_from(["1 b", "50 b", "1 mb"]))
 def test_any_history_gives_what_a_dictionary_gives(tmp_path_factory, history, size):
     table = made(tmp_path_factory.mktemp("w") / "t", **{"blob.target-file-size": size})

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
@@ -11,6 +11,7 @@ from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
+from tests.support.draws import draws
 from tests.support.tables import append_table, files_below, orders, rows_of
 
 EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
@@ -190,7 +191,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(steps)
 def test_any_history_gives_what_a_dictionary_gives(tmp_path_factory, history):
     table = append_table(tmp_path_factory.mktemp("w") / "t", **EVOLVING)

@@ -1,6 +1,6 @@
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
@@ -8,6 +8,7 @@ from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
+from tests.support.draws import draws
 from tests.support.tables import append_table, keyed_table, orders
 
 TRACKED = {"row-tracking.enabled": "true"}
@@ -96,7 +97,7 @@ def test_other_tables_have_no_ids(tmp_path):
             made.to_arrow(["_ROW_ID"])
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(st.lists(st.sampled_from(["write", "compact", "sort", "overwrite"]), min_size=1, max_size=8))
 def test_a_row_keeps_its_id_for_good(tmp_path_factory, steps):
     table = append_table(tmp_path_factory.mktemp("w") / "t", **TRACKED)

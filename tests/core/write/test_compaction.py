@@ -4,7 +4,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError
@@ -17,6 +17,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from tests.support.compaction import check_levels, delta, levels_of, only_levels, rows_rewritten, shape
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.model import KeyedModel
 from tests.support.tables import ORDERS, files_below, keyed_table, orders, rows_of
@@ -55,7 +56,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from(["+I", "+I", "+U", "-D"]), ROW), ma
 MOVES = st.one_of(CHANGES, st.sampled_from(["full", "minor", "other writer"]))
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(SHAPES, st.lists(MOVES, min_size=3, max_size=14))
 def test_compaction_changes_no_read(options, moves):
     table = table_in_memory(**options)

@@ -1,7 +1,7 @@
 """Every merge engine, add-only: whenever and however its table is compacted, reads show what a plain model says."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.merge import MERGE_ENGINES
@@ -11,6 +11,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from tests.support.compaction import check_levels, levels_of
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.tables import ORDERS, orders
 
@@ -47,7 +48,7 @@ def new_table(**options: str) -> Table:
 
 
 @pytest.mark.parametrize("engine", sorted(MERGE_ENGINES))
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.integers(1, 4).map(str),
     st.sampled_from(["1 b", "128 mb"]),

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.commit.table_commit import TableCommit
@@ -18,6 +18,7 @@ from paimon_core.write.key_locations import KeyLocationIndex, fingerprints
 from paimon_core.write.routing import KeyShard
 from paimon_core.write.routing.bucket_assigner import slots_of
 from paimon_core.write.table_write import WriterRole
+from tests.support.draws import draws
 from tests.support.tables import files_below
 
 ROWS = pa.schema([("p", pa.string()), pa.field("id", pa.int64(), False), ("v", pa.int32())])
@@ -62,7 +63,7 @@ row = st.tuples(st.sampled_from(("a", "b", "ü", None)), st.integers(0, 8), st.n
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(data=st.data())
 def test_a_key_lives_in_one_partition(engine, data):
     model: dict[int, tuple] = {}

@@ -6,7 +6,7 @@ import tempfile
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.datafile.hash_index import write_hashes
@@ -20,6 +20,7 @@ from paimon_core.write.hash_bucket_index import PartitionIndex
 from paimon_core.write.routing import KeyShard
 from paimon_core.write.routing.bucket_assigner import BucketAssigner, slots_of
 from paimon_core.write.table_write import WriterRole
+from tests.support.draws import draws
 from tests.support.hash_indexes import check_indexes, indexes_of
 from tests.support.tables import keyed_table, orders, rows_of
 
@@ -145,7 +146,7 @@ def test_one_writer_over_several_commits(tmp_path):
     ]  # fmt: skip
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(st.data())
 def test_writers_of_one_job_find_the_same_bucket(data):
     with tempfile.TemporaryDirectory() as place:
@@ -220,7 +221,7 @@ def test_tasks_spread_the_keys_of_partitions_that_are_as_large_as_others(tmp_pat
     assert set(in_tasks(given, "a", range(9))) == {0, 1, 2}
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60)), min_size=1), min_size=1, max_size=3))
 def test_writers_that_get_whole_slots_fill_buckets_to_their_target(jobs):
     with tempfile.TemporaryDirectory() as place:

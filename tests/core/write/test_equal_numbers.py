@@ -4,12 +4,13 @@ from itertools import permutations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.table import Table
 from tests.core.write.test_compaction import table_in_memory
 from tests.support.compaction import only_levels
+from tests.support.draws import draws
 from tests.support.tables import orders, rows_of
 
 Row = tuple[str, int]
@@ -74,7 +75,7 @@ def test_the_later_commit_wins_before_and_after_compaction(options, order):
 WRITES = st.lists(st.tuples(st.sampled_from(["+I", "+I", "-D"]), st.integers(0, 8)), max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.data())
 def test_no_compaction_changes_a_read(data):
     options = {

@@ -6,11 +6,12 @@ import struct
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from tests.support.draws import draws
 
 NEGATIVE_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]
 KEYS = [-math.inf, -1.5, -0.0, 0.0, 1.5, math.inf, math.nan]
@@ -104,7 +105,7 @@ def test_changes_tell_of_each_key(tmp_path):
 KEY = st.sampled_from([*KEYS, NEGATIVE_NAN])
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(data=st.data(), options=st.sampled_from(list(WAYS.values())))
 def test_any_history_is_that_of_a_dictionary(tmp_path_factory, data, options):
     table, model = made(tmp_path_factory.mktemp("t") / "t", **options), {}

@@ -4,7 +4,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.manifest.commit_message import CommitMessage
@@ -13,6 +13,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
+from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
 from tests.support.tables import ORDERS, rows_of
 
@@ -39,7 +40,7 @@ def expected(rows: pa.Table) -> list[dict]:
     return [last[key] for key in sorted(last)]
 
 
-@settings(max_examples=25)
+@draws(25)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.sampled_from(["256 b", "4 kb", "256 mb"]))
 def test_cutting_batches_and_small_buffers_change_nothing(cuts, buffer):
     rows = data(sum(cuts), 30)
@@ -54,7 +55,7 @@ def test_cutting_batches_and_small_buffers_change_nothing(cuts, buffer):
     assert rows_of(table.to_arrow()) == expected(rows)
 
 
-@settings(max_examples=25)
+@draws(25)
 @given(st.data(), st.integers(1, 4))
 def test_any_split_over_writers_gives_the_same_table_for_disjoint_keys(data_, writers):
     """Writers of one job share the buckets; a key goes to one writer, in order."""
@@ -85,7 +86,7 @@ def test_writers_that_share_a_bucket_never_give_one_sequence_number_twice():
     assert len(numbers) == len(set(numbers)) == 9
 
 
-@settings(max_examples=20)
+@draws(20)
 @given(st.lists(st.sampled_from([None, "", " ", "a", "a/b=%", "é"]), min_size=1, max_size=30), st.integers(1, 4))
 def test_an_append_table_holds_every_row_once_however_split(partitions, writers):
     table = make(PARTITIONED, (), ("p",), target_file_size="1 b")

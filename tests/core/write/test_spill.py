@@ -4,7 +4,7 @@ import tempfile
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.maintenance.external_sort import SortLimits
@@ -13,6 +13,7 @@ from paimon_core.read.external_merge import spill_codec
 from paimon_core.table import Table
 from tests.core.write.test_compaction_engines import new_table
 from tests.support.compaction import levels_of
+from tests.support.draws import draws
 from tests.support.tables import keyed_table, orders, rows_of
 
 KINDS = ["+I", "+U", "-D"]
@@ -35,7 +36,7 @@ ROW = st.tuples(st.integers(0, 30), st.none() | st.text("ab", max_size=2), st.no
 COMMIT = st.lists(st.lists(st.tuples(ROW, st.sampled_from(KINDS)), min_size=1, max_size=12), max_size=8)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.lists(COMMIT, max_size=3),
     st.sampled_from(["64 b", "1 kb", "4 kb"]),
@@ -66,7 +67,7 @@ def test_where_buffers_wait_changes_no_row(commits, buffer, disk, handles, optio
         assert rows_of(table.to_arrow()) == rows_of(twin.to_arrow())
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.lists(COMMIT, max_size=2),
     st.sampled_from(["64 b", "1 kb"]),

@@ -1,0 +1,51 @@
+"""How much a test draws: a little in each run, all of it where a run asks with ``--draws full``.
+
+``@draws(40)`` is a property with forty examples at full length, ``rounds(22)`` a game of twenty-two turns,
+``points(calls)`` the calls at which a test fails. What uses ``rounds`` or ``points`` carries the marker ``drawn``.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from hypothesis import HealthCheck, settings
+
+T = TypeVar("T")
+
+ONE_IN = {"short": 5, "full": 1}
+"""Of how many draws one is made."""
+
+
+class _Run:
+    """The length and the seed that the command line asked for."""
+
+    length = "short"
+    seed = 0
+
+
+def configure(length: str, seed: int) -> None:
+    """Set the length of each draw and its seed. Seed 0: every test has a fixed seed of its own."""
+    _Run.length, _Run.seed = length, seed
+    settings.register_profile(
+        length,
+        deadline=None,
+        max_examples=100 // ONE_IN[length],
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=seed == 0,
+    )
+    settings.load_profile(length)
+
+
+def rounds(full: int, least: int = 3) -> int:
+    """Return how many rounds to play of those at full length."""
+    return max(min(full, least), full // ONE_IN[_Run.length])
+
+
+def draws(full: int) -> settings:
+    """Return the settings of a property with so many examples at full length."""
+    return settings(max_examples=rounds(full))
+
+
+def points(candidates: Sequence[T]) -> Sequence[T]:
+    """Return every candidate at full length, else every fifth; the seed says where to begin."""
+    step = ONE_IN[_Run.length]
+    return candidates[_Run.seed % step :: step]
