@@ -40,8 +40,24 @@ def pytest_report_header(config):
     return f"draws: {config.option.draws}, --seed {config.option.seed}"
 
 
+def _mark_further_cases(items):
+    """Mark as more the cases of a test beyond the few, spread evenly, that its marker ``cases`` asks for."""
+    tests = {}
+    for item in items:
+        if item.get_closest_marker("cases") and not any(item.get_closest_marker(marker) for marker in LATER):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        few = cases[0].get_closest_marker("cases").args[0]
+        chosen = {i * len(cases) // few for i in range(few)}
+        for at, item in enumerate(cases):
+            if at not in chosen:
+                item.add_marker("more")
+
+
+@pytest.hookimpl(tryfirst=True)  # before marker expressions are applied
 def pytest_collection_modifyitems(config, items):
     """What takes long comes first; what is marked more or slow runs only with a marker expression (``-m slow``)."""
+    _mark_further_cases(items)
     items.sort(key=lambda item: ("long" not in item.keywords, not {"spark", "java"} & {*item.keywords}))
     if config.option.markexpr:
         return

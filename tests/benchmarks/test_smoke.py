@@ -21,6 +21,7 @@ def test_the_engine_s_benchmarks_agree_with_pyarrow_where_both_count_the_same(ar
     assert {t[0].rows for t in alone.timings.values()} == {500}
 
 
+@pytest.mark.more
 def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
     rows = metadata.benchmarks(arena, files=(1_000,), commits=40, most=1_000, buckets=(3,))
     everything, filtered, calls, synced, small, beside = rows

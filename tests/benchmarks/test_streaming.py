@@ -35,6 +35,7 @@ def contest(spark, tmp_path, monkeypatch):
     return Arena(tmp_path, count=500, rounds=1, workers={}), {"ours": Here(Side("ours", str(tmp_path), spark))}
 
 
+@pytest.mark.more
 def test_streams_out_of_a_table_count_what_it_has(contest):
     assert streaming.source(*contest).timings["ours"][0].rows == 500
 

@@ -34,6 +34,7 @@ def small_files(table, kind, rng, count=7, rows=20):
         for i, kind in enumerate((PLAIN, PARTITIONS, BUCKETS))
     ],
 )
+@pytest.mark.cases(1)
 def test_turns(judge, name, rng, kind, file_format):
     """We compact, Java reads, writes and compacts, we read and compact again."""
     kind = kind.of_format(file_format)
@@ -97,6 +98,7 @@ SORTINGS = [
 
 
 @pytest.mark.parametrize(("file_format", "strategy"), SORTINGS)
+@pytest.mark.cases(1)
 def test_sorting(judge, name, rng, strategy, file_format):
     """By every type of column; Java finds by our statistics what it found before, and goes on."""
     kind = APPEND.of_format(file_format)

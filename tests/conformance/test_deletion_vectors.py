@@ -43,6 +43,7 @@ def delete(table: SharedTable, k: int, *, ours: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", TURNS)
+@pytest.mark.cases(1)
 def test_turns_on_append_tables(judge, name, rng, kind):
     """Both write and delete in turns; each goes on from the vectors of the other, and compacts them away."""
     table = created_by_java(judge, name, kind)
@@ -118,6 +119,7 @@ KEYED = [
 
 
 @pytest.mark.parametrize("kind", KEYED, ids=lambda kind: kind.name)
+@pytest.mark.cases(2)
 def test_primary_key_tables_of_java(judge, name, rng, kind):
     """Java marks what it supersedes; we show what it has compacted, and nothing else."""
     kind = replace(kind, options={**MARKS, "num-sorted-run.compaction-trigger": "2", **kind.options})

@@ -113,6 +113,7 @@ def some_rows(table, rng, keyed, count=15):
         for kind, keyed in (("keys", True), ("append", False))
     ],
 )
+@pytest.mark.cases(1)
 def test_every_change_while_both_write(judge, name, rng, file_format, keyed):
     table = SharedTable(judge, name)
     options = {"file.format": file_format, **({"bucket": "2"} if keyed else {})}

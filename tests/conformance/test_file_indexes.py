@@ -147,6 +147,7 @@ def asked_of_java(table, rows, rng, turns=6):
         pytest.param(True, "1 b", id="keys-beside", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.cases(3)
 def test_each_reads_by_the_indexes_of_the_other(judge, name, rng, index, keys, threshold):
     table = SharedTable(judge, name)
     table.java("create_table", **kind_of(index, keyed_table=keys, threshold=threshold))

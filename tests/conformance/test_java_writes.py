@@ -36,6 +36,7 @@ def check_questions(table, rows, rng, filters=8, projections=3):
 
 
 @pytest.mark.parametrize("kind", MATRIX)
+@pytest.mark.cases(3)
 def test_every_snapshot_of_every_kind(judge, name, rng, kind):
     table = created_by_java(judge, name, kind)
     history(table, kind, rng)

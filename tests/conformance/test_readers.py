@@ -103,6 +103,7 @@ def answers(request, python, written, tmp_path_factory):
 
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.more
 def test_reads_what_we_write(answers, written, kind, file_format):
     library, said = answers
     name, fields, expected = written[1][kind, file_format]

@@ -23,6 +23,7 @@ def some(rng, count):
 
 
 @pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.cases(2)
 def test_java_goes_on(judge, name, rng, kind):
     table = SharedTable(judge, name)
     keys, options = TABLES[kind]

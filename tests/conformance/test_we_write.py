@@ -58,11 +58,13 @@ def both_write(table, kind, rng):
 
 
 @pytest.mark.parametrize("kind", MATRIX)
+@pytest.mark.cases(3)
 def test_every_kind(judge, name, rng, kind):
     both_write(created_by_java(judge, name, kind), kind, rng)
 
 
 @pytest.mark.parametrize("kind", LAYOUTS, ids=lambda kind: kind.name)
+@pytest.mark.cases(5)
 def test_every_layout(judge, name, rng, kind):
     both_write(created_by_java(judge, name, kind), kind, rng)
 
@@ -75,6 +77,7 @@ def test_every_layout(judge, name, rng, kind):
         for f in FORMATS
     ],
 )
+@pytest.mark.cases(1)
 def test_tables_we_make(judge, name, rng, kind, file_format):
     """Schemas of ours mean the same to Java, whichever types they have."""
     kind = kind.of_format(file_format)

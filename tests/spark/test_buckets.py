@@ -38,6 +38,7 @@ DYNAMIC = {
 
 
 @everywhere
+@pytest.mark.more
 def test_tasks_that_meet_a_key_give_it_one_bucket(spark, path):
     save(changes(spark, "a"), path, **DYNAMIC)
     assert len(check_indexes(Table.open(path))) == 3

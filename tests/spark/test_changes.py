@@ -24,6 +24,7 @@ def lead_to(table: Table) -> list[dict]:
 
 
 @pytest.mark.parametrize("marked", ["true", "false"])
+@pytest.mark.cases(1)
 def test_rows_show_and_changes_are_told(spark, warehouse, marked):
     path = f"{warehouse}/db.db/told_{marked}"
     options = {"bucket": "2", "changelog-producer": "lookup", "deletion-vectors.enabled": marked}

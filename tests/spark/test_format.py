@@ -593,6 +593,7 @@ def test_paimon_table_shows_rows_and_history(spark, path):
     assert [tuple(row) for row in history] == [(1, "APPEND", 1), (2, "OVERWRITE", 1)]
 
 
+@pytest.mark.more
 def test_register_is_harmless_where_the_format_was_found_already(spark, path):
     paimon_spark.register(spark)
     save(orders(spark, A), path)

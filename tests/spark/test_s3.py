@@ -46,6 +46,7 @@ def test_spark_writes_upserts_and_reads_on_s3(spark, store):
     assert not [e for e in Table.open(path, options).store.io.list(f"{path}/snapshot") if "tmp" in e.name]
 
 
+@pytest.mark.more
 def test_committers_on_s3_lose_nothing(store):
     root, options = store
     path = f"{root}/warehouse/db.db/raced"

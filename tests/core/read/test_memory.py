@@ -109,6 +109,7 @@ def merge(tmp_path, format_: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
+@pytest.mark.cases(1)
 def test_merging_many_runs_takes_a_window_of_each(tmp_path, format_):
     merge(tmp_path, format_, 2 * ALLOWED * (1 << 20) // WIDTH // RUNS)
 
@@ -140,6 +141,7 @@ makers = pytest.mark.parametrize("make", [keyed_table, append_table])
 
 
 @makers
+@pytest.mark.cases(1)
 def test_the_write_buffer_is_a_bound(tmp_path, make):
     """Twice as much is written as the process may have."""
     write(tmp_path, make, 240)
@@ -247,11 +249,13 @@ def merge_bulky(tmp_path, format_: str, runs: int, compacted: bool, engine: str,
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
+@pytest.mark.cases(1)
 def test_rows_that_take_a_thousandth_on_storage(tmp_path, format_):
     merge_bulky(tmp_path, format_, 8, compacted=False, engine="deduplicate", times=3)
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
+@pytest.mark.cases(1)
 def test_a_hundred_runs_are_read_over_local_disk(tmp_path, engine):
     merge_bulky(tmp_path, "parquet", 100, compacted=False, engine=engine, times=2)
 
