@@ -1,4 +1,4 @@
-"""The aggregation engine: every column by its function, -U and -D taken back."""
+"""The aggregation engine: every column has an aggregate function, and rows of kind -U and -D are taken back."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -24,10 +24,10 @@ from paimon_core.types.selection import Mask, Positions
 
 
 def aggregation(functions: Mapping[str, Aggregate], *, remove_on_delete: bool = False) -> MergeFunction:
-    """Each named column by its function, other columns from the last row; a group of several rows becomes a +I.
+    """Return the fold of each named column by its function; other columns have the value of the last row.
 
-    ``remove_on_delete``: a -D replaces the row by itself, values and kind; what follows adds *to those values*.
-    Lawful as far as the functions are, and not with ``remove_on_delete``.
+    The result of several rows is a +I. With ``remove_on_delete`` a -D replaces the row, values and kind, and later rows
+    add to the values of the -D. Associative if all functions are, but never with ``remove_on_delete``.
     """
 
     def fold(window: Window) -> pa.Table:
@@ -69,7 +69,7 @@ def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask
 
 
 def _seen(window: Window, name: str, function: RowPick, restart: Positions) -> Mask:
-    """Whether the function had been fed a first value by a row before ``restart`` that was no removal itself."""
+    """Return, for each group, True if a row before ``restart`` that is no removal gave the function a first value."""
     kinds, starts = kinds_of(window), window.starts
     before = np.arange(window.num_rows) < np.repeat(restart, sizes_of(starts, window.num_rows))
     nothing = ~all_true(window.num_rows)

@@ -1,4 +1,4 @@
-"""Rows of keys before and after, as the changes that lead from the one to the other."""
+"""Changelog rows from the rows of some keys before and after a change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ from paimon_core.types.selection import Positions, only_chunk, take_rows
 
 @dataclass(frozen=True, slots=True)
 class RowVersions:
-    """At most one row of each of some keys: ``keys`` numbers them, ascending. The columns are one chunk each."""
+    """At most one row for each of some keys.
+
+    ``keys``: the number of each row's key, ascending. Each column of ``rows`` is one chunk.
+    """
 
     rows: pa.Table
     keys: Positions
@@ -22,23 +25,23 @@ class RowVersions:
 
 @dataclass(frozen=True, slots=True)
 class ChangelogDiff:
-    """A row that comes is a +I, one that goes a -D, one that changes a -U of the old and a +U of the new.
+    """The rule of changelog rows: an added row is a +I, a removed row a -D, a changed row a -U (old) and a +U (new).
 
-    ``compared``: columns of which at least one must differ for a row to have changed; None: a row that was written
-    again counts as changed.
+    ``compared``: a row has changed if one of these columns differs; `None`: a row that was written again
+    has changed.
     """
 
     compared: Sequence[str] | None = None
 
     def changes(self, before: RowVersions, after: RowVersions) -> pa.Table:
-        """The changes in the order of the keys, the old row before the new one; with the columns of ``before``."""
+        """Return the changes in key order, the old row before the new one; the columns are those of ``before``."""
         one, other = before.keys, after.keys
-        kept = np.isin(one, other, assume_unique=True), np.isin(other, one, assume_unique=True)
-        old = np.where(kept[0], np.int8(UPDATE_BEFORE), np.int8(DELETE))
-        new = np.where(kept[1], np.int8(UPDATE_AFTER), np.int8(INSERT))
+        common = np.isin(one, other, assume_unique=True), np.isin(other, one, assume_unique=True)
+        old = np.where(common[0], np.int8(UPDATE_BEFORE), np.int8(DELETE))
+        new = np.where(common[1], np.int8(UPDATE_AFTER), np.int8(INSERT))
         changed = np.ones(len(old), np.bool_), np.ones(len(new), np.bool_)
-        if self.compared is not None and kept[0].any():
-            in_both = np.flatnonzero(kept[0]), np.flatnonzero(kept[1])
+        if self.compared is not None and common[0].any():
+            in_both = np.flatnonzero(common[0]), np.flatnonzero(common[1])
             same = self._same(before.rows, after.rows, in_both)
             changed[0][in_both[0][same]] = False
             changed[1][in_both[1][same]] = False
@@ -47,11 +50,11 @@ class ChangelogDiff:
         order = order[np.concatenate(changed)[order]]
         rows = pa.concat_tables([before.rows, after.rows.select(before.rows.column_names)]).combine_chunks()
         kinds = pa.array(np.concatenate([old, new])[order])
-        told = take_rows(rows, order)
-        return told.set_column(told.column_names.index(VALUE_KIND), VALUE_KIND, kinds)
+        changed_rows = take_rows(rows, order)
+        return changed_rows.set_column(changed_rows.column_names.index(VALUE_KIND), VALUE_KIND, kinds)
 
     def _same(self, before: pa.Table, after: pa.Table, rows: tuple[Positions, Positions]) -> Positions:
-        """Which of the pairs of rows are equal, by number."""
+        """Return the numbers of the pairs of rows that are equal in all compared columns."""
         left = np.arange(len(rows[0]))
         for name in self.compared or ():
             old, new = only_chunk(before, name), only_chunk(after, name)

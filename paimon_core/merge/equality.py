@@ -1,9 +1,10 @@
-"""Which values of two columns are equal, as Java's changelogs tell it.
+"""Equality of the values of two columns, as Java decides it for changelogs.
 
-Of columns, and of fields of rows, NULL equals NULL, NaN nothing, and -0.0 equals 0.0. Elements of lists and values of
-maps that are NULL equal nothing. Maps are compared key by key, in any order, and keys as Java's boxes are: NaN equals
-NaN, -0.0 differs from 0.0, bytes differ from all bytes. Numbers as values of a map are compared as boxes are as well,
-by identity: Java keeps one box of each number from -128 to 127, and none of floats.
+In columns and in fields of rows NULL equals NULL, NaN equals nothing, and -0.0 equals 0.0. Elements of lists
+and values of maps that are NULL equal nothing. Maps are compared key by key, in any order, and keys as Java's boxes
+are: NaN equals NaN, -0.0 differs from 0.0, bytes differ from all bytes. Numbers as values
+of a map are compared by the identity of their boxes: Java keeps one box of each number from -128 to 127, and none of
+floats.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def equal_values(one: Column, other: Column) -> Mask:
-    """Row by row, of two arrays of one type and length."""
+    """Return True for each row where two arrays of one type and length have equal values."""
     if not len(one):
         return np.zeros(0, np.bool_)
     here, there = _valid(one), _valid(other)
@@ -40,7 +41,7 @@ def _valid(column: Column) -> Mask:
 
 
 def _compared(one: Column, other: Column) -> Mask:
-    """Where no row is null."""
+    """As :func:`equal_values`. REQUIRES: no value is null."""
     kind: Any = one.type
     if pa.types.is_struct(kind):
         pairs, alike = zip(one.flatten(), other.flatten(), strict=True), np.ones(len(one), np.bool_)
@@ -76,7 +77,7 @@ def _members(one: Column, other: Column) -> Mask:
 
 
 def _entries(one: Column, other: Column, maps: npt.NDArray[np.int64]) -> Mask:
-    """Entry by entry of ``maps`` of equal sizes, each map's in the order of its keys."""
+    """Compare maps of equal sizes entry by entry, in the order of their keys; ``maps[i]``: the map of entry i."""
     codes = _codes(one.keys, other.keys)
     orders = [np.lexsort((code, maps)) for code in codes]
     keys = [code[order] for code, order in zip(codes, orders, strict=True)]
@@ -86,7 +87,7 @@ def _entries(one: Column, other: Column, maps: npt.NDArray[np.int64]) -> Mask:
 
 
 def _codes(one: Column, other: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """A number for each key of two columns, the same for equal keys."""
+    """Return a number for each key of two columns; equal keys have equal numbers."""
     kind: Any = one.type
     if pa.types.is_floating(kind):
         return _bits(one), _bits(other)
@@ -100,25 +101,25 @@ def _codes(one: Column, other: Column) -> tuple[npt.NDArray[Any], npt.NDArray[An
 
 
 def _bits(floats: Column) -> npt.NDArray[np.int64]:
-    """One number for all NaN, two for the zeros."""
+    """Return the bits of the values as doubles, with one pattern for all NaN and two for the zeros."""
     values = floats.to_numpy().astype(np.float64)
     return np.where(np.isnan(values), np.nan, values).view(np.int64)
 
 
 def _one_box(values: Column) -> Mask:
-    """Values that a map's look-up in Java gives the same object for, each time."""
+    """Return True for values that Java boxes as the same object each time."""
     kind: Any = values.type
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         values = values.view(pa.int32())
     elif not pa.types.is_integer(kind):
         return np.full(len(values), not pa.types.is_floating(kind))
     numbers = values.fill_null(0).to_numpy()
-    kept: Mask = (numbers >= -128) & (numbers <= 127)
-    return kept
+    cached: Mask = (numbers >= -128) & (numbers <= 127)
+    return cached
 
 
 def _throughout(sizes: npt.NDArray[Any], equal: Mask) -> Mask:
-    """Whether all elements of each list are equal."""
+    """Return, for each list, True if all its elements are equal; ``sizes``: elements of each list."""
     differing = np.concatenate([[0], np.cumsum(~equal)])
     ends = np.cumsum(sizes)
     unequal: Mask = differing[ends] > differing[ends - sizes]

@@ -1,7 +1,7 @@
-"""The lookup-levels rule (behaviour 8.5): which rows of a key count where compaction looks rows up in other levels.
+"""The rule of lookup levels (behaviour 8.5): which rows of a key are merged in a table with lookups.
 
-Such a compaction has taken into a row what lay below it, so of a key's rows above level 0 only the one of the smallest
-level counts: merged with those below, sums would come out too large.
+A lookup compaction merges older rows of lower levels into the row it writes. So above level 0 only a key's row of the
+smallest level is merged: with the older rows again, sums would be too large.
 """
 
 import numpy as np
@@ -19,15 +19,15 @@ _NONE = np.int8(127)
 
 
 def levels_of(window: Window) -> npt.NDArray[np.int8]:
-    """The level each row comes from, in sorted order. The window has the column ``_LEVEL`` (int8)."""
+    """Return the level of each row's file, in sorted order. REQUIRES: the window has the column ``_LEVEL`` (int8)."""
     levels: npt.NDArray[np.int8] = only_chunk(window.rows, LEVEL).to_numpy()
     return levels if window.order is None else levels[window.order]
 
 
 def pick_high_level(window: Window) -> Window:
-    """The rows that count: of every key those of level 0, and of those above the one of the smallest level.
+    """Return the rows to merge: of every key those of level 0, and above it only the one of the smallest level.
 
-    What is left of several rows is merged, even if it is one.
+    A group that had several rows is merged even if one is left.
     """
     if window.num_groups == window.num_rows:
         return window
@@ -36,11 +36,11 @@ def pick_high_level(window: Window) -> Window:
     if (tally(above, window.starts) < 2).all():
         return window
     least = np.minimum.reduceat(np.where(above, levels, _NONE), window.starts)
-    return window.kept(~above | (levels == np.repeat(least, sizes)), sizes > 1)
+    return window.filter(~above | (levels == np.repeat(least, sizes)), sizes > 1)
 
 
 def read_high_level(fold: MergeFunction) -> MergeFunction:
-    """The fold of the rows that count."""
+    """Return ``fold`` applied to the rows of :func:`pick_high_level`."""
 
     def folded(window: Window) -> pa.Table:
         return fold(pick_high_level(window))

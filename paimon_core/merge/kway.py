@@ -1,10 +1,10 @@
-"""Merging sorted runs: cut every run at one key, lay the pieces behind each other, sort, mark groups, fold.
+"""Merging sorted runs: cut every run at one key, concatenate the parts, sort, mark groups, fold.
 
-Each run keeps a few buffered batches. The smallest of the buffered last keys is the bound: no run can still deliver a
-key at or below it, because what follows in a run lies above its own last key. So the rows at or below the bound are
-complete; cut off, they make a window. Every window empties a buffer, so there are at most as many windows as batches,
-and memory is two batches a run: the runs are read, and the next window is cut, by a thread of its own while the last is
-sorted and folded. Python compares keys at the edges of windows only.
+Each run keeps a few buffered batches. The smallest of the buffered last keys is the bound: later keys of every run
+are larger than its own last key, so all rows at or below the bound are buffered. These rows are a window. Every window
+empties a buffer, so there are at most as many windows as batches. Memory: two batches a run, because another thread
+reads the runs and cuts the next window while this one is sorted and folded. Python compares keys only at the edges of
+windows.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import ahead
 from paimon_core.merge.engine import MergeFunction
 from paimon_core.merge.normalized_keys import Column, nullable_key_words
-from paimon_core.merge.order import MergeOrder, age_words, key_columns, key_words, sequence_words
+from paimon_core.merge.order import MergeOrder, age_words, ascending_order, key_columns, key_words, sequence_words
 from paimon_core.merge.row_kinds import SEQUENCE_NUMBER
 from paimon_core.merge.sorting import sort_groups
 from paimon_core.merge.window import Window
@@ -35,20 +35,25 @@ Pieces: TypeAlias = list[list[pa.RecordBatch]]
 _BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows,
 _BUFFERED_BYTES = 4 << 20  # but not with long rows: a window of many runs would hold all of them,
 _ALL_BUFFERED = 32 << 20  # nor with many runs
-_ALONE_ROWS = 4_096  # a stretch this long in one run only is passed on as it is
+_SINGLE_RUN_ROWS = 4_096  # so many rows in a row of one run only pass unchanged
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
 
 def merge_runs(
     runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold: MergeFunction, *, repeated: bool = False
 ) -> Iterator[pa.Table]:
-    """Merge runs, the oldest first, into tables in key order, folded; tables without rows are left out.
+    """Merge runs into folded tables in key order; tables are never empty.
 
     REQUIRES: each run is sorted by key and holds a key once; all runs have the same columns. Batches may be of any
-    size; they are drawn by another thread. Holds two batches a run, more only of batches under 16 384 rows.
-    ``repeated``: a run may hold a key several times, in the order its rows are merged in, all of them in one batch.
-    CorruptedError where a batch does not start above the key that its run ended with before; InvalidInputError for a
+    size; another thread reads them. Memory: two batches a run, more only of batches under 16 384 rows.
+    Raises CorruptedError if a batch does not start above the last key of the batch before, InvalidInputError for a
     null in a key.
+
+    Args:
+        runs: the oldest first.
+        order: the order of rows.
+        fold: the merge function.
+        repeated: a run may hold a key several times, in merge order and in one batch.
     """
     for pieces in ahead(_window_bounds(runs, order)):
         lone = len(pieces) == 1 and not repeated
@@ -60,11 +65,11 @@ def merge_runs(
 
 
 def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
-    """Rows of a write buffer, in order of arrival, as a window sorted by key, sequence fields and sequence number.
+    """Return the rows of a write buffer as a window sorted by key, sequence fields and sequence number.
 
-    Sequence fields sort ascending here whatever the order says: that is what Paimon's write buffer does
-    (descending takes effect where runs are merged). InvalidInputError for a null in a key, or for a column
-    of over 2 GiB of text.
+    REQUIRES: the rows are in order of arrival. Sequence fields sort ascending here even with ``order.descending``, as
+    in Java's write buffer; a merge of runs sorts them descending. InvalidInputError for a null in a key, and for a
+    column of over 2 GiB of text.
     """
     rows = _one_chunk(table)
     if not rows.num_rows:
@@ -77,28 +82,27 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
 
 
 def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Pieces]:
-    """Complete rows, cut from the front of the runs: of each run that has some, in the order of the runs."""
+    """Yield complete rows cut from the front of the runs: for each run that has some a list of batches."""
     share = min(_BUFFERED_BYTES, _ALL_BUFFERED // max(1, len(runs)))
     heads = [_RunCursor(run, order, number, share) for number, run in enumerate(runs)]
     while heads := [head for head in heads if head.fill()]:
-        if alone := _alone(heads):
-            yield [alone]
+        if single := _single_run_rows(heads):
+            yield [single]
             continue
         bound = _bound(heads)
         yield [piece for head in heads if (piece := head.take_through(bound))]
 
 
-def _alone(heads: Sequence["_RunCursor"]) -> list[pa.RecordBatch]:
-    """Cut off the rows below all other runs, where these are many (or nothing else is left)."""
+def _single_run_rows(heads: Sequence["_RunCursor"]) -> list[pa.RecordBatch]:
+    """Cut off the rows of one run that are below all other runs, if they are many or no other run is left."""
     if len(heads) == 1:
         return heads[0].take_all()
     lowest, second = sorted(heads, key=lambda head: head.first_key)[:2]
-    return lowest.take_below(second.first_key, at_least=_ALONE_ROWS)
+    return lowest.take_below(second.first_key, at_least=_SINGLE_RUN_ROWS)
 
 
 def _bound(heads: Sequence["_RunCursor"]) -> Key:
-    """The key to cut at: the smallest last key, or one below it where the window would grow too large to be laid
-    into one chunk a column."""
+    """Return the key to cut at: the smallest last key, or a smaller one if a column would exceed one chunk."""
     bound = min(head.last_key for head in heads)
     if sum(head.nbytes for head in heads) <= _WINDOW_BYTES:
         return bound
@@ -116,7 +120,7 @@ def _single_run_window(rows: pa.RecordBatch) -> Window:
 
 
 def _window(pieces: Pieces, order: MergeOrder) -> Window:
-    """The complete rows of several runs. Runs written one after the other are laid in that order: no more to sort."""
+    """Return the complete rows of several runs. Runs written one after the other keep that order and need no sort."""
     in_age = None if order.sequence_fields else list(pieces) if order.by_run else _by_age(pieces)
     rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(in_age or pieces)))
     ends = np.cumsum([sum(batch.num_rows for batch in piece) for piece in in_age or pieces])
@@ -128,17 +132,12 @@ def _window(pieces: Pieces, order: MergeOrder) -> Window:
 
 
 def _by_age(pieces: Pieces) -> list[list[pa.RecordBatch]] | None:
-    """The pieces from older to newer, where each has only larger sequence numbers than the one before; else None."""
+    """Return the pieces from older to newer if their ranges of sequence numbers do not overlap; else `None`."""
     if SEQUENCE_NUMBER not in pieces[0][0].schema.names:
         return None
-    spans = []
-    for number, piece in enumerate(pieces):
-        values = [batch.column(SEQUENCE_NUMBER).to_numpy() for batch in piece]
-        spans.append((min(int(v.min()) for v in values), max(int(v.max()) for v in values), number))
-    spans.sort()
-    if any(later[0] <= earlier[1] for earlier, later in itertools.pairwise(spans)):
-        return None
-    return [pieces[number] for _, _, number in spans]
+    numbers = [[batch.column(SEQUENCE_NUMBER).to_numpy() for batch in piece] for piece in pieces]
+    order = ascending_order([(min(int(n.min()) for n in run), max(int(n.max()) for n in run)) for run in numbers])
+    return None if order is None else [pieces[number] for number in order]
 
 
 def _one_chunk(table: pa.Table) -> pa.Table:
@@ -157,7 +156,7 @@ def _ascends(values: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """A batch with its key columns in comparable form; never empty."""
+    """A batch with its key columns in comparable form, never empty."""
 
     batch: pa.RecordBatch
     keys: list[Column]
@@ -166,7 +165,7 @@ class _Chunk:
         return tuple(column[row].as_py() for column in self.keys)
 
     def search(self, key: Key, side: Callable[..., int]) -> int:
-        """``bisect_left`` or ``bisect_right`` of the key among the rows."""
+        """Return ``bisect_left`` or ``bisect_right`` (``side``) of the key among the rows."""
         low, high = 0, self.batch.num_rows
         first = self.keys[0].type
         if pa.types.is_integer(first) or pa.types.is_floating(first):
@@ -199,7 +198,7 @@ class _RunCursor:
         return self._chunks[0].key(0)
 
     def fill(self) -> bool:
-        """Buffer batches up to a fair number of rows; False when the run is over and the buffer empty."""
+        """Buffer batches up to the run's share of rows. Return False if the run has ended and the buffer is empty."""
         while self._wants_more() and (batch := next(self._run, None)) is not None:
             if batch.num_rows:
                 self._append(_Chunk(batch, key_columns(batch, self._order)))
@@ -220,14 +219,14 @@ class _RunCursor:
         self.last_key = last
 
     def take_all(self) -> list[pa.RecordBatch]:
-        """Everything buffered."""
+        """Cut off all buffered rows."""
         taken = [chunk.batch for chunk in self._chunks]
         self._chunks.clear()
         self._rows = 0
         return taken
 
     def key(self, row: int) -> Key:
-        """The key of a buffered row."""
+        """Return the key of a buffered row."""
         for chunk in self._chunks:
             if row < chunk.batch.num_rows:
                 return chunk.key(row)
@@ -235,11 +234,11 @@ class _RunCursor:
         raise IndexError(row)
 
     def count_through(self, bound: Key) -> int:
-        """How many buffered rows lie at or below the bound."""
+        """Return the number of buffered rows at or below the bound."""
         return self._count(bound, bisect_right)
 
     def nbytes_through(self, bound: Key) -> int:
-        """Bytes of these rows."""
+        """Return the bytes of the buffered rows at or below the bound."""
         total, count = 0, self.count_through(bound)
         for chunk in self._chunks:
             total += chunk.batch.slice(0, count).nbytes
@@ -251,7 +250,7 @@ class _RunCursor:
         return self._take(self.count_through(bound))
 
     def take_below(self, bound: Key, at_least: int) -> list[pa.RecordBatch]:
-        """Cut off the rows below the bound if there are so many; else nothing."""
+        """Cut off the rows below the bound if they are ``at_least`` so many; else none."""
         count = self._count(bound, bisect_left)
         return self._take(count) if count >= at_least else []
 

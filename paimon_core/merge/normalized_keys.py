@@ -1,12 +1,12 @@
 """Columns as unsigned 64-bit words whose order, most significant word first, is the order of the values.
 
 Sorting and grouping then need one kind of comparison for every type. Numbers, times and booleans are one word, wide
-decimals two; strings and binary are the bytes behind the window's common prefix, eight to a word, zero padded, and
-then their length (which tells ``a`` from ``a\\0``). A word is computed for the rows asked for only, so that the tail
-of a long string costs nothing where its head has decided.
+decimals two. Strings and binary are the bytes behind the window's common prefix, eight to a word, zero padded, then
+their length (it distinguishes ``a`` from ``a\\0``). A word is computed only for the rows asked for, so the tail of a
+long string costs nothing if its head decides.
 
 Order of values: numbers by value with -0.0 equal to 0.0 and NaN largest, instants and dates by time, false before
-true, strings and binary by unsigned bytes. Floating keys come as integers, which tell the zeros apart.
+true, strings and binary by unsigned bytes. Floating keys are passed as integers, which distinguish the zeros.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from paimon_core.types.selection import Positions, take_rows
 
 U64: TypeAlias = npt.NDArray[np.uint64]
 KeyWord: TypeAlias = Callable[[Positions | None], U64]
-"""The word of the given rows (None: of all rows, in place)."""
+"""A function that returns the word of the given rows; `None`: of all rows, without a copy."""
 Column: TypeAlias = Any
 """A ``pyarrow.Array``, whose type stubs are too narrow to compute with."""
 
@@ -31,7 +31,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 def comparable(column: Column, name: str) -> Column:
-    """The same values in a type whose ``as_py`` compares as Paimon orders: times as integers, strings as bytes.
+    """Return the values in a type whose ``as_py`` compares in Paimon's order: times as integers, strings as bytes.
 
     Zero-copy. Raises UnsupportedError, naming the column, for a type that has no order.
     """
@@ -55,7 +55,7 @@ def comparable(column: Column, name: str) -> Column:
 
 
 def words(column: Column, name: str, extremes: Positions | None = None) -> list[KeyWord]:
-    """The words of a column without nulls. ``extremes`` are rows known to include its smallest and largest value."""
+    """Return the words of a column without nulls; ``extremes``: rows that include its smallest and largest value."""
     column = comparable(column, name)
     kind = column.type
     if pa.types.is_binary(kind):
@@ -70,7 +70,7 @@ def words(column: Column, name: str, extremes: Positions | None = None) -> list[
 
 
 def nullable_key_words(column: Column, name: str, *, descending: bool = False) -> list[KeyWord]:
-    """The words of a column that may hold nulls: nulls smallest in both directions, descending inverts the values."""
+    """Return the words of a column. Nulls are smallest in both directions; ``descending`` inverts the values."""
     column = comparable(column, name)
     valid: list[KeyWord] = []
     if column.null_count:
@@ -81,7 +81,7 @@ def nullable_key_words(column: Column, name: str, *, descending: bool = False) -
 
 
 def _zero(kind: pa.DataType) -> Any:
-    """The value to lie under a null: any would do."""
+    """Return a value to fill nulls with; any value is right."""
     return pa.scalar({pa.binary(): b"", pa.bool_(): False}.get(kind, 0), kind)
 
 
@@ -100,13 +100,13 @@ def _inverted(inner: KeyWord) -> KeyWord:
 
 
 def _above_least(values: npt.NDArray[np.int64]) -> U64:
-    """Distances from the least value: ordered, unsigned (the wrap of the subtraction is right), and few bits wide."""
+    """Return distances from the least value: ordered, unsigned (the subtraction may wrap), and few bits wide."""
     distances: U64 = values.view(np.uint64) - np.uint64(int(values.min()) & 0xFFFF_FFFF_FFFF_FFFF)
     return distances
 
 
 def _float_bits(values: npt.NDArray[Any]) -> U64:
-    """Bits of doubles as ordered integers; a float widens to a double in order. One zero and one NaN are left."""
+    """Return the bits of the values as doubles, as ordered integers, with one zero and one NaN."""
     wide = values.astype(np.float64) + 0.0
     wide[np.isnan(wide)] = np.nan
     bits: U64 = wide.view(np.uint64)
@@ -144,7 +144,7 @@ def _binary(column: Column, extremes: Positions | None) -> list[KeyWord]:
 
 
 def _common_prefix(column: Column, extremes: Positions | None) -> int:
-    """How many leading bytes all values share: those that the smallest and the largest share."""
+    """Return the number of leading bytes that all values share: those that the smallest and the largest share."""
     if extremes is None:
         ends: Any = pc.min_max(column)
         least, largest = ends["min"].as_py(), ends["max"].as_py()
@@ -156,7 +156,10 @@ def _common_prefix(column: Column, extremes: Positions | None) -> int:
 
 
 def _even_bytes(content: npt.NDArray[np.uint8], start: int, count: int, length: int, at: int) -> KeyWord:
-    """Bytes at..at+8 of values of one length >= 8: a strided view. Reads back from the end where fewer are left."""
+    """Return bytes `at:at+8` of values of one length >= 8, by a strided view.
+
+    If fewer bytes are left, the view reads the last eight and shifts.
+    """
     late = max(0, at + 8 - length)
     strided: npt.NDArray[Any] = np.ndarray((count,), ">u8", content.data, offset=start + at - late, strides=(length,))
 
@@ -170,7 +173,7 @@ def _even_bytes(content: npt.NDArray[np.uint8], start: int, count: int, length: 
 def _ragged_bytes(
     content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], at: int
 ) -> KeyWord:
-    """Bytes at..at+8 of values of any length, zero padded behind their end."""
+    """Return bytes `at:at+8` of values of any length, zero padded behind their end."""
     end = len(content) - 8
     every: npt.NDArray[Any] = np.ndarray((end + 1,), ">u8", content.data, strides=(1,))
 
@@ -191,7 +194,7 @@ def _ragged_bytes(
 
 
 def _ranked(column: Column) -> KeyWord:
-    """The rank of each value among the rows asked for."""
+    """Return the rank of each value among the rows asked for."""
 
     def word(rows: Positions | None) -> U64:
         values = column if rows is None else take_rows(column, rows)

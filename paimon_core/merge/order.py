@@ -1,5 +1,7 @@
 """The order in which rows are merged: by key, and within a key from the oldest row to the newest."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +19,10 @@ from paimon_core.types.selection import Positions, only_chunk
 class MergeOrder:
     """Names of the columns to merge by.
 
-    Rows are grouped by ``key``. Within a key they are ordered by ``sequence_fields`` (nulls smallest, also where
-    ``descending`` inverts the comparison of values), then ``_SEQUENCE_NUMBER``, then the age of their file where the
-    rows have it (``FILE_AGE``), then rows that retract before rows that add, then the run they come from, older runs
-    first. With ``by_run`` the run follows ``sequence_fields`` at once, and the rows need no ``_SEQUENCE_NUMBER``.
+    Rows are grouped by ``key``. Within a key they are ordered by ``sequence_fields`` (nulls smallest, even if
+    ``descending`` inverts the comparison of values), then ``_SEQUENCE_NUMBER``, then ``FILE_AGE`` if the rows have it,
+    then rows that retract before rows that add, then their run, older runs first. With ``by_run`` the run follows
+    ``sequence_fields`` directly, and the rows need no ``_SEQUENCE_NUMBER``.
     """
 
     key: tuple[str, ...]
@@ -29,8 +31,16 @@ class MergeOrder:
     by_run: bool = False
 
 
+def ascending_order(spans: Sequence[tuple[int, int]]) -> list[int] | None:
+    """Return the order in which the spans (least, largest) ascend without overlap; `None`: two of them overlap."""
+    order = sorted(range(len(spans)), key=spans.__getitem__)
+    if any(spans[later][0] <= spans[earlier][1] for earlier, later in itertools.pairwise(order)):
+        return None
+    return order
+
+
 def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Column]:
-    """The key columns in comparable form, checked: InvalidInputError for a null in a key."""
+    """Return the key columns in comparable form. InvalidInputError for a null in a key."""
     columns = []
     for name in order.key:
         column: Column = rows.column(name) if isinstance(rows, pa.RecordBatch) else only_chunk(rows, name)
@@ -41,7 +51,7 @@ def key_columns(rows: pa.RecordBatch | pa.Table, order: MergeOrder) -> list[Colu
 
 
 def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = None) -> list[KeyWord]:
-    """Words of the key; ``extremes`` are rows that include the smallest and the largest value of its first column."""
+    """Return the words of the key; ``extremes``: rows that include the least and largest value of its first column."""
     return [
         word
         for i, name in enumerate(order.key)
@@ -50,7 +60,7 @@ def key_words(rows: pa.Table, order: MergeOrder, extremes: Positions | None = No
 
 
 def sequence_words(rows: pa.Table, order: MergeOrder) -> list[KeyWord]:
-    """Words of the user's sequence fields. InvalidInputError for a NaN, which Java takes for equal to everything."""
+    """Return the words of the sequence fields. InvalidInputError for NaN, which Java takes for equal to everything."""
     found: list[KeyWord] = []
     for name in order.sequence_fields:
         column = only_chunk(rows, name)
@@ -64,7 +74,7 @@ def sequence_words(rows: pa.Table, order: MergeOrder) -> list[KeyWord]:
 
 
 def age_words(rows: pa.Table) -> list[KeyWord]:
-    """Words of the sequence number, the age of the file and the kind, as far as the rows have these columns."""
+    """Return the words of sequence number, age of the file and kind, as far as the rows have these columns."""
     found: list[KeyWord] = []
     if SEQUENCE_NUMBER in rows.column_names:
         found += words(only_chunk(rows, SEQUENCE_NUMBER), SEQUENCE_NUMBER)

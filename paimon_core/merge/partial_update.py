@@ -49,9 +49,10 @@ _WIDEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class SequenceGroup:
-    """Columns versioned together by ordering columns, nulls smallest; for each an aggregate, or None: the newest value.
+    """Columns versioned together by ordering columns, nulls smallest.
 
-    ``removes``: a -D that is newest in this group removes the record.
+    ``columns``: the aggregate of each column; `None`: its newest value. ``removes``: a -D that is newest in this group
+    removes the record.
     """
 
     ordering: tuple[str, ...]
@@ -99,11 +100,11 @@ class PartialUpdate:
         return build_result(state.window, made, index, np.where(single, kinds[index], kind))
 
     def _retracting(self, state: "_State", retract: Mask) -> "_State":
-        """The state without rows that are ignored, and without rows that lie before a removal."""
+        """Return the state without ignored rows and without rows before a removal."""
         if self.ignore_delete:
             keep = ~retract
             keep[state.window.starts] = True
-            return state.cut(state.window.kept(keep), state.removed, {})
+            return state.cut(state.window.filter(keep), state.removed, {})
         if self.remove_on_delete or any(group.removes for group in self.groups):
             while (restart := self._removals(state)) is not None:
                 seen = {name: memory for group in self.groups for name, memory in _memories(state, group, restart)}
@@ -113,7 +114,7 @@ class PartialUpdate:
         return state
 
     def _removals(self, state: "_State") -> Positions | None:
-        """The row of each group to begin anew at, -1 for none; None where no group has one."""
+        """Return each group's row that removes the record, -1: none; `None`: no group has such a row."""
         starts, delete = state.window.starts, state.kinds == DELETE
         delete[starts[state.single | state.removed]] = False
         choose = last
@@ -181,7 +182,10 @@ class _State:
         return _State(window, kinds, retracts_of(kinds), self.single, removed, {**self.seen, **seen})
 
     def opening(self, ignore_delete: bool) -> tuple[Mask, Mask]:
-        """Rows copied whole, and rows to take back. A first row that retracts is both, unless deletes are ignored."""
+        """Return masks of the rows that are copied whole and of the rows to take back.
+
+        A first row that retracts is in both, unless deletes are ignored.
+        """
         starts = self.window.starts
         opening = ~all_true(self.window.num_rows)
         opening[starts] = self.single | self.removed
@@ -197,14 +201,14 @@ class _State:
 def _group_feed(
     state: _State, opening: Mask, back: Mask, has_order: Mask, newer: Mask
 ) -> tuple[AggregateInput, Positions | None]:
-    """What aggregates of a sequence group are fed, and how often each row (None: once)."""
+    """Return the input of a sequence group's aggregates, and how often they get each row (`None`: once)."""
     starts = state.window.starts
     times = (has_order | opening).astype(np.int64) + (opening & back)
     return AggregateInput(starts, back, has_order & ~newer, opening[starts]), None if (times == 1).all() else times
 
 
 def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[tuple[str, Mask]]:
-    """What the group's first values have seen, rows before ``restart`` counted in."""
+    """Return (column, seen) of the group's first values, with the rows before ``restart``."""
     names = [
         (name, function)
         for name, function in group.columns.items()
@@ -224,10 +228,10 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
 
 
 def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
-    """Rows with any ordering value, and rows not below an earlier row of their group: one running maximum.
+    """Return masks of the rows with any ordering value and of the rows not below an earlier row of their group.
 
-    Ordering values become one integer, nulls 0, behind the group's number, so that the maximum starts anew in each.
-    InvalidInputError for a NaN, which has no place in the order.
+    The ordering values of a row become one integer (null: 0) behind its group's number. So one running maximum serves
+    all groups. InvalidInputError for NaN, which has no position in the order.
     """
     count, starts = window.num_rows, window.starts
     code, width, some = numbered(starts, count), len(starts), ~all_true(count)
@@ -257,7 +261,7 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
 
 
 def sequence_groups(options: Options, fields: Sequence[DataField], key: Collection[str]) -> tuple[SequenceGroup, ...]:
-    """The sequence groups of a table. InvalidInputError for columns that are unknown, keys, or in two groups."""
+    """Return the sequence groups of a table. InvalidInputError for columns that are unknown, keys, or in two groups."""
     columns = {field.name: field for field in fields}
     listed = options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP)
     found = [
@@ -327,14 +331,14 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
 
 
 class _Needs:
-    """Which columns a set of columns needs: ordering columns of their groups, and of groups that remove records."""
+    """The columns that a set of columns needs: ordering columns of its groups and of groups that remove records."""
 
     def __init__(self, groups: Sequence[SequenceGroup]) -> None:
         self._always = frozenset(name for group in groups if group.removes for name in group.ordering)
         self._with = {name: frozenset(group.ordering) for group in groups for name in (*group.columns, *group.ordering)}
 
     def closed(self, asked: Collection[str]) -> frozenset[str]:
-        """The columns asked for, and those they need. Needs nothing more itself."""
+        """Return the columns asked for and the columns they need, which is a closed set."""
         return frozenset(asked).union(self._always, *(self._with.get(name, ()) for name in asked))
 
 

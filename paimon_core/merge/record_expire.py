@@ -1,8 +1,7 @@
-"""Record-level expiry: rows past their time are left out when files are rewritten.
+"""Record-level expiry: compactions leave out expired rows.
 
-Law: a row goes while it is read to be compacted, before it is merged, whatever its kind, if its time and
-``record-level.expire-time`` lie before now, in whole seconds; without a time it stays. Reads of the table show every
-row that is stored.
+A row of any kind is expired if `time + record-level.expire-time < now`, in whole seconds; a row without a time never
+is. A compaction leaves it out before it merges rows. Reads of the table show every stored row.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,15 +23,17 @@ _SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(frozen=True, slots=True)
 class RecordLevelExpire:
-    """Rows whose ``column`` lies before ``cutoff``, in seconds since the epoch, are past their time."""
+    """The rule of expired rows: `column < cutoff`, in seconds since the epoch."""
 
     column: str
     cutoff: int
 
     @staticmethod
     def of(options: Options, fields: Sequence[DataField], now_millis: int) -> "RecordLevelExpire | None":
-        """What a table's options ask for; None where rows do not expire. InvalidInputError for a column that cannot
-        say a time."""
+        """Return the rule of a table's options; `None`: rows do not expire.
+
+        Raises InvalidInputError for a missing column and for a column whose type is no time.
+        """
         age = options.value(RECORD_LEVEL_EXPIRE_TIME)
         if age is None:
             return None
@@ -51,7 +52,7 @@ class RecordLevelExpire:
         return RecordLevelExpire(name, now_millis // 1000 - int(age.total_seconds()))
 
     def kept(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows that are not past their time; batches that all are, are left out."""
+        """Yield the rows that are not expired; batches are never empty."""
         for batch in batches:
             past = pc.fill_null(pc.less(_seconds(batch.column(self.column)), self.cutoff), False)
             left = batch.filter(pc.invert(past)) if pc.any(past).as_py() else batch
@@ -59,15 +60,16 @@ class RecordLevelExpire:
                 yield left
 
     def reaches(self, least: Any, kind: pa.DataType) -> bool:
-        """Whether a column whose smallest value is this (internal value; None: no value) holds a row past its time.
+        """Return True if a column with this smallest value holds an expired row.
 
-        The least of integers that count seconds and milliseconds is judged as what it is: milliseconds are larger.
+        ``least``: an internal value; `None`: the column is all null. If integers of the column are seconds and
+        milliseconds, the smallest one is judged by its own unit, because milliseconds are larger.
         """
         return bool(pc.less(_seconds(pa.array([least], kind)), self.cutoff)[0].as_py())
 
 
 def _seconds(times: Column) -> Column:
-    """Seconds since the epoch; parts of seconds are cut off towards zero."""
+    """Return seconds since the epoch; fractions are cut off towards zero."""
     if pa.types.is_timestamp(times.type):
         return pc.divide(times.view(pa.int64()), _SECOND[times.type.unit])
     wide = times.cast(pa.int64())

@@ -1,4 +1,4 @@
-"""Windows to results: where values are, which rows retract, and one row a group put together of columns and choices."""
+"""Results of windows: one row for each group, built of new columns and of positions of values."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -18,23 +18,23 @@ from paimon_core.types.selection import Mask, Positions, only_chunk
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
 ColumnResult: TypeAlias = Any
-"""A column of a result: an array with a value a group, or the positions of the rows its values are taken from."""
+"""A column of a result: an array with one value for each group, or the positions of the rows with the values."""
 
 
 def kinds_of(window: Window) -> Kinds:
-    """The kind of each row, in sorted order."""
+    """Return the kind of each row, in sorted order."""
     kinds: Kinds = only_chunk(window.rows, VALUE_KIND).to_numpy()
     return kinds if window.order is None else kinds[window.order]
 
 
 def retracts_of(kinds: Kinds) -> Mask | None:
-    """Which rows take back; None where none does."""
+    """Return the mask of the rows that retract; `None`: no row does."""
     mask = is_retract(kinds)
     return mask if mask.any() else None
 
 
 def is_present(window: Window, name: str) -> Mask:
-    """Where a column holds a value, in sorted order. The values are not moved."""
+    """Return the mask of the rows where a column is not null, in sorted order. Copies no values."""
     column = only_chunk(window.rows, name)
     if not column.null_count:
         return all_true(window.num_rows)
@@ -45,9 +45,16 @@ def is_present(window: Window, name: str) -> Mask:
 def apply(
     window: Window, name: str, function: Aggregate, feed: AggregateInput, times: Positions | None = None
 ) -> ColumnResult:
-    """The function's result for a column, its rows fed ``times`` (0, 1, 2; None: once) over.
+    """Return the function's result for a column.
 
-    A choice moves no values: it gives positions.
+    A function that picks rows copies no values: its result is their positions.
+
+    Args:
+        window: the rows.
+        name: the column.
+        function: the column's aggregate function.
+        feed: groups and kinds of the rows.
+        times: how often (0, 1, 2) the function gets each row; `None`: once.
     """
     if isinstance(function, RowPick):
         mask = is_present(window, name)
@@ -57,12 +64,19 @@ def apply(
 
 
 def all_true(count: int) -> Mask:
-    """A mask that holds everywhere."""
+    """Return a mask that is true everywhere."""
     return np.ones(count, bool)
 
 
 def build_result(window: Window, made: Mapping[str, ColumnResult], index: Positions, kinds: Kinds) -> pa.Table:
-    """One row a group: the columns made, the given kinds, everything else from the row at ``index``."""
+    """Return one row for each group.
+
+    Args:
+        window: the rows.
+        made: results by column.
+        index: for each group the row of all other columns, as a position in sorted order.
+        kinds: the kind of each group's row.
+    """
     taken: dict[int, pa.Array] = {}
 
     def column(name: str) -> Column:
@@ -81,7 +95,7 @@ def build_result(window: Window, made: Mapping[str, ColumnResult], index: Positi
 
 
 def drop_before(window: Window, restart: Positions) -> Window:
-    """The window without the rows of each group before its row ``restart`` (-1: all stay)."""
+    """Return the window without the rows of each group before its row `restart[g]` (-1: all stay)."""
     sizes = window.ends - window.starts
     keep = np.arange(window.num_rows) >= np.repeat(restart, sizes)
     order = np.flatnonzero(keep) if window.order is None else window.order[keep]

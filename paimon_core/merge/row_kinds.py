@@ -12,15 +12,15 @@ from paimon_core.types.selection import bits, kept
 SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
 VALUE_KIND = system_fields.VALUE_KIND.name
 FILE_AGE = "_FILE_AGE"
-"""A column (int32) of rows to be merged: the place of their file among those of the bucket, the oldest file lowest."""
+"""A column (int32) of rows to merge: the rank of their file among those of the bucket, the oldest file lowest."""
 
 
 def is_retract_batch(kinds: Column) -> npt.NDArray[np.bool_]:
-    """Mask of the kinds (int8, no nulls) that take a row back."""
+    """Return the mask of the kinds (int8, no nulls) that retract."""
     return is_retract(kinds.to_numpy())
 
 
 def drop_retracts(table: pa.Table) -> pa.Table:
-    """The rows that add; the table itself, uncopied, where no row retracts. Needs the column ``_VALUE_KIND``."""
+    """Return the rows that add; without a copy if no row retracts. REQUIRES: a column ``_VALUE_KIND``."""
     retracting = is_retract_batch(table.column(VALUE_KIND))
     return kept(table, bits(~retracting)) if retracting.any() else table

@@ -1,8 +1,8 @@
-"""Stable sorting and grouping by words (see ``words``): sort a packed prefix, then refine only what it left tied.
+"""Stable sorting and grouping by words (see ``words``): sort a packed prefix, then refine only the rows that tie.
 
 As many leading bits of the words as fit go into one integer a row; bits that are the same in all rows are left out, so
-a composite key, a timestamp or a string of digits mostly fits whole. Rows equal in that integer are tied; the next
-bits are then looked at for tied rows only, until they differ or nothing is left to compare. Exact for any input; the
+a composite key, a timestamp or a string of digits mostly fits whole. Rows equal in that integer are tied. The next
+bits are compared for tied rows only, until the rows differ or no bit is left. Exact for any input; the
 packing decides the speed alone.
 """
 
@@ -23,11 +23,16 @@ _WORTH_THE_NEXT = 20  # the same where it fits, to make room for the next word
 def sort_groups(
     key: Sequence[KeyWord], then: Sequence[KeyWord], count: int, *, runs: Positions | None
 ) -> tuple[Positions | None, Positions]:
-    """Stable order by (key, then) and where in it each distinct key starts.
+    """Return the stable order by (key, then), `None` if the rows are in order, and the start of each distinct key.
 
-    ``count`` rows, at least one. The order is None where rows are in order already. ``runs`` are the first rows of a
-    few runs that lie sorted by key behind each other, None for rows in any order; it chooses the faster algorithm,
-    never the result. CorruptedError where a run is seen to descend.
+    Raises CorruptedError if a run is found to descend.
+
+    Args:
+        key: words of the key.
+        then: words that order the rows of one key.
+        count: number of rows, at least one.
+        runs: first rows of a few runs that follow each other, each sorted by key; `None`: rows in any order. This
+            decides the algorithm, never the result.
     """
     ties = _Ties(count, runs)
     ties.refine(key)
@@ -39,7 +44,7 @@ def sort_groups(
 
 
 class _Ties:
-    """A permutation being refined; ``same[i]`` says that row i of it equals the row before in all bits seen."""
+    """A permutation under refinement; `same[i]`: its row i equals the row before in all bits compared so far."""
 
     def __init__(self, count: int, runs: Positions | None) -> None:
         self.order: Positions | None = None
@@ -49,6 +54,7 @@ class _Ties:
         self.runs_by_key = runs
 
     def refine(self, words: Sequence[KeyWord]) -> None:
+        """Order tied rows by these words."""
         packing = _Packing(words)
         while packing.more and self.same.any():
             tied = self._tied()
@@ -66,21 +72,21 @@ class _Ties:
                 order, prefix = (_merged if self.merging else _sorted)(prefix)
             same = np.zeros(count, bool)
             np.equal(prefix[1:], prefix[:-1], out=same[1:])
-            self._place(tied, rows, order)
+            self._move(tied, rows, order)
             if tied is None:
                 self.same = same
             else:
                 self.same[tied] = same
 
     def _tied(self) -> Positions | None:
-        """Positions of tied rows; None if all rows are one tie."""
+        """Return the positions of tied rows; `None`: all rows are one tie."""
         if self.same[1:].all():
             return None
         tied = self.same.copy()
         tied[:-1] |= self.same[1:]
         return np.flatnonzero(tied)
 
-    def _place(self, tied: Positions | None, rows: Positions | None, order: Positions | None) -> None:
+    def _move(self, tied: Positions | None, rows: Positions | None, order: Positions | None) -> None:
         if order is None:
             return
         moved = order if rows is None else rows[order]
@@ -93,7 +99,7 @@ class _Ties:
 
 
 def _check_runs(descents: npt.NDArray[np.bool_], runs: Positions) -> None:
-    """A row below the one before it must be the first of a run."""
+    """Raise CorruptedError unless every row below the row before it is the first of a run."""
     wrong = np.setdiff1d(np.flatnonzero(descents) + 1, runs)
     if len(wrong):
         first = runs[np.searchsorted(runs, wrong[0], "right") - 1]
@@ -104,15 +110,15 @@ def _check_runs(descents: npt.NDArray[np.bool_], runs: Positions) -> None:
 
 
 def _merged(prefix: U64) -> tuple[Positions, U64]:
-    """Stable order of a few runs, and the sorted values: numpy's stable sort merges what it finds sorted."""
+    """Return the stable order of a few runs, and the sorted values; numpy's stable sort merges sorted parts."""
     order: Positions = np.argsort(prefix, kind="stable")
     return order, prefix[order]
 
 
 def _sorted(prefix: U64) -> tuple[Positions, U64]:
-    """Stable order of rows in any order, and the sorted values.
+    """Return the stable order of rows in any order, and the sorted values.
 
-    Integers that carry their position in the low bits, for which the caller left room, sort fastest.
+    Integers with their position in the low bits sort fastest. REQUIRES: these bits are free in ``prefix``.
     """
     bits = np.uint64((len(prefix) - 1).bit_length())
     packed = prefix << bits
@@ -122,7 +128,7 @@ def _sorted(prefix: U64) -> tuple[Positions, U64]:
 
 
 class _Packing:
-    """How far the words have been looked at: words before ``at`` wholly, of that one the bits from ``low`` up."""
+    """The bits that have been used: all of the words before ``at``, and of word ``at`` the bits from ``low`` up."""
 
     def __init__(self, words: Sequence[KeyWord]) -> None:
         self.words, self.at, self.low = words, 0, 64
@@ -132,7 +138,14 @@ class _Packing:
         return self.at < len(self.words)
 
     def prefix(self, rows: Positions | None, count: int, group: tuple[U64 | None, int], room: int) -> U64:
-        """The next bits of the words of the rows behind the group's number, together at most ``room`` bits."""
+        """Return the group's number followed by the next bits of the words, together at most ``room`` bits.
+
+        Args:
+            rows: the rows; `None`: all.
+            count: number of rows.
+            group: number of each row's tie (`None`: one tie), and its width in bits.
+            room: bits of the result.
+        """
         packed, used = group
         free, seen = room - used, False
         while self.more and (free >= _WORTH_A_WORD or not seen):
@@ -168,14 +181,14 @@ class _Packing:
 
 
 def _bit_position(mask: int, number: int) -> int:
-    """Where the set bit of that number (from the lowest, 0) of a mask is."""
+    """Return the position of a mask's set bit with this number; the lowest one is 0."""
     for _ in range(number):
         mask &= mask - 1
     return (mask & -mask).bit_length() - 1
 
 
 def _squeezed(word: U64, mask: int) -> U64:
-    """The bits under the mask moved together to the low end, in order (six rounds of moves by powers of two)."""
+    """Move the bits under the mask to the low end, in order, in six rounds of moves by powers of two."""
     ones = (1 << 64) - 1
     result: npt.NDArray[np.uint64] = word & np.uint64(mask)
     vacant = (~mask << 1) & ones

@@ -1,4 +1,4 @@
-"""A window: rows whose keys are complete, grouped by key, not yet moved into order."""
+"""A window: rows whose keys are complete, grouped by key, not yet moved into sorted order."""
 
 from dataclasses import dataclass, field
 
@@ -13,27 +13,27 @@ from paimon_core.types.selection import Positions, only_chunk, take_rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """Rows to fold. Group i is rows ``starts[i]:ends[i]`` of the sorted order, oldest first.
+    """Rows to fold. Group i is rows `starts[i]:ends[i]` of the sorted order, oldest first.
 
-    ``rows`` lie as they came, one chunk a column; ``order`` is the permutation that sorts them by key and merge order,
-    None where they lie sorted. A fold moves only the rows it keeps: ``take`` is the one copy.
+    ``rows``: in order of arrival, one chunk a column. ``order``: positions in ``rows`` by key and merge order, possibly
+    not all; `None`: ``rows`` are sorted. A fold copies only the rows of its result, by :meth:`take`.
     """
 
     rows: pa.Table
-    order: Positions | None  # may leave rows out
+    order: Positions | None
     starts: Positions
     merged: npt.NDArray[np.bool_] | None = None
-    """Groups that are merged though they may hold one row only; None: a row that is alone passes as it is."""
+    """Mask of groups that are merged even if they hold one row only; `None`: a single row passes unchanged."""
     _sorted: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @property
     def num_groups(self) -> int:
-        """How many distinct keys the window holds."""
+        """Number of distinct keys."""
         return len(self.starts)
 
     @property
     def num_rows(self) -> int:
-        """How many rows are to be folded."""
+        """Number of rows to fold."""
         return int(self.rows.num_rows) if self.order is None else len(self.order)
 
     @property
@@ -49,17 +49,20 @@ class Window:
 
     @property
     def all_single(self) -> bool:
-        """Whether every row passes as it is."""
+        """True if every row passes unchanged."""
         return self.num_groups == self.num_rows and (self.merged is None or not self.merged.any())
 
-    def kept(self, keep: npt.NDArray[np.bool_], merged: npt.NDArray[np.bool_] | None = None) -> "Window":
-        """The window without the rows of the sorted order that are not to be kept. REQUIRES: every group keeps one."""
+    def filter(self, keep: npt.NDArray[np.bool_], merged: npt.NDArray[np.bool_] | None = None) -> "Window":
+        """Return the window with the rows of the sorted order where ``keep`` is true.
+
+        REQUIRES: every group keeps a row. ``merged``: as in the class.
+        """
         order = np.flatnonzero(keep) if self.order is None else self.order[keep]
         counts = tally(keep, self.starts)
         return Window(self.rows, order, np.cumsum(counts) - counts, merged)
 
     def only(self, groups: npt.NDArray[np.bool_]) -> "Window":
-        """The window without the other groups."""
+        """Return the window with the groups where the mask is true."""
         sizes = self.ends - self.starts
         rows = np.flatnonzero(np.repeat(groups, sizes))
         counts = sizes[groups]
@@ -67,16 +70,16 @@ class Window:
         return Window(self.rows, self.at(rows), np.cumsum(counts) - counts, merged)
 
     def take(self, positions: Positions) -> pa.Table:
-        """The rows at these positions of the sorted order."""
+        """Return the rows at these positions of the sorted order."""
         rows: pa.Table = take_rows(self.rows, self.at(positions))
         return rows
 
     def at(self, positions: Positions) -> Positions:
-        """Where rows of the sorted order lie in ``rows``."""
+        """Return the positions in ``rows`` of these positions of the sorted order."""
         return positions if self.order is None else self.order[positions]
 
     def column(self, name: str) -> Column:
-        """A column in sorted order, moved when first asked for."""
+        """Return a column in sorted order; it is copied once."""
         if name not in self._sorted:
             chunk = only_chunk(self.rows, name)
             self._sorted[name] = chunk if self.order is None else take_rows(chunk, self.order)

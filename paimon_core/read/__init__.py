@@ -1,1 +1,1 @@
-"""Splits to rows: raw files one after another, or sections of overlapping runs merged."""
+"""Reading: rows of splits, from raw files one after another or from merged sections of overlapping runs."""

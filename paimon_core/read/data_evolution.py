@@ -1,4 +1,4 @@
-"""Rows whose columns lie in several files: read side by side, each column from the newest file that has it."""
+"""Rows whose columns are stored in several files: each column is read from the newest file that has it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,9 +18,16 @@ __all__ = ["files_with_column", "read_row_range"]
 def read_row_range(
     store: FileStore, partition: bytes, bucket: int, files: RowRangeFiles, fields: Sequence[DataField]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows the files share, with exactly ``fields``; a column no file has is null.
+    """Yield the rows that the files share, with exactly ``fields``; a column that no file has is null.
 
-    Memory: a batch of each file that has a column asked for. Raises CorruptedError where they differ in length.
+    Memory: a batch of each file with one of the columns. Raises CorruptedError if the files differ in length.
+
+    Args:
+        store: the table.
+        partition: serialised BinaryRow of the partition.
+        bucket: number of the bucket.
+        files: the files of one row range.
+        fields: columns to read.
     """
     parts: dict[RowRangeFiles, list[DataField]] = {}
     for field in fields:
@@ -36,9 +43,9 @@ def read_row_range(
 
 
 def files_with_column(store: FileStore, files: RowRangeFiles, field: DataField) -> RowRangeFiles:
-    """The file a column is read from, or those with its blobs, one after another.
+    """Return the file to read a column from, or the files with its blobs, one after another.
 
-    Any will do for a column that all know, as partition columns, or that none has.
+    For a column that all files have (a partition column), or that none has, this is any file.
     """
     having = [f for f in files if any(column.id == field.id for column in stored_columns(store, f))] or files[:1]
     return blobs_in_order(files, having) if is_blob(having[0]) else (having[0],)

@@ -1,4 +1,4 @@
-"""Many sorted runs merged in passes over local disk, where reading all of them side by side would hold too much."""
+"""External merge: many sorted runs are merged over local disk, which bounds the memory of open files."""
 
 import itertools
 import tempfile
@@ -16,19 +16,26 @@ from paimon_core.options.option import Options
 from paimon_core.types.selection import Positions
 
 Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
-"""Opens a run, of which so many are read side by side."""
+"""A function that opens a run; its argument is the number of runs that are read at the same time."""
 
 _MOST_BATCH_BYTES, _LEAST_BATCH_BYTES = 1 << 20, 1 << 16
-_ALL_BATCHES = 32 << 20  # a batch of each run that lies on disk, where they are a great many
+_ALL_BATCHES = 32 << 20  # bytes of one batch of every run on disk
 
 
 def multi_pass_merge(
     runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, at_once: int, options: Options
 ) -> Iterator[pa.Table]:
-    """What merging all the runs, the oldest first, gives, with at most ``at_once`` (two or more) open at a time.
+    """Merge the runs with at most ``at_once`` of them open at a time.
 
-    REQUIRES: folding what neighbouring runs fold to gives the fold of the whole. What lies in between is kept in a
-    temporary directory, gone when the iterator is.
+    REQUIRES: the fold is associative over neighbouring runs. Intermediate runs are stored in a temporary directory,
+    which is deleted with the iterator.
+
+    Args:
+        runs: the oldest first.
+        order: the order of rows.
+        fold: the merge function.
+        at_once: two or more.
+        options: of the table, for the compression of spilled rows.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         directory, codec, number = Path(name), spill_codec(options), 0
@@ -50,8 +57,9 @@ def multi_pass_merge(
 def merge_from_disk(
     runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, options: Options
 ) -> Iterator[pa.Table]:
-    """What merging all the runs, the oldest first, gives, for any fold: they are copied to local disk one by one, and
-    merged from there, where small batches of each can be had and an open file holds nothing else.
+    """Copy the runs (the oldest first) to local disk one by one, and merge the copies, with any fold.
+
+    An open copy needs the memory of one small batch.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         codec, size = spill_codec(options), max(_LEAST_BATCH_BYTES, min(_MOST_BATCH_BYTES, _ALL_BATCHES // len(runs)))
@@ -68,7 +76,7 @@ def _merged(runs: Sequence[Run], order: MergeOrder, fold: MergeFunction) -> Iter
 
 
 def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
-    """As few groups of neighbours as there must be, of about one size."""
+    """Yield as few groups of neighbouring runs as possible, of about equal size."""
     count = -(-len(runs) // at_once)
     ends = [len(runs) * i // count for i in range(count + 1)]
     for start, end in itertools.pairwise(ends):
@@ -76,16 +84,19 @@ def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
 
 
 class SpilledRun:
-    """A run in a file of this process, of batches of about ``batch_bytes``; it may grow, and is read once."""
+    """A run in a temporary file, in batches of about ``batch_bytes``; it may grow, and is read once."""
 
     def __init__(self, path: Path, batch_bytes: int) -> None:
         self._path, self._batch_bytes = path, batch_bytes
         self.size = 0
 
     def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None, starts: Positions | None = None) -> None:
-        """Add rows at the end, in the order they come.
+        """Append rows, in order.
 
-        ``starts``: of the rows of one table, where a batch may begin.
+        Args:
+            tables: the rows.
+            codec: compression; `None`: none.
+            starts: rows of the one table where a batch may begin; `None`: anywhere.
         """
         writer: pa.RecordBatchWriter | None = None
         with pa.OSFile(str(self._path), "ab") as sink:
@@ -103,7 +114,7 @@ class SpilledRun:
             self.size = sink.tell()
 
     def __call__(self, parallel_files: int) -> Iterator[pa.RecordBatch]:
-        """The rows, and the file is gone; how many are read side by side changes nothing."""
+        """Yield the rows, then delete the file. The argument has no effect."""
         if self.size:
             with pa.OSFile(str(self._path)) as source:
                 while source.tell() < self.size:
@@ -117,9 +128,9 @@ class SpilledRun:
 
 
 def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of pieces of about ``rows`` rows of a table of ``count``, each beginning at one of ``starts``.
+    """Yield (begin, end) of parts of about ``rows`` rows of a table of ``count``, each beginning at one of ``starts``.
 
-    A piece is as much larger as it takes to reach the next of ``starts``.
+    A part extends to the next of ``starts``.
     """
     wished = np.searchsorted(starts, np.arange(rows, count, rows))
     cuts = np.unique(starts[wished[wished < len(starts)]]).tolist()
@@ -127,7 +138,7 @@ def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int
 
 
 def spill_codec(options: Options) -> pa.Codec | None:
-    """What rows on local disk are compressed with: ``spill-compression`` and its level."""
+    """Return the codec of option ``spill-compression`` and its level; `None`: rows on local disk are not compressed."""
     name = options.value(SPILL_COMPRESSION).lower()
     if name == "zstd":
         return pa.Codec("zstd", options.value(SPILL_COMPRESSION_ZSTD_LEVEL))

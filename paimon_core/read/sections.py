@@ -1,6 +1,5 @@
-"""A section of sorted runs as merged rows: the one way rows of a primary-key bucket are put together."""
+"""Merged rows of a section of sorted runs: reads, compactions and lookups all merge here."""
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine, MergeFunction
 from paimon_core.merge.high_level import LEVEL
 from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.merge.order import ascending_order
 from paimon_core.merge.row_kinds import FILE_AGE
 from paimon_core.merge.window import Window
 from paimon_core.options.lsm import SORT_SPILL_THRESHOLD
@@ -31,7 +31,7 @@ ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
 
 
 def merge_order(store: FileStore) -> MergeOrder:
-    """The order rows of one key are merged in, as the table's options have it."""
+    """Return the order in which rows of one key are merged, by the table's options."""
     return MergeOrder(
         tuple(store.schema.trimmed_primary_keys),
         store.options.value(SEQUENCE_FIELD),
@@ -48,9 +48,16 @@ def file_reader(
     vectors: Mapping[str, DeletionVector] = MappingProxyType({}),
     part: range | None = None,
 ) -> ReadFile:
-    """How the files of one bucket are opened, with the same columns for all; so many of them together.
+    """Return a function that reads a file of one bucket: ``(file, files read in parallel) -> batches``.
 
-    ``vectors``: deletion vectors, by data file, whose rows are left out. ``part``: see :class:`ReadOptions`.
+    Args:
+        store: the table.
+        partition: serialised BinaryRow of the partition.
+        bucket: number of the bucket.
+        fields: columns to read.
+        predicate: rows for which it is not true may be left out.
+        vectors: deletion vectors by data file; their rows are left out.
+        part: see :class:`ReadOptions`.
     """
     return lambda meta, parallel_files: read_file(
         store,
@@ -63,7 +70,7 @@ def file_reader(
 
 
 def with_levels(read: ReadFile) -> ReadFile:
-    """Tells by a column ``_LEVEL`` (int8) which level each row comes from."""
+    """Return ``read`` with a further column ``_LEVEL`` (int8), the level of each row's file."""
 
     def marked(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
         for batch in read(file, parallel_files):
@@ -73,30 +80,26 @@ def with_levels(read: ReadFile) -> ReadFile:
 
 
 def by_age(runs: Sequence[SortedRun]) -> list[SortedRun] | None:
-    """The runs from oldest to newest, where each has only larger sequence numbers than the one before; else None.
+    """Return the runs from oldest to newest if their ranges of sequence numbers do not overlap; else `None`.
 
-    Known from metadata alone, this saves reading the sequence numbers: random numbers in key order, the costliest
+    This needs metadata only. It saves reading the sequence numbers: random numbers in key order are the costliest
     column of a file to decode.
     """
-    spans = [
-        (min(f.min_sequence_number for f in run.files), max(f.max_sequence_number for f in run.files), run)
-        for run in runs
-    ]
-    spans.sort(key=lambda span: span[:2])
-    if any(later[0] <= earlier[1] for earlier, later in itertools.pairwise(spans)):
-        return None
-    return [run for _, _, run in spans]
+    order = ascending_order(
+        [(min(f.min_sequence_number for f in run.files), max(f.max_sequence_number for f in run.files)) for run in runs]
+    )
+    return None if order is None else [runs[number] for number in order]
 
 
 def merge_section(
     runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, engine: MergeEngine, options: Options
 ) -> Iterator[pa.Table]:
-    """Rows of the section in key order, one per key, deletes included.
+    """Yield the rows of the section in key order, one per key, deletes included.
 
-    Rows of one key with equal sequence numbers are ordered by the files they lie in, the oldest file first (decision
-    13). With ``order.by_run`` only the run tells rows apart, and REQUIRES runs as :func:`by_age` gives them.
-    Memory: two batches per run, 64 MiB in all, and what the decoder of each holds. Beyond ``sort-spill-threshold`` runs
-    these go over local disk: by groups, each merged to one, where the engine gives the same that way.
+    Rows of one key with equal sequence numbers are ordered by their files, the oldest file first (decision 13).
+    REQUIRES with ``order.by_run``: runs as :func:`by_age` returns them; then only the run orders rows of a key.
+    Memory: two batches per run, 64 MiB in all, and the buffers of each decoder. More runs than ``sort-spill-threshold``
+    are merged over local disk: group by group if the engine allows it, else in one merge of copies.
     """
     read, fold = (read, engine.fold) if order.by_run else (_with_ages(read, runs), _without_ages(engine.fold))
     opened = [partial(run_batches, run, read) for run in runs]
@@ -110,11 +113,11 @@ def merge_section(
 
 
 def _with_ages(read: ReadFile, runs: Sequence[SortedRun]) -> ReadFile:
-    """Add the column ``FILE_AGE`` to the rows of each file: its place among the files of the runs, the oldest first."""
-    place = {file.file_name: n for n, file in enumerate(files_by_age(runs))}
+    """Return ``read`` with a further column ``FILE_AGE``: the file's rank among all files of the runs, oldest first."""
+    rank = {file.file_name: n for n, file in enumerate(files_by_age(runs))}
 
     def aged(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
-        age = pa.scalar(place[file.file_name], pa.int32())
+        age = pa.scalar(rank[file.file_name], pa.int32())
         for batch in read(file, parallel_files):
             yield batch.append_column(FILE_AGE, pa.repeat(age, batch.num_rows))
 
@@ -122,7 +125,7 @@ def _with_ages(read: ReadFile, runs: Sequence[SortedRun]) -> ReadFile:
 
 
 def _without_ages(fold: MergeFunction) -> MergeFunction:
-    """Return the fold of rows whose order is settled: it gets them without ``FILE_AGE``."""
+    """Return ``fold`` applied to rows without the column ``FILE_AGE``."""
 
     def folded(window: Window) -> pa.Table:
         return fold(Window(window.rows.drop_columns([FILE_AGE]), window.order, window.starts, window.merged))
@@ -131,6 +134,6 @@ def _without_ages(fold: MergeFunction) -> MergeFunction:
 
 
 def run_batches(run: SortedRun, read: ReadFile, parallel_files: int) -> Iterator[pa.RecordBatch]:
-    """The rows of one run, of which so many are read side by side."""
+    """Yield the rows of one run; ``parallel_files``: files that are read at the same time."""
     for file in run.files:
         yield from read(file, parallel_files)

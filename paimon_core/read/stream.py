@@ -1,4 +1,4 @@
-"""A stream with a position: for engines that ask for what is new, and keep how far they are themselves."""
+"""A stream with a position, for engines that store the position themselves."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,12 +13,12 @@ __all__ = ["Stream"]
 
 
 class Stream:
-    """The changes of a table as they come. It starts where the options of the table say."""
+    """The changes of a table from the start that the table's options name."""
 
     def __init__(self, scan: StreamScan, reader: ChangeRead) -> None:
         self._scan, self._position = scan, scan.start()
         self.reader = reader
-        """Reads the splits of a plan, wherever it is taken to."""
+        """The reader of a plan's splits; it can be sent to other processes."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -26,23 +26,23 @@ class Stream:
         return self.reader.schema
 
     def plan(self, limits: Limits = NO_LIMITS) -> list[ChangeSplit]:
-        """What is new since the last plan, or as much of it as ``limits`` allow; empty where nothing is.
+        """Return the splits of the changes since the last plan, as many as ``limits`` allow; empty if there are none.
 
-        Raises OutOfRangeError where it has expired or was rolled back, InvalidInputError where the columns changed.
+        Raises OutOfRangeError if a snapshot has expired or was rolled back, InvalidInputError if the columns changed.
         """
         after = self._position
         self._position = self._scan.advance(after, limits)
         return self._scan.plan(after, self._position)
 
     def to_batches(self, limits: Limits = NO_LIMITS) -> Iterator[pa.RecordBatch]:
-        """The rows of the next plan, read here."""
+        """Read the rows of the next plan in this process."""
         for split in self.plan(limits):
             yield from self.reader.to_batches(split)
 
     def checkpoint(self) -> dict[str, Any]:
-        """How far it is, as a JSON object: whatever was planned before is behind it."""
+        """Return the position as a JSON object: everything planned so far is before it."""
         return self._position.to_json()
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint. InvalidInputError where it is none."""
+        """Continue from a checkpoint. InvalidInputError if the object is no checkpoint."""
         self._position = Position.from_json(checkpoint)

@@ -120,7 +120,7 @@ class LookupChangelogMerge(_ChangelogCollector):
         mine = window.only(compacted)
         of_below = levels_of(mine) > self._level
         if not self._needs_old or not len(met):
-            mine = mine.kept(~of_below)
+            mine = mine.filter(~of_below)
             return Window(mine.rows.drop_columns([ROW_LOCATION]), mine.order, mine.starts)
         whole = below.rows(where).append_column(LEVEL, pa.array(below.level(where)))
         own = take_rows(window.rows.drop_columns([ROW_LOCATION]), mine.at(np.flatnonzero(~of_below)))

@@ -116,7 +116,7 @@ def test_merging_equals_the_model_however_runs_are_cut(data, history, descending
     order = MergeOrder(keys, fields, descending)
     with pytest.MonkeyPatch.context() as patch:  # the same windows as with millions of rows, on a few
         patch.setattr(kway, "_BUFFERED_ROWS", data.draw(st.integers(1, 4)))
-        patch.setattr(kway, "_ALONE_ROWS", data.draw(st.integers(1, 4)))
+        patch.setattr(kway, "_SINGLE_RUN_ROWS", data.draw(st.integers(1, 4)))
         patch.setattr(kway, "_WINDOW_BYTES", data.draw(st.sampled_from([200, 1 << 30])))
         batches = [iter(as_batches(data.draw, schema, rows)) for rows in runs]
         tables = list(merge_runs(batches, order, deduplicate(ignore_delete=ignore_delete)))
