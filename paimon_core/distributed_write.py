@@ -104,7 +104,7 @@ class DistributedWrite:
         """Return the messages to commit from the results of all tasks; staged rows are written to buckets first."""
         messages = [message for write in writes for message in write.messages]
         if self.staged:
-            return self._routed(messages)
+            return self._route(messages)
         base_id = min((write.base_id for write in writes if write.base_id is not None), default=None)
         tasks = Counter((message.partition, message.bucket) for message in messages)
         store = self.store
@@ -118,7 +118,7 @@ class DistributedWrite:
             base_id,
         )
 
-    def _routed(self, staged: Sequence[CommitMessage]) -> PreparedWrite:
+    def _route(self, staged: Sequence[CommitMessage]) -> PreparedWrite:
         try:
             with TableWrite(
                 self.store, overwrite=self.overwrite, base_id=self.base_id, commit_user=self.user

@@ -42,7 +42,7 @@ class DeletionVector:
         unique = _distinct(np.sort(np.asarray(positions, np.int64)))
         if unique.size and unique[0] < 0:
             raise InvalidInputError(f"a row cannot be deleted at position {unique[0]}: positions count from 0")
-        return _made(unique)
+        return _read_only(unique)
 
     def positions(self) -> Positions:
         """Return the positions, ascending, as a read-only ``int64`` array."""
@@ -61,7 +61,7 @@ class DeletionVector:
             return other
         both = np.concatenate([self._positions, other._positions])
         both.sort(kind="stable")
-        return _made(_distinct(both))
+        return _read_only(_distinct(both))
 
     def mask(self, first: int, count: int) -> npt.NDArray[np.bool_]:
         """Return a boolean array of length ``count``: True at ``i`` if row ``first + i`` is deleted."""
@@ -121,7 +121,7 @@ class DeletionVector:
         if magic not in (_MAGIC_32, _MAGIC_64):
             raise CorruptedError(f"{where}: no known form of deletion vector begins with the bytes {magic.hex()}")
         try:
-            return _made(_parsed(bitmap) if magic == _MAGIC_32 else _parsed_halves(bitmap))
+            return _read_only(_parsed(bitmap) if magic == _MAGIC_32 else _parsed_halves(bitmap))
         except (ValueError, IndexError, struct.error) as error:
             raise CorruptedError(f"{where}: a deletion vector that is no roaring bitmap: {error}") from error
 
@@ -146,15 +146,15 @@ def _distinct(ascending: Positions) -> Positions:
     return ascending[new]
 
 
-def _made(positions: Positions) -> DeletionVector:
+def _read_only(positions: Positions) -> DeletionVector:
     positions.flags.writeable = False
     return DeletionVector(positions)
 
 
 def _bitmap(values: Positions) -> bytes:
-    held = BitMap(array.array("I", values.astype(np.uint32).tobytes()))  # pyroaring copies an array.array as a whole
-    held.run_optimize()
-    return bytes(held.serialize())
+    bitmap = BitMap(array.array("I", values.astype(np.uint32).tobytes()))  # pyroaring copies an array.array as a whole
+    bitmap.run_optimize()
+    return bytes(bitmap.serialize())
 
 
 def _parsed(data: bytes) -> Positions:
@@ -176,9 +176,9 @@ def _parsed_halves(data: bytes) -> Positions:
         (key,) = struct.unpack_from("<i", data, at)
         if key <= above:
             raise ValueError(f"the upper half {key} follows {above}")
-        held = BitMap.deserialize(data[at + 4 :])
-        parts.append(_values(held) + (key << 32))
-        at, above = at + 4 + len(held.serialize()), key
+        bitmap = BitMap.deserialize(data[at + 4 :])
+        parts.append(_values(bitmap) + (key << 32))
+        at, above = at + 4 + len(bitmap.serialize()), key
     if at != len(data):
         raise ValueError(f"{len(data) - at} bytes are left over")
     return np.concatenate(parts)

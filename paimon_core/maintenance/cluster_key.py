@@ -22,7 +22,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.selection import only_chunk
 
-__all__ = ["STRATEGIES", "ClusterKey", "Placed", "distinct", "placed", "quantiles", "sorted_positions"]
+__all__ = ["STRATEGIES", "BoundRanks", "ClusterKey", "bound_ranks", "distinct", "quantiles", "sorted_positions"]
 
 STRATEGIES = ("order", *CURVES)
 _KEY_BITS, _COLUMN_BITS = 64, 16  # bits of a position on a curve, and of one coordinate at most
@@ -81,7 +81,7 @@ class ClusterKey:
         if self.strategy not in CURVES:
             return pa.table(columns, names=list(self.columns))
         ranks = [
-            placed(cuts, pa.table([column], names=cuts.column_names)).through.astype(np.uint64)
+            bound_ranks(cuts, pa.table([column], names=cuts.column_names)).through.astype(np.uint64)
             for cuts, column in zip(self.cuts, columns, strict=True)
         ]
         position = CURVES[self.strategy](ranks, self.cuts[0].num_rows.bit_length())
@@ -89,7 +89,7 @@ class ClusterKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class BoundRanks:
     """The ranks of keys among ascending bounds, as ``int64`` arrays of one element for each key.
 
     ``below``: bounds smaller than the key. ``through``: bounds smaller than the key or equal to it.
@@ -99,13 +99,13 @@ class Placed:
     through: Positions
 
 
-def placed(bounds: pa.Table, keys: pa.Table) -> Placed:
+def bound_ranks(bounds: pa.Table, keys: pa.Table) -> BoundRanks:
     """Return the ranks of keys among ascending bounds. REQUIRES: the same columns in both, in the same order."""
     count = bounds.num_rows
     if not keys.num_rows:
-        return Placed(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return BoundRanks(np.zeros(0, np.int64), np.zeros(0, np.int64))
     both = pa.concat_tables([bounds, keys]).combine_chunks()
-    order, starts = sort_groups(_words(both), (), both.num_rows, runs=None)
+    order, starts = sort_groups(_normalized_keys(both), (), both.num_rows, runs=None)
     order = np.arange(both.num_rows) if order is None else order
     is_bound = order < count
     seen = np.cumsum(is_bound)
@@ -113,12 +113,12 @@ def placed(bounds: pa.Table, keys: pa.Table) -> Placed:
     below, through = np.empty(both.num_rows, np.int64), np.empty(both.num_rows, np.int64)
     below[order] = np.repeat(seen[starts] - is_bound[starts], sizes)
     through[order] = np.repeat(seen[starts + sizes - 1], sizes)
-    return Placed(below[count:], through[count:])
+    return BoundRanks(below[count:], through[count:])
 
 
 def sorted_positions(keys: pa.Table) -> Positions:
     """Return the positions of keys in stable ascending order. REQUIRES: one chunk for each column."""
-    order = sort_groups(_words(keys), (), keys.num_rows, runs=None)[0] if keys.num_rows else None
+    order = sort_groups(_normalized_keys(keys), (), keys.num_rows, runs=None)[0] if keys.num_rows else None
     return np.arange(keys.num_rows) if order is None else order
 
 
@@ -135,9 +135,9 @@ def distinct(keys: pa.Table) -> pa.Table:
     """Return the keys in ascending order, without repetition."""
     if not keys.num_rows:
         return keys
-    order, starts = sort_groups(_words(keys), (), keys.num_rows, runs=None)
+    order, starts = sort_groups(_normalized_keys(keys), (), keys.num_rows, runs=None)
     return keys.take(pa.array(starts if order is None else order[starts])).combine_chunks()
 
 
-def _words(keys: pa.Table) -> list[KeyWord]:
+def _normalized_keys(keys: pa.Table) -> list[KeyWord]:
     return [word for name in keys.column_names for word in nullable_key_words(only_chunk(keys, name), name)]

@@ -48,21 +48,21 @@ def plan_compaction(
     policy, clock, old = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
     vectors = by_bucket(vector_entries(store, snapshot))
     tasks = []
-    for place, files in files_by_bucket(store, snapshot, partition=chosen, buckets=buckets, with_stats=True).items():
+    for location, files in files_by_bucket(store, snapshot, partition=chosen, buckets=buckets, with_stats=True).items():
         levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
-        entries = vectors.get(place[:2], ())
+        entries = vectors.get(location[:2], ())
         marked = stored_vectors(store, entries)
         past = {f.file_name for f in files if full and (f.file_name in marked or old(f))}
         unit = policy.full(levels, past) if full else policy.pick(levels, clock)
         if unit is not None:
-            tasks.append(CompactTask.of(store, place, levels, unit, entries))
+            tasks.append(CompactTask.of(store, location, levels, unit, entries))
     return tasks
 
 
 def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
     """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
-    there = read_entries(store, task.vectors)
-    done = compact(store, task, there)
+    vectors_before = read_entries(store, task.vectors)
+    done = compact(store, task, vectors_before)
     message = CommitMessage(
         task.partition,
         task.bucket,
@@ -72,11 +72,11 @@ def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
         compact_changelog=done.changelog,
         compact_beside=beside_names(store, task.unit.files, task.deeper),
     )
-    left = done.vectors(there)
-    if left == there:
+    vectors_after = done.vectors(vectors_before)
+    if vectors_after == vectors_before:
         return message
     try:
-        new = write_vectors(store, task.partition, task.bucket, left)
+        new = write_vectors(store, task.partition, task.bucket, vectors_after)
     except BaseException:
         TableCommit(store).abort([message])
         raise

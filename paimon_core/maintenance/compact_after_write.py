@@ -48,13 +48,13 @@ def compact_written_buckets(
     full = _full(store, number)
     due = None if full and number is not None else touched
 
-    def plan(newest: Snapshot, late: Buckets | None) -> list[BucketFiles]:
-        return _found(store, newest, due if late is None else late)
+    def plan(newest: Snapshot, obsolete: Buckets | None) -> list[BucketFiles]:
+        return _plan(store, newest, due if obsolete is None else obsolete)
 
-    return run_plan(store, plan, partial(_shaped, full=full, writes_changelog=writes_changelog))[0]
+    return run_plan(store, plan, partial(_compact_bucket, full=full, writes_changelog=writes_changelog))[0]
 
 
-def _found(store: FileStore, snapshot: Snapshot, buckets: Buckets | None) -> list[BucketFiles]:
+def _plan(store: FileStore, snapshot: Snapshot, buckets: Buckets | None) -> list[BucketFiles]:
     where = None if buckets is None else partitions_predicate(store, {partition for partition, _ in buckets})
     keyed = bool(store.schema.primary_keys)  # only files with keys move as they are
     found = files_by_bucket(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)
@@ -62,36 +62,36 @@ def _found(store: FileStore, snapshot: Snapshot, buckets: Buckets | None) -> lis
     return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in found.items()]
 
 
-def _shaped(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
+def _compact_bucket(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
     if store.schema.primary_keys:
-        return _keyed(store, task, full=full, writes_changelog=writes_changelog)
-    return _appended(store, task, full=full)
+        return _compact_keyed(store, task, full=full, writes_changelog=writes_changelog)
+    return _compact_appended(store, task, full=full)
 
 
-def _keyed(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
-    place = task.partition, task.bucket, task.total_buckets
-    inline = BucketCompaction(store, place, BucketState(vectors=task.vectors), writes_changelog=writes_changelog)
-    inline.add(task.files)
+def _compact_keyed(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
+    location = task.partition, task.bucket, task.total_buckets
+    compaction = BucketCompaction(store, location, BucketState(vectors=task.vectors), writes_changelog=writes_changelog)
+    compaction.add(task.files)
     try:
         if full:
-            inline.full()
+            compaction.full()
         else:
-            inline.compact_if_due()
-        inline.write_deletion_vectors()
+            compaction.compact_if_due()
+        compaction.write_deletion_vectors()
     except BaseException:
-        inline.abort()
+        compaction.abort()
         raise
-    return inline.release()
+    return compaction.release()
 
 
-def _appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessage:
-    inline = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
+def _compact_appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessage:
+    compaction = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
     try:
-        joined = inline.run((), full=full)
+        joined = compaction.run((), full=full)
     except BaseException:
-        inline.abort()
+        compaction.abort()
         raise
-    inline.release()
+    compaction.release()
     return CommitMessage(
         task.partition,
         task.bucket,

@@ -27,7 +27,7 @@ from paimon_core.write.table_write import TableWrite
 
 __all__ = ["compact_postponed", "waiting_rows"]
 
-_ROUNDS = 5  # if other compactions route the rows every time, no further attempt is needed
+_ATTEMPTS = 5  # if other compactions route the rows every time, no further attempt is needed
 
 
 def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snapshot | None:
@@ -41,32 +41,32 @@ def compact_postponed(store: FileStore, choice: Predicate | None = None) -> Snap
     """
     committer = TableCommit(store)
     made = None
-    for left in reversed(range(_ROUNDS)):
+    for attempts_left in reversed(range(_ATTEMPTS)):
         try:
-            messages = _dealt_out(store, choice)
+            messages = _route_postponed(store, choice)
         except OutOfRangeError:
-            if left:
+            if attempts_left:
                 continue
             raise
         if not messages:
             break
         with committer.aborting_on_failure(messages):
-            snapshot, late = committer.compact(messages)
+            snapshot, obsolete = committer.compact(messages)
         made = snapshot or made
-        if not late:
+        if not obsolete:
             break
     return made
 
 
-def _dealt_out(store: FileStore, choice: Predicate | None) -> list[CommitMessage]:
+def _route_postponed(store: FileStore, choice: Predicate | None) -> list[CommitMessage]:
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return []
     with raise_if_expired(store, snapshot.id):
-        return _replayed(store, snapshot, choice)
+        return _replay(store, snapshot, choice)
 
 
-def _replayed(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> list[CommitMessage]:
+def _replay(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> list[CommitMessage]:
     live = live_entries(store, snapshot, partition=choice).live
     waiting: dict[bytes, list[ManifestEntry]] = {}
     for entry in live:
@@ -94,10 +94,10 @@ def waiting_rows(
     The kinds are ``None`` if a column of the rows holds them (``rowkind.field``).
     """
     fields = (*store.schema.fields, VALUE_KIND)
-    told = store.options.value(ROWKIND_FIELD) is not None
+    in_column = store.options.value(ROWKIND_FIELD) is not None
     for file in files:
         for batch in read_file(store, partition, POSTPONED, file, fields):
-            kinds = None if told else kind_names(batch.column(VALUE_KIND.name).to_numpy())
+            kinds = None if in_column else kind_names(batch.column(VALUE_KIND.name).to_numpy())
             yield batch.drop_columns([VALUE_KIND.name]), kinds
 
 

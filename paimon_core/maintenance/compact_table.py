@@ -8,7 +8,7 @@ from paimon_core.maintenance import data_evolution
 from paimon_core.maintenance.append_compact import plan_append
 from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_postponed import compact_postponed
-from paimon_core.maintenance.data_evolution import plan_slices
+from paimon_core.maintenance.data_evolution import plan_row_ranges
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.maintenance.task import partition_choice
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
@@ -48,17 +48,17 @@ def compact_table(
     faster than they are planned. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
-    dealt_out = None
+    routed = None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
-        dealt_out = compact_postponed(store, partition_choice(store, partitions, filter))
+        routed = compact_postponed(store, partition_choice(store, partitions, filter))
     where: dict[str, Any] = {"full": full, "partitions": partitions, "filter": filter}
     by: dict[str, Any] = {"runner": runner, "progress": progress}
     if store.schema.primary_keys:
         made, _ = run_plan(store, lambda s, b: plan_compaction(store, **where, snapshot=s, buckets=b), run_task, **by)
     elif store.options.value(DATA_EVOLUTION_ENABLED):
         made, _ = run_plan(
-            store, lambda s, b: plan_slices(store, **where, snapshot=s, buckets=b), data_evolution.run, **by
+            store, lambda s, b: plan_row_ranges(store, **where, snapshot=s, buckets=b), data_evolution.run, **by
         )
     else:
         made, _ = run_plan(store, lambda s, b: plan_append(store, **where, snapshot=s, buckets=b), append.run, **by)
-    return made or dealt_out
+    return made or routed

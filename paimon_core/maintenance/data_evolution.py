@@ -22,7 +22,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
 from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
-from paimon_core.maintenance.task import BucketFiles, Buckets, Place, files_by_bucket, partition_choice
+from paimon_core.maintenance.task import BucketFiles, BucketLocation, Buckets, files_by_bucket, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
@@ -39,7 +39,7 @@ from paimon_core.types.datatype import DataField, is_blob_type
 from paimon_core.types.system_fields import ROW_ID
 from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer
 
-__all__ = ["SliceCompactTask", "plan_slices", "run", "update_columns"]
+__all__ = ["RowRangeCompactTask", "plan_row_ranges", "run", "update_columns"]
 
 _WRITERS = 2  # files written in parallel
 _ONE_FILE = 1 << 62  # more bytes and rows than any file has: all rows of a range go to one file
@@ -52,7 +52,7 @@ class _Work:
     ``rows[low:high]`` of the changed rows, sorted by row id, belong to the file.
     """
 
-    place: Place
+    location: BucketLocation
     files: RowRangeFiles
     fields: tuple[DataField, ...]
     low: int
@@ -81,7 +81,7 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
     def write(work: _Work) -> None:
         rows = values.select([f.name for f in work.fields]).slice(work.low, work.high - work.low)
         new = ids[work.low : work.high], rows
-        messages.append(CommitMessage(*work.place, new_files=(_write_slice(store, work, new),)))
+        messages.append(CommitMessage(*work.location, new_files=(_write_row_range(store, work, new),)))
 
     committer = TableCommit(store)
     with committer.aborting_on_failure(messages):
@@ -95,13 +95,13 @@ def _touched(store: FileStore, snapshot: Snapshot | None, fields: Sequence[DataF
     """Return the files to write for rows with these ascending ids; InvalidInputError for an id that no row has."""
     touched: list[_Work] = []
     found = np.zeros(len(ids), bool)
-    for place, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
+    for location, groups in ({} if snapshot is None else _groups(store, snapshot)).items():
         for group in groups:
             low, high = _among(ids, group)
             if low < high:
                 found[low:high] = True
                 parts = ((columns, files, _among(ids, files)) for columns, files in _parts(store, group, fields))
-                touched += [_Work(place, files, columns, *at) for columns, files, at in parts if at[0] < at[1]]
+                touched += [_Work(location, files, columns, *at) for columns, files, at in parts if at[0] < at[1]]
     if not found.all():
         raise InvalidInputError(f"{store.root} has no row with {ROW_ID.name} {ids[~found][0]}")
     return touched
@@ -125,11 +125,9 @@ def _parts(
     if rest := tuple(f for f in fields if not is_blob_type(f.type)):
         yield rest, group
     for field in (f for f in fields if is_blob_type(f.type)):
-        still_valid = files_with_column(store, group, field)
-        one_by_one = is_blob(still_valid[0]) and (
-            len(still_valid) == 1 or {f.schema_id for f in still_valid} == {store.schema.id}
-        )
-        for files in [(file,) for file in still_valid] if one_by_one else [group]:
+        holders = files_with_column(store, group, field)
+        one_by_one = is_blob(holders[0]) and (len(holders) == 1 or {f.schema_id for f in holders} == {store.schema.id})
+        for files in [(file,) for file in holders] if one_by_one else [group]:
             yield (field,), files
 
 
@@ -167,22 +165,22 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], n
     return fields, numbers[order], values.take(pa.array(order))
 
 
-def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[Place, list[RowRangeFiles]]:
-    found: dict[Place, list[DataFileMeta]] = {}
+def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[BucketLocation, list[RowRangeFiles]]:
+    found: dict[BucketLocation, list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, with_stats=False).live:
         found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    return {place: group_by_row_range(files) for place, files in found.items()}
+    return {location: group_by_row_range(files) for location, files in found.items()}
 
 
-def _write_slice(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]) -> DataFileMeta:
+def _write_row_range(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]) -> DataFileMeta:
     """Write a file of columns for all rows of a range: new values where there are some, the old ones elsewhere.
 
     ``new``: ids and rows of ``work``, ascending by id.
     """
-    (partition, bucket, _), group, fields = work.place, work.files, work.fields
+    (partition, bucket, _), group, fields = work.location, work.files, work.fields
     ids, values = new
-    shape = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
-    writer = DataFileWriter(store, partition, bucket, shape)
+    spec = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
+    writer = DataFileWriter(store, partition, bucket, spec)
     try:
         if len(ids) == group[0].row_count:
             writer.write(values)
@@ -219,11 +217,11 @@ def _overlaid(old: Iterator[pa.RecordBatch], first: int, new: tuple[np.ndarray, 
 
 
 @dataclass(frozen=True, slots=True)
-class SliceCompactTask(BucketFiles):
+class RowRangeCompactTask(BucketFiles):
     """A task that compacts files of consecutive row ranges."""
 
 
-def plan_slices(
+def plan_row_ranges(
     store: FileStore,
     *,
     full: bool = False,
@@ -231,7 +229,7 @@ def plan_slices(
     filter: Predicate | None = None,
     buckets: Buckets | None = None,
     snapshot: Snapshot | None = None,
-) -> list[SliceCompactTask]:
+) -> list[RowRangeCompactTask]:
     """Return the tasks that are due: each makes one file, up to the target size, of files of consecutive row ranges.
 
     Blob files are not compacted.
@@ -253,14 +251,14 @@ def plan_slices(
     picks = append_compaction_policy(store)
     least = 2 if full else max(2, picks.min_files)
     return [
-        SliceCompactTask(*place, files)
-        for place, there in found.items()
-        for files in _neighbours(group_by_row_range(there), picks.target_size, picks.target_rows)
+        RowRangeCompactTask(*location, files)
+        for location, files_in_bucket in found.items()
+        for files in _adjacent_files(group_by_row_range(files_in_bucket), picks.target_size, picks.target_rows)
         if len(files) >= least
     ]
 
 
-def _neighbours(groups: Sequence[RowRangeFiles], target_size: int, target_rows: int) -> Iterator[Group]:
+def _adjacent_files(groups: Sequence[RowRangeFiles], target_size: int, target_rows: int) -> Iterator[Group]:
     """Yield files of consecutive row ranges, of about the target size (bytes) or rows together.
 
     Ranges with blob files of other columns, or of another schema, are not compacted together: Java could not read the
@@ -284,17 +282,17 @@ def _neighbours(groups: Sequence[RowRangeFiles], target_size: int, target_rows: 
         yield tuple(current)
 
 
-def run(store: FileStore, task: SliceCompactTask) -> CommitMessage:
+def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
     """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
     check_no_newer(store, task.files)
-    shape = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False)
-    if shape.blobs:  # a row range must not end within a blob file
-        shape = replace(shape, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
-    writer = DataFileWriter(store, task.partition, task.bucket, shape)
+    spec = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False)
+    if spec.blobs:  # a row range must not end within a blob file
+        spec = replace(spec, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
+    writer = DataFileWriter(store, task.partition, task.bucket, spec)
     groups = group_by_row_range(task.files)
     try:
         for group in groups:
-            for batch in read_row_range(store, task.partition, task.bucket, group, shape.value_fields):
+            for batch in read_row_range(store, task.partition, task.bucket, group, spec.value_fields):
                 writer.write(pa.Table.from_batches([batch]))
         written = writer.close()
         if sum(f.row_count for f in written) != sum(group[0].row_count for group in groups):

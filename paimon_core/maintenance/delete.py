@@ -29,7 +29,7 @@ from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
-from paimon_core.maintenance.task import BucketFiles, Place
+from paimon_core.maintenance.task import BucketFiles, BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import engine_type
@@ -128,8 +128,8 @@ def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
     if latest is None:
         return None
     with raise_if_expired(store, latest.id):
-        there = live_entries(store, latest, partition=predicate, with_stats=False).live
-    return TableCommit(store).drop_matching(predicate) if there else None
+        live = live_entries(store, latest, partition=predicate, with_stats=False).live
+    return TableCommit(store).drop_matching(predicate) if live else None
 
 
 # ---- with a primary key
@@ -182,7 +182,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
     With deletion vectors a task has all files of a bucket, because they share index files; else it has one file.
     """
     vectors = by_bucket(vector_entries(store, snapshot))
-    buckets: dict[Place, dict[str, DataFileMeta]] = {}
+    buckets: dict[BucketLocation, dict[str, DataFileMeta]] = {}
     for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
         files = buckets.setdefault((split.partition, split.bucket, split.total_buckets), {})
         files.update((file.file_name, file) for file in split.files)
@@ -206,13 +206,13 @@ def _without(predicate: Predicate, store: FileStore, task: BucketFiles) -> Commi
         for file, found in zip(task.files, parallel_map(find, task.files, threads=_THREADS), strict=True):
             if not found.cardinality:
                 continue
-            dead = old[file.file_name].union(found) if file.file_name in old else found
-            if dead.cardinality < file.row_count and store.options.value(DELETION_VECTORS_ENABLED):
-                marked[file.file_name] = dead
+            deleted = old[file.file_name].union(found) if file.file_name in old else found
+            if deleted.cardinality < file.row_count and store.options.value(DELETION_VECTORS_ENABLED):
+                marked[file.file_name] = deleted
                 continue
             after: tuple[DataFileMeta, ...] = ()
-            if dead.cardinality < file.row_count:
-                after = concatenate(store, task.partition, task.bucket, (file,), {file.file_name: dead})
+            if deleted.cardinality < file.row_count:
+                after = concatenate(store, task.partition, task.bucket, (file,), {file.file_name: deleted})
             message = replace(
                 message, new_files=(*message.new_files, *after), deleted_files=(*message.deleted_files, file)
             )
@@ -230,9 +230,9 @@ def _marking(
     marked: Mapping[str, DeletionVector],
 ) -> CommitMessage:
     """Return the message with the deletion vectors of its bucket: new ones, and none for deleted files."""
-    gone = {f.file_name for f in message.deleted_files}
-    touched = {*gone, *marked}
-    if not marked and not any(name in old for name in gone):
+    removed = {f.file_name for f in message.deleted_files}
+    touched = {*removed, *marked}
+    if not marked and not any(name in old for name in removed):
         return message
     replaced = tuple(
         entry
@@ -240,7 +240,7 @@ def _marking(
         if single_index_per_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
     )
     kept = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
-    vectors = {name: vector for name, vector in kept.items() if name not in gone}
+    vectors = {name: vector for name, vector in kept.items() if name not in removed}
     written = write_vectors(store, task.partition, task.bucket, vectors)
     return replace(message, new_indexes=written, deleted_indexes=replaced)
 

@@ -18,7 +18,7 @@ __all__ = ["LOCAL", "Progress", "Runner", "run_plan"]
 Task = TypeVar("Task", bound=CompactionTask)
 Progress = Callable[[int, int], None]
 """A function that is called after every task with the bytes done and the bytes in all."""
-_ROUNDS = 5  # a bucket that others replace every time needs no compaction from here
+_ATTEMPTS = 5  # a bucket that others replace every time needs no compaction from here
 _TOO_LATE: Final = 0  # in place of a number of buckets, which is never 0: files of the task have expired
 _RUNNERS = 2  # tasks at a time; each decodes and encodes its columns in parallel as well
 
@@ -108,27 +108,27 @@ def run_plan(
     """
     committer = TableCommit(store)
     made: Snapshot | None = None
-    late: list[CommitMessage] = []
-    for left in reversed(range(_ROUNDS)):
+    obsolete: list[CommitMessage] = []
+    for attempts_left in reversed(range(_ATTEMPTS)):
         newest = store.snapshots.latest()
         if newest is None:
             return made, []
         try:
             with raise_if_expired(store, newest.id):
-                tasks = plan(newest, {(m.partition, m.bucket) for m in late} if late else None)
+                tasks = plan(newest, {(m.partition, m.bucket) for m in obsolete} if obsolete else None)
         except OutOfRangeError:
-            if left or late:
+            if attempts_left or obsolete:
                 continue
             raise
         if not tasks:
             return made, []
         messages = runner.run_all(store, tasks, partial(_in_time, run, newest.id), progress)
         with committer.aborting_on_failure(messages):
-            snapshot, late = _committed(committer, join, messages)
+            snapshot, obsolete = _committed(committer, join, messages)
         made = snapshot or made
-        if not late:
+        if not obsolete:
             break
-    return made, late
+    return made, obsolete
 
 
 def _in_time(
@@ -151,8 +151,8 @@ def _committed(
 
     If files of one task of a bucket had expired, all tasks of the bucket are done again.
     """
-    gone = {(m.partition, m.bucket): m for m in messages if m.total_buckets == _TOO_LATE}
-    committer.abort([m for m in messages if (m.partition, m.bucket) in gone])
-    in_time = [m for m in messages if (m.partition, m.bucket) not in gone]
-    snapshot, late = committer.compact(join(in_time)) if in_time else (None, [])
-    return snapshot, [*late, *gone.values()]
+    expired = {(m.partition, m.bucket): m for m in messages if m.total_buckets == _TOO_LATE}
+    committer.abort([m for m in messages if (m.partition, m.bucket) in expired])
+    in_time = [m for m in messages if (m.partition, m.bucket) not in expired]
+    snapshot, obsolete = committer.compact(join(in_time)) if in_time else (None, [])
+    return snapshot, [*obsolete, *expired.values()]

@@ -10,8 +10,8 @@ from paimon_core.maintenance.snapshot_deletion import (
     adjacent_tags,
     changelog_files,
     data_lists,
-    dead_files,
     delete_files,
+    deleted_files,
     metadata_files,
     referenced_names,
 )
@@ -30,52 +30,52 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     The newest changelog is kept while the table's options keep changes longer than snapshots. Changelogs that a
     consumer has not read yet are kept. After an error the table is as `expire_snapshots` says.
     """
-    kept = Changelogs(store.io, store.branch_root)
-    earliest, newest = kept.earliest_id(), kept.latest_id()
+    changelogs = Changelogs(store.io, store.branch_root)
+    earliest, newest = changelogs.earliest_id(), changelogs.latest_id()
     latest, oldest = store.snapshots.latest_id(), store.snapshots.earliest()
     if earliest is None or newest is None or latest is None or oldest is None:
         return Expired()
     unread = Consumers(store.io, store.branch_root).min_next()
     below = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
-    end = first_kept(retention, earliest, latest, below, lambda ids: _times(kept, ids))
+    end = first_kept(retention, earliest, latest, below, lambda ids: _times(changelogs, ids))
     if end <= earliest:
         return Expired()
-    there = kept.ids()
-    if there and there[0] != earliest:  # the hint was wrong
-        end = first_kept(retention, there[0], latest, below, lambda ids: _times(kept, ids))
-    gone = [found for found in parallel_map(kept.find, [n for n in there if n < end]) if found is not None]
-    if not gone:
+    existing = changelogs.ids()
+    if existing and existing[0] != earliest:  # the hint was wrong
+        end = first_kept(retention, existing[0], latest, below, lambda ids: _times(changelogs, ids))
+    expiring = [found for found in parallel_map(changelogs.find, [n for n in existing if n < end]) if found is not None]
+    if not expiring:
         return Expired()
     tags = store.tags.list()
-    removal = _removal(store, gone, oldest if end > newest else None)
-    following = kept.find(end)
-    names = referenced_names(store, removal, tags)
-    for snapshot in (oldest, *adjacent_tags(tags, gone[0].id, end)):
+    plan = _deletion_plan(store, expiring, oldest if end > newest else None)
+    following = changelogs.find(end)
+    names = referenced_names(store, plan, tags)
+    for snapshot in (oldest, *adjacent_tags(tags, expiring[0].id, end)):
         names |= metadata_files(store, snapshot).keys()
     if following is not None:
         names |= metadata_files(store, following, strict=False).keys()
-    paths = removal.paths(store, names)
+    paths = plan.paths(store, names)
     if not dry_run:
-        kept.remove([changelog.id for changelog in gone])
-        store.sync(kept.path(changelog.id) for changelog in gone)
+        changelogs.remove([changelog.id for changelog in expiring])
+        store.sync(changelogs.path(changelog.id) for changelog in expiring)
         delete_files(store, paths)
-    return Expired(changelogs=tuple(changelog.id for changelog in gone), files=len(paths))
+    return Expired(changelogs=tuple(changelog.id for changelog in expiring), files=len(paths))
 
 
-def _removal(store: FileStore, gone: list[Snapshot], after: Snapshot | None) -> DeletionPlan:
+def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot | None) -> DeletionPlan:
     """Return the files to delete with these changelogs.
 
     If a changelog has no changelog files, the written data files were its changes: then these are deleted, if a later
     snapshot deleted them. ``after``: the oldest snapshot, if no changelog remains; files that it deleted count too.
     """
     others: Paths = {}
-    for changelog in gone:
+    for changelog in expiring:
         others |= changelog_files(store, changelog) or data_lists(store, changelog)
-    written = [changelog for changelog in gone if changelog.changelog_manifest_list is None]
+    written = [changelog for changelog in expiring if changelog.changelog_manifest_list is None]
     if written and after is not None:
         written.append(after)
-    return DeletionPlan(dead_files(store, written, spare_appended=False), others)
+    return DeletionPlan(deleted_files(store, written, spare_appended=False), others)
 
 
-def _times(kept: Changelogs, ids: range) -> Iterator[int | None]:
-    return (None if found is None else found.time_millis for found in map(kept.find, ids))
+def _times(changelogs: Changelogs, ids: range) -> Iterator[int | None]:
+    return (None if found is None else found.time_millis for found in map(changelogs.find, ids))

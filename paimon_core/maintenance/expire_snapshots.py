@@ -17,8 +17,8 @@ from paimon_core.maintenance.snapshot_deletion import (
     adjacent_tags,
     changelog_files,
     data_lists,
-    dead_files,
     delete_files,
+    deleted_files,
     indexes,
     metadata_files,
     referenced_names,
@@ -68,33 +68,33 @@ def expire_snapshots(
     if latest is None or latest - retention.least < 1:  # ids count from 1
         return Expired()
     ids, end = _due(store, retention, latest, earliest)
-    gone = list(_found(store, ids))
-    kept = store.snapshots.find(end) if gone else None
+    expiring = list(_found(store, ids))
+    kept = store.snapshots.find(end) if expiring else None
     if kept is None:  # or another expiry deletes it now, and all before it
         return Expired()
     keeps_changes = outlived(store.options) or Changelogs(store.io, store.branch_root).earliest_id() is not None
     tags = store.tags.list()
     try:
-        removal = _removal(store, gone, kept, keeps_changes=keeps_changes)
-        names = referenced_names(store, removal, tags) | _named(store, [kept, *adjacent_tags(tags, gone[0].id, end)])
+        plan = _deletion_plan(store, expiring, kept, keeps_changes=keeps_changes)
+        names = referenced_names(store, plan, tags) | _named(store, [kept, *adjacent_tags(tags, expiring[0].id, end)])
     except CorruptedError:
         if store.snapshots.exists(end):
             raise
         return Expired()
     if dry_run:
-        return Expired(tuple(s.id for s in gone), files=len(removal.paths(store, names)))
+        return Expired(tuple(s.id for s in expiring), files=len(plan.paths(store, names)))
     if keeps_changes:
         changelogs = Changelogs(store.io, store.branch_root)
-        changelogs.keep(gone)
-        store.sync(changelogs.path(snapshot.id) for snapshot in gone)
-    store.snapshots.remove([snapshot.id for snapshot in gone])
-    store.sync(store.snapshots.path(snapshot.id) for snapshot in gone)  # no snapshot reappears without its files
+        changelogs.keep(expiring)
+        store.sync(changelogs.path(snapshot.id) for snapshot in expiring)
+    store.snapshots.remove([snapshot.id for snapshot in expiring])
+    store.sync(store.snapshots.path(snapshot.id) for snapshot in expiring)  # no snapshot reappears without its files
     if not _is_after(store, kept):
-        return Expired(tuple(s.id for s in gone))
+        return Expired(tuple(s.id for s in expiring))
     added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed
-    paths = removal.paths(store, names | _of_new_tags(store, removal, added))
+    paths = plan.paths(store, names | _of_new_tags(store, plan, added))
     delete_files(store, paths)
-    return Expired(tuple(s.id for s in gone), files=len(paths))
+    return Expired(tuple(s.id for s in expiring), files=len(paths))
 
 
 def _due(store: FileStore, retention: Retention, latest: int, earliest: int | None) -> tuple[list[int], int]:
@@ -110,13 +110,13 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
     end = first_kept(retention, begin, latest, unread, lambda ids: _times(store, ids))
     if end <= begin:
         return [], 0
-    there = [number for number in store.snapshots.ids() if earliest is None or number >= earliest]
-    if there and there[0] != begin:
-        end = first_kept(retention, there[0], latest, unread, lambda ids: _times(store, ids))
-    return [number for number in there if number < end], next((number for number in there if number >= end), end)
+    existing = [number for number in store.snapshots.ids() if earliest is None or number >= earliest]
+    if existing and existing[0] != begin:
+        end = first_kept(retention, existing[0], latest, unread, lambda ids: _times(store, ids))
+    return [number for number in existing if number < end], next((number for number in existing if number >= end), end)
 
 
-def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
+def _deletion_plan(store: FileStore, expiring: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
     """Return the files to delete with these snapshots; ``kept``: the snapshot that follows the last of them.
 
     With ``keeps_changes`` the changelog files are kept. In a table without a changelog producer the written data files
@@ -124,17 +124,17 @@ def _removal(store: FileStore, gone: list[Snapshot], kept: Snapshot, *, keeps_ch
     """
     written = keeps_changes and store.options.value(CHANGELOG_PRODUCER) == "none"
     others: Paths = {}
-    for snapshot in gone:
+    for snapshot in expiring:
         others |= indexes(store, snapshot)
         if not written:
             others |= data_lists(store, snapshot)
         if not keeps_changes:
             others |= changelog_files(store, snapshot)
-    return DeletionPlan(dead_files(store, [*gone[1:], kept], spare_appended=written), others)
+    return DeletionPlan(deleted_files(store, [*expiring[1:], kept], spare_appended=written), others)
 
 
-def _of_new_tags(store: FileStore, removal: DeletionPlan, added: list[Tag]) -> set[str]:
-    return referenced_names(store, removal, added) | _named(store, [tag.snapshot for tag in added]) if added else set()
+def _of_new_tags(store: FileStore, plan: DeletionPlan, added: list[Tag]) -> set[str]:
+    return referenced_names(store, plan, added) | _named(store, [tag.snapshot for tag in added]) if added else set()
 
 
 def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
@@ -143,8 +143,8 @@ def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
 
 def _is_after(store: FileStore, kept: Snapshot) -> bool:
     """Return True if ``kept`` still follows the expired snapshots: nobody rolled back to one of these meanwhile."""
-    there = store.snapshots.find(kept.id)
-    return there == kept or (there is None and (store.snapshots.latest_id() or 0) > kept.id)
+    existing = store.snapshots.find(kept.id)
+    return existing == kept or (existing is None and (store.snapshots.latest_id() or 0) > kept.id)
 
 
 def _unread(store: FileStore) -> int | None:

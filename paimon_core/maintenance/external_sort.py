@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles, sorted_positions
+from paimon_core.maintenance.cluster_key import ClusterKey, bound_ranks, distinct, quantiles, sorted_positions
 from paimon_core.options.lsm import (
     LOCAL_SORT_MAX_NUM_FILE_HANDLES,
     SPILL_COMPRESSION,
@@ -29,7 +29,7 @@ SAMPLE_ROWS = 1 << 17
 _SAMPLE_BYTES = 64 << 20
 _SHARE = 4  # of the buffer: rows, the same rows in order, their normalized keys, and rows being written
 _LARGEST_SHARE = 512 << 20  # far below the 2 GiB that a text column can hold in one chunk
-_PIECE_ROWS = 1 << 17
+_BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class SortLimits:
         )
 
 
-def sample_rows(pieces: Iterable[pa.Table], total: int) -> pa.Table:
+def sample_rows(tables: Iterable[pa.Table], total: int) -> pa.Table:
     """Return about SAMPLE_ROWS of ``total`` rows, chosen at random; fewer if the rows are long.
 
     The sample is the same in every run. REQUIRES: at least one piece.
@@ -61,8 +61,8 @@ def sample_rows(pieces: Iterable[pa.Table], total: int) -> pa.Table:
     chance = min(1.0, SAMPLE_ROWS / max(1, total))
     kept: list[pa.Table] = []
     size = 0
-    for piece in pieces:
-        kept.append(piece if chance == 1.0 else piece.filter(pa.array(random.random(piece.num_rows) < chance)))
+    for table in tables:
+        kept.append(table if chance == 1.0 else table.filter(pa.array(random.random(table.num_rows) < chance)))
         size += kept[-1].nbytes
         if size > _SAMPLE_BYTES:
             chance /= 2
@@ -73,7 +73,7 @@ def sample_rows(pieces: Iterable[pa.Table], total: int) -> pa.Table:
 
 
 def sort_stream(
-    pieces: Iterable[pa.Table], total: int, key: ClusterKey, sample: Callable[[], pa.Table], limits: SortLimits
+    tables: Iterable[pa.Table], total: int, key: ClusterKey, sample: Callable[[], pa.Table], limits: SortLimits
 ) -> Iterator[pa.Table]:
     """Yield the rows in the order of ``key``; rows of equal keys keep their order.
 
@@ -86,29 +86,29 @@ def sort_stream(
         sample: returns some of the rows, with the key columns at least; called only if the rows exceed the limit.
         limits: of memory and files.
     """
-    source = iter(pieces)
-    held: list[pa.Table] = []
+    source = iter(tables)
+    buffered: list[pa.Table] = []
     size = 0
-    for piece in source:
-        held.append(piece)
-        size += piece.nbytes
+    for table in source:
+        buffered.append(table)
+        size += table.nbytes
         if size > limits.bytes:
             break
     else:
-        yield from _sorted_pieces(held, key)
+        yield from _sorted_tables(buffered, key)
         return
     # somewhat more ranges than needed, because samples are not exact
-    rows = sum(piece.num_rows for piece in held)
+    rows = sum(table.num_rows for table in buffered)
     parts = 2 + int(1.5 * size / max(1, rows) * total / limits.bytes)
     bounds = distinct(quantiles(key.of(sample()), max(1, min(parts, (limits.files - 1) // 2))))
     with tempfile.TemporaryDirectory(prefix="paimon-sort-") as directory:
-        ranges = _deal_out(itertools.chain(_drained(held), source), key, bounds, Path(directory), limits)
+        ranges = _distribute(itertools.chain(_release_in_order(buffered), source), key, bounds, Path(directory), limits)
         for spilled in ranges:
             if spilled.is_one_key:
-                yield from spilled.pieces()
+                yield from spilled.tables()
             else:
                 sampled = _sampler(spilled)
-                yield from sort_stream(spilled.pieces(), spilled.rows, key, sampled, limits)
+                yield from sort_stream(spilled.tables(), spilled.rows, key, sampled, limits)
             spilled.path.unlink()
 
 
@@ -133,25 +133,25 @@ class _Range:
             self._writer.close()
             self._sink.close()
 
-    def pieces(self) -> Iterator[pa.Table]:
+    def tables(self) -> Iterator[pa.Table]:
         with pa.OSFile(str(self.path)) as source, pa.ipc.open_stream(source) as stream:
             for batch in stream:
                 yield pa.Table.from_batches([batch])
 
 
 def _sampler(spilled: _Range) -> Callable[[], pa.Table]:
-    return lambda: sample_rows(spilled.pieces(), spilled.rows)
+    return lambda: sample_rows(spilled.tables(), spilled.rows)
 
 
-def _drained(held: list[pa.Table]) -> Iterator[pa.Table]:
+def _release_in_order(buffered: list[pa.Table]) -> Iterator[pa.Table]:
     """Yield the tables in order, and release each one."""
-    held.reverse()
-    while held:
-        yield held.pop()
+    buffered.reverse()
+    while buffered:
+        yield buffered.pop()
 
 
-def _deal_out(
-    pieces: Iterable[pa.Table], key: ClusterKey, bounds: pa.Table, directory: Path, limits: SortLimits
+def _distribute(
+    tables: Iterable[pa.Table], key: ClusterKey, bounds: pa.Table, directory: Path, limits: SortLimits
 ) -> list[_Range]:
     """Write every row to the file of its range; return the ranges that got rows, in key order.
 
@@ -159,26 +159,26 @@ def _deal_out(
     """
     ranges: dict[int, _Range] = {}
     try:
-        for piece in pieces:
-            where = placed(bounds, key.of(piece))
+        for table in tables:
+            where = bound_ranks(bounds, key.of(table))
             number = where.below + where.through
             order = np.argsort(number, kind="stable")
             present, starts = np.unique(number[order], return_index=True)
             for at, start, end in zip(present.tolist(), starts, [*starts[1:], len(order)], strict=True):
                 if at not in ranges:
                     ranges[at] = _Range(directory / f"{at}.arrow", is_one_key=bool(at % 2))
-                ranges[at].add(piece.take(pa.array(order[start:end])), limits.codec)
+                ranges[at].add(table.take(pa.array(order[start:end])), limits.codec)
     finally:
         for spilled in ranges.values():
             spilled.close()
     return [ranges[at] for at in sorted(ranges)]
 
 
-def _sorted_pieces(held: list[pa.Table], key: ClusterKey) -> Iterator[pa.Table]:
-    if not held:
+def _sorted_tables(buffered: list[pa.Table], key: ClusterKey) -> Iterator[pa.Table]:
+    if not buffered:
         return
-    rows = pa.concat_tables(held).combine_chunks()
-    held.clear()
+    rows = pa.concat_tables(buffered).combine_chunks()
+    buffered.clear()
     order = sorted_positions(key.of(rows))
-    for at in range(0, len(order), _PIECE_ROWS):
-        yield rows.take(pa.array(order[at : at + _PIECE_ROWS]))
+    for at in range(0, len(order), _BATCH_ROWS):
+        yield rows.take(pa.array(order[at : at + _BATCH_ROWS]))

@@ -29,7 +29,7 @@ from paimon_core.write.table_write import TableWrite
 
 __all__ = ["rescale"]
 
-_ROUNDS = 5  # attempts for a partition that others change each time
+_ATTEMPTS = 5  # attempts for a partition that others change each time
 
 
 def rescale(
@@ -62,13 +62,13 @@ def rescale(
     chosen = partition_choice(store, partitions, filter)
     sizes: dict[bytes, int] = {}
     others = set()
-    for entry in retry_on_conflict(partial(_live, store, chosen), _ROUNDS):
+    for entry in retry_on_conflict(partial(_live, store, chosen), _ATTEMPTS):
         sizes[entry.partition] = sizes.get(entry.partition, 0) + entry.file.file_size
         if entry.total_buckets != store.schema.bucket:
             others.add(entry.partition)
     total, done, made = sum(sizes[partition] for partition in others), 0, None
     for partition in sorted(others, key=store.partition_path):
-        made = retry_on_conflict(partial(_rewrite, store, partition), _ROUNDS) or made
+        made = retry_on_conflict(partial(_rewrite, store, partition), _ATTEMPTS) or made
         done += sizes[partition]
         if progress is not None:
             progress(done, total)
@@ -85,21 +85,21 @@ def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
 
 def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
     where = partitions_predicate(store, {partition})
-    producer, settled = store.options.value(CHANGELOG_PRODUCER), {WRITE_ONLY.key: "false"}
+    producer, settings = store.options.value(CHANGELOG_PRODUCER), {WRITE_ONLY.key: "false"}
     hidden = passes_over_level_0(store) or (
         bool(store.schema.primary_keys) and producer in ("lookup", "full-compaction")
     )
     if hidden:
-        _settle(store, where)
+        _compact_hidden(store, where)
     if producer == "full-compaction":
-        settled[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
+        settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return None
     if hidden and _hidden(store, snapshot, where):
         raise CommitConflictError(f"{store.partition_path(partition) or store.root} is written to all the time")
     committer, read = TableCommit(store), TableRead(store, store.schema.fields, where)
-    with TableWrite(store.with_options(settled), overwrite=True) as writer:
+    with TableWrite(store.with_options(settings), overwrite=True) as writer:
         for split in TableScan(store, snapshot, where).plan().splits:
             for batch in read.to_batches(split):
                 writer.write(batch)
@@ -116,7 +116,7 @@ def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bo
     return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels
 
 
-def _settle(store: FileStore, where: Predicate | None) -> None:
+def _compact_hidden(store: FileStore, where: Predicate | None) -> None:
     """Compact the rows that no reader sees yet, and write their changelog: an overwrite does neither."""
 
     def plan(newest: Snapshot, buckets: Buckets | None) -> list[CompactTask]:

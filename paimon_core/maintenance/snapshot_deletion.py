@@ -36,8 +36,8 @@ __all__ = [
     "adjacent_tags",
     "changelog_files",
     "data_lists",
-    "dead_files",
     "delete_files",
+    "deleted_files",
     "indexes",
     "metadata_files",
     "referenced_names",
@@ -69,7 +69,7 @@ class DeletionPlan:
 
         Files outside of the table's directory are left out with a warning, unless an option allows their root.
         """
-        data = [dead.entry for name, dead in self.data.items() if name not in kept]
+        data = [deleted.entry for name, deleted in self.data.items() if name not in kept]
         found: list[Sequence[str]] = [store.deletable_paths(e.partition, e.bucket, e.file) for e in data]
         found += [several for name, several in self.others.items() if name not in kept]
         outside = sum(not several for several in found)
@@ -84,13 +84,13 @@ class DeletionPlan:
         return [path for several in found for path in several]
 
 
-def dead_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, DeletedFile]:
+def deleted_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appended: bool) -> dict[str, DeletedFile]:
     """Return the data files that consecutive snapshots delete, by name.
 
     Manifests that an interrupted expiry has already deleted are ignored. ``spare_appended``: leave out the files that
     writers flushed, because these files are the changelog.
     """
-    dead: dict[str, DeletedFile] = {}
+    deleted: dict[str, DeletedFile] = {}
 
     def entries(snapshot: Snapshot) -> list[ManifestEntry]:
         return _entries(store, snapshot.delta_manifest_list, strict=False)
@@ -98,10 +98,10 @@ def dead_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appende
     for snapshot, found in zip(snapshots, parallel_map(entries, snapshots, _DELTAS), strict=True):
         for entry in found:
             if entry.kind == ADD:
-                dead.pop(entry.file.file_name, None)  # moved to another level
+                deleted.pop(entry.file.file_name, None)  # moved to another level
             elif not spare_appended or entry.file.file_source == FileSource.COMPACT:
-                dead[entry.file.file_name] = DeletedFile(entry, snapshot.id)
-    return dead
+                deleted[entry.file.file_name] = DeletedFile(entry, snapshot.id)
+    return deleted
 
 
 def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
@@ -109,8 +109,8 @@ def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = Fals
     name = snapshot.changelog_manifest_list
     if name is None:
         return {}
-    told = [e for e in _entries(store, name, strict=strict) if e.kind == ADD]
-    files: Paths = {e.file.file_name: store.deletable_paths(e.partition, e.bucket, e.file) for e in told}
+    entries = [e for e in _entries(store, name, strict=strict) if e.kind == ADD]
+    files: Paths = {e.file.file_name: store.deletable_paths(e.partition, e.bucket, e.file) for e in entries}
     return files | _listed(store, name, strict=strict)
 
 
@@ -134,7 +134,7 @@ def indexes(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Pa
     found: Paths = {}
     if snapshot.index_manifest is not None:
         found[snapshot.index_manifest] = [store.manifests.path(snapshot.index_manifest)]
-        with _pass_over(missing=not strict):
+        with _ignore_missing(missing=not strict):
             entries = store.manifests.read_index(snapshot.index_manifest)
             found |= {entry.file_name: store.deletable_index_paths(entry) for entry in entries}
     if snapshot.statistics is not None:
@@ -152,16 +152,16 @@ def adjacent_tags(tags: Iterable[Tag], first: int, end: int) -> list[Snapshot]:
     return below[max(0, bisect_left([s.id for s in below], first + 1) - 1) :]
 
 
-def referenced_names(store: FileStore, removal: DeletionPlan, tags: Sequence[Tag]) -> set[str]:
+def referenced_names(store: FileStore, plan: DeletionPlan, tags: Sequence[Tag]) -> set[str]:
     """Return the names of planned files that are still needed: data files by tags, all files by other branches.
 
     Raises CorruptedError if a tag or branch cannot be read, so that its files are unknown.
     """
-    names = _tagged(store, removal.data, tags)
+    names = _tagged(store, plan.data, tags)
     for branch in (MAIN, *list_branches(store.io, store.root)):
         if branch != store.branch:
-            with _known(store, f"branch {branch!r}"):
-                names |= _of_branch(store, branch_root(store.root, branch), removal)
+            with _explain_unreadable(store, f"branch {branch!r}"):
+                names |= _of_branch(store, branch_root(store.root, branch), plan)
     return names
 
 
@@ -180,7 +180,7 @@ def delete_files(store: FileStore, paths: Sequence[str]) -> None:
         raise errors[0]
 
 
-def _tagged(store: FileStore, dead: Mapping[str, DeletedFile], tags: Sequence[Tag]) -> set[str]:
+def _tagged(store: FileStore, deleted: Mapping[str, DeletedFile], tags: Sequence[Tag]) -> set[str]:
     """Return the names of deleted files that are live in the nearest tag below their deletion.
 
     If that tag does not have the file, no older tag has it.
@@ -188,44 +188,44 @@ def _tagged(store: FileStore, dead: Mapping[str, DeletedFile], tags: Sequence[Ta
     ordered = sorted(tags, key=lambda tag: tag.snapshot.id)
     ids = [tag.snapshot.id for tag in ordered]
     by_tag: dict[int, list[DeletedFile]] = defaultdict(list)
-    for one in dead.values():
+    for one in deleted.values():
         by_tag[bisect_left(ids, one.at) - 1].append(one)
     by_tag.pop(-1, None)
     names: set[str] = set()
-    for place, ones in by_tag.items():
-        with _known(store, f"tag {ordered[place].name!r}"):
-            names |= _live_names(store, ordered[place].snapshot, ones)
+    for index, ones in by_tag.items():
+        with _explain_unreadable(store, f"tag {ordered[index].name!r}"):
+            names |= _live_names(store, ordered[index].snapshot, ones)
     return names
 
 
-def _of_branch(store: FileStore, root: str, removal: DeletionPlan) -> set[str]:
+def _of_branch(store: FileStore, root: str, plan: DeletionPlan) -> set[str]:
     """Return the names of files that another branch needs.
 
     These are the live files of its oldest snapshot and of tags whose snapshots expired, all files added since, and
     their metadata. Changelog files of tags expire with their snapshots.
     """
     snapshots = list(Snapshots(store.io, root).all())
-    there = {s.delta_manifest_list for s in snapshots}
-    alone = [t.snapshot for t in Tags(store.io, root).list() if t.snapshot.delta_manifest_list not in there]
+    listed = {s.delta_manifest_list for s in snapshots}
+    expired = [t.snapshot for t in Tags(store.io, root).list() if t.snapshot.delta_manifest_list not in listed]
     changelogs = list(Changelogs(store.io, root).all())
-    dead, names = list(removal.data.values()), set[str]()
-    for whole in (*snapshots[:1], *alone):
-        names |= _live_names(store, whole, dead)
-    for timeline, strict in ((snapshots, True), (alone, True), (changelogs, False)):
+    deleted, names = list(plan.data.values()), set[str]()
+    for whole in (*snapshots[:1], *expired):
+        names |= _live_names(store, whole, deleted)
+    for timeline, strict in ((snapshots, True), (expired, True), (changelogs, False)):
         for snapshot in timeline:
             names |= metadata_files(store, snapshot, strict=strict).keys()
-            changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if dead else []
-            names |= {e.file.file_name for e in changed if e.kind == ADD} & removal.data.keys()
-            if timeline is not alone and snapshot.changelog_manifest_list in removal.others:
+            changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if deleted else []
+            names |= {e.file.file_name for e in changed if e.kind == ADD} & plan.data.keys()
+            if timeline is not expired and snapshot.changelog_manifest_list in plan.others:
                 names |= changelog_files(store, snapshot, strict=strict).keys()
     return names
 
 
-def _live_names(store: FileStore, snapshot: Snapshot, dead: Sequence[DeletedFile]) -> set[str]:
+def _live_names(store: FileStore, snapshot: Snapshot, deleted: Sequence[DeletedFile]) -> set[str]:
     """Return the names of a snapshot's live files in the buckets of deleted files."""
-    if not dead:
+    if not deleted:
         return set()
-    buckets = {(one.entry.partition, one.entry.bucket) for one in dead}
+    buckets = {(one.entry.partition, one.entry.bucket) for one in deleted}
     where = partitions_predicate(store, {partition for partition, _ in buckets})
     found = live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=False)
     return {e.file.file_name for e in found.live}
@@ -234,7 +234,7 @@ def _live_names(store: FileStore, snapshot: Snapshot, dead: Sequence[DeletedFile
 def _entries(store: FileStore, name: str, *, strict: bool) -> list[ManifestEntry]:
     found: list[ManifestEntry] = []
     for meta in _metas(store, name, strict=strict):
-        with _pass_over(missing=not strict):
+        with _ignore_missing(missing=not strict):
             found += store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
     return found
 
@@ -245,13 +245,13 @@ def _listed(store: FileStore, name: str, *, strict: bool) -> Paths:
 
 
 def _metas(store: FileStore, name: str, *, strict: bool) -> list[ManifestFileMeta]:
-    with _pass_over(missing=not strict):
+    with _ignore_missing(missing=not strict):
         return store.manifests.read_list(name)
     return []
 
 
 @contextmanager
-def _pass_over(*, missing: bool) -> Iterator[None]:
+def _ignore_missing(*, missing: bool) -> Iterator[None]:
     try:
         yield
     except CorruptedError as error:
@@ -260,7 +260,7 @@ def _pass_over(*, missing: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _known(store: FileStore, what: str) -> Iterator[None]:
+def _explain_unreadable(store: FileStore, what: str) -> Iterator[None]:
     """Explain a CorruptedError of the block, which reads the files that ``what`` needs."""
     try:
         yield

@@ -16,7 +16,7 @@ from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.datafile.spec import target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.lsm.append_compaction import Group
-from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles
+from paimon_core.maintenance.cluster_key import ClusterKey, bound_ranks, distinct, quantiles
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
 from paimon_core.maintenance.task import Buckets, files_by_bucket, partition_choice
@@ -32,7 +32,7 @@ from paimon_core.types.datatype import DataField
 from paimon_core.write.append_compactor import check_no_newer, stored_fields, write_compacted
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["SortCompactTask", "cluster_key", "joined", "plan_sort", "run", "sort_table"]
+__all__ = ["SortCompactTask", "cluster_key", "join_parts", "plan_sort", "run", "sort_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +145,13 @@ def _tasks(
         SortCompactTask(*at, tuple(files), key, vectors=restrict_to_files(entries, {f.file_name for f in files}))
         for at, files in found.items()
     ]
-    return [part for task in tasks if task.rows for part in _parted(store, task, min(parts, task.size // part_size))]
+    return [part for task in tasks if task.rows for part in _divide(store, task, min(parts, task.size // part_size))]
 
 
 def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     """Sort and write; no reader sees the files until the message is committed. After an error no file is left.
 
-    The messages of all parts of a partition belong into one commit, through :func:`joined`: the first part names the
+    The messages of all parts of a partition belong into one commit, through `join_parts`: the first part names the
     replaced files. Memory: about ``write-buffer-size``; rows beyond it are spilled to local disk.
     """
     check_no_newer(store, task.files)
@@ -160,14 +160,14 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
     expected = rows_left(task.files, task.vectors) if task.parts == 1 else None
     after = write_compacted(store, task.partition, task.bucket, ordered, expected, ordered=True)
-    leads = task.part == 0
+    is_first = task.part == 0
     return CommitMessage(
         task.partition,
         task.bucket,
         task.total_buckets,
-        compact_before=task.files if leads else (),
+        compact_before=task.files if is_first else (),
         compact_after=after,
-        compact_deleted_indexes=task.vectors if leads else (),
+        compact_deleted_indexes=task.vectors if is_first else (),
     )
 
 
@@ -202,17 +202,17 @@ def sort_table(
     def plan(newest: Snapshot, buckets: Buckets | None) -> list[SortCompactTask]:
         return _tasks(store, newest, key, chosen, buckets, (runner.parts, target_size(store)))
 
-    made, late = run_plan(store, plan, run, runner=runner, progress=progress, join=joined)
-    if late:
-        places = [store.partition_path(message.partition) or store.root for message in late]
+    made, obsolete = run_plan(store, plan, run, runner=runner, progress=progress, join=join_parts)
+    if obsolete:
+        paths = [store.partition_path(message.partition) or store.root for message in obsolete]
         raise CommitConflictError(
-            f"{', '.join(places)} could not be sorted: others rewrote it again and again meanwhile; "
+            f"{', '.join(paths)} could not be sorted: others rewrote it again and again meanwhile; "
             "sort it when they have finished"
         )
     return made
 
 
-def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
+def join_parts(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
     """Join the messages of parts into one for each partition, in the order of the parts.
 
     The rows of the files get sequence numbers in that order too. Raises CorruptedError if rows would be lost or
@@ -221,15 +221,15 @@ def joined(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
     whole: dict[tuple[bytes, int], CommitMessage] = {}
     for message in messages:
         at = (message.partition, message.bucket)
-        there = whole.get(at)
+        earlier = whole.get(at)
         whole[at] = (
             message
-            if there is None
+            if earlier is None
             else replace(
-                there,
-                compact_before=(*there.compact_before, *message.compact_before),
-                compact_after=(*there.compact_after, *message.compact_after),
-                compact_deleted_indexes=(*there.compact_deleted_indexes, *message.compact_deleted_indexes),
+                earlier,
+                compact_before=(*earlier.compact_before, *message.compact_before),
+                compact_after=(*earlier.compact_after, *message.compact_after),
+                compact_deleted_indexes=(*earlier.compact_deleted_indexes, *message.compact_deleted_indexes),
             )
         )
     for message in whole.values():
@@ -253,7 +253,7 @@ def _numbered(message: CommitMessage) -> CommitMessage:
     return replace(message, compact_after=tuple(files))
 
 
-def _parted(store: FileStore, task: SortCompactTask, parts: int) -> list[SortCompactTask]:
+def _divide(store: FileStore, task: SortCompactTask, parts: int) -> list[SortCompactTask]:
     if parts < 2:
         return [task]
     sample = _sample(store, task)
@@ -276,5 +276,5 @@ def _rows(store: FileStore, task: SortCompactTask, fields: Sequence[DataField]) 
         for batch in read_file(store, task.partition, task.bucket, file, fields, how):
             rows = pa.Table.from_batches([batch])
             if task.bounds is not None:
-                rows = rows.filter(pa.array(placed(task.bounds, task.key.of(rows)).through == task.part))
+                rows = rows.filter(pa.array(bound_ranks(task.bounds, task.key.of(rows)).through == task.part))
             yield rows

@@ -22,8 +22,8 @@ def staging(store: FileStore) -> FileStore:
 
     The messages of these writers are for `route_staged` and `drop_staged`, never for a commit.
     """
-    aside = {BUCKET.key: str(POSTPONED), POSTPONE_BATCH_WRITE_FIXED_BUCKET.key: "false"}
-    return store.with_schema(replace(store.schema.copy(aside), partition_keys=()))
+    options = {BUCKET.key: str(POSTPONED), POSTPONE_BATCH_WRITE_FIXED_BUCKET.key: "false"}
+    return store.with_schema(replace(store.schema.copy(options), partition_keys=()))
 
 
 def route_staged(writer: TableWrite, store: FileStore, staged: Sequence[CommitMessage]) -> list[CommitMessage]:
@@ -34,9 +34,9 @@ def route_staged(writer: TableWrite, store: FileStore, staged: Sequence[CommitMe
         store: of the table.
         staged: the messages of all tasks.
     """
-    aside = staging(store)
+    staging_table = staging(store)
     for message in staged:
-        for rows, kinds in waiting_rows(aside, message.partition, message.new_files):
+        for rows, kinds in waiting_rows(staging_table, message.partition, message.new_files):
             writer.write(rows, kinds)
     return writer.prepare_commit()
 

@@ -14,10 +14,10 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["BucketFiles", "Buckets", "CompactionTask", "Place", "files_by_bucket", "partition_choice"]
+__all__ = ["BucketFiles", "BucketLocation", "Buckets", "CompactionTask", "files_by_bucket", "partition_choice"]
 
 Buckets: TypeAlias = Collection[tuple[bytes, int]]
-Place: TypeAlias = tuple[bytes, int, int]
+BucketLocation: TypeAlias = tuple[bytes, int, int]
 """Partition, bucket and number of buckets."""
 
 
@@ -88,7 +88,7 @@ def files_by_bucket(
     partition: Predicate | None = None,
     buckets: Buckets | None = None,
     with_stats: bool = False,
-) -> dict[Place, list[DataFileMeta]]:
+) -> dict[BucketLocation, list[DataFileMeta]]:
     """Return the live files of each bucket, without postponed buckets.
 
     Args:
@@ -99,7 +99,7 @@ def files_by_bucket(
         with_stats: read column statistics too. REQUIRES: True if a file may be upgraded, because the new entry of an
             upgraded file has its statistics.
     """
-    found: dict[Place, list[DataFileMeta]] = {}
+    found: dict[BucketLocation, list[DataFileMeta]] = {}
     for entry in live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=with_stats).live:
         if entry.bucket >= 0:
             found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)

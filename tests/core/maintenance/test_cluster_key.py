@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.maintenance.cluster_key import ClusterKey, distinct, placed, quantiles, sorted_positions
+from paimon_core.maintenance.cluster_key import ClusterKey, bound_ranks, distinct, quantiles, sorted_positions
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.validate import create
 from tests.support.draws import draws
@@ -37,7 +37,7 @@ def test_placed_counts_bounds(kind, data):
     some = st.lists(st.none() | VALUES[kind], max_size=20)
     bounds = sorted(data.draw(some), key=comparable)
     keys = data.draw(some)
-    found = placed(pa.table({"a": pa.array(bounds, kind)}), pa.table({"a": pa.array(keys, kind)}))
+    found = bound_ranks(pa.table({"a": pa.array(bounds, kind)}), pa.table({"a": pa.array(keys, kind)}))
     assert found.below.tolist() == [sum(comparable(b) < comparable(k) for b in bounds) for k in keys]
     assert found.through.tolist() == [sum(comparable(b) <= comparable(k) for b in bounds) for k in keys]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.maintenance.cluster_key import STRATEGIES, ClusterKey
-from paimon_core.maintenance.sort_compact import cluster_key, joined, plan_sort, run
+from paimon_core.maintenance.sort_compact import cluster_key, join_parts, plan_sort, run
 from paimon_core.manifest.data_file import FileSource
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
@@ -101,7 +101,7 @@ def test_rows_stay_the_same(tmp_path_factory, found, strategy, columns, parts):
     before = table.to_arrow()
     tasks = plan_sort(table.store, ClusterKey.over(table.schema, columns, strategy), parts=parts)
     messages = [run(table.store, pickle.loads(pickle.dumps(task))) for task in tasks]
-    made = table.committer().commit(joined(messages))
+    made = table.committer().commit(join_parts(messages))
     assert (made is None) == (not found)
     assert bag(table.to_arrow()) == bag(before)
     if strategy == "order":
@@ -136,8 +136,8 @@ def test_parts_of_a_partition(tmp_path):
     messages = [run(table.store, task) for task in tasks]
     assert all(message.compact_after for message in messages)
     with pytest.raises(CorruptedError, match="commit the messages of all tasks"):
-        joined(messages[:-1])
-    table.committer().commit(joined(messages))
+        join_parts(messages[:-1])
+    table.committer().commit(join_parts(messages))
     assert bag(table.to_arrow()) == bag(before)
     for p in "ab":
         assert ordered_by(table.to_arrow(filter=f"p = '{p}'"), "x")
