@@ -246,7 +246,7 @@ def test_a_rescale_reads_again(tmp_path, meddle, where):
     assert {e.total_buckets for e in live_entries(table.store, table.snapshot()).live} == {2}
 
 
-@pytest.mark.parametrize("where", ["live_entries", "_write_slice"])
+@pytest.mark.parametrize("where", ["live_entries", "_write_row_range"])
 def test_columns_of_an_expired_snapshot_are_not_told_to_be_damaged(tmp_path, meddle, where):
     table = table_of(tmp_path / "t", "slices")
     (first, *_), before = table.to_arrow(columns=[ROW_ID.name]).column(0).to_pylist(), contents(table)

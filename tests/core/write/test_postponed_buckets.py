@@ -133,7 +133,7 @@ def test_two_compactions_deal_rows_out_once(tmp_path, monkeypatch):
         tmp_path / "t", bucket="-2", **WAITING, **{"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
     )
     table.write(orders(*((k, "a", 1) for k in range(9))))
-    dealt = compact_postponed._dealt_out(table.store, None)
+    dealt = compact_postponed._route_postponed(table.store, None)
     table.write(orders((9, "a", 1)))
     table.compact()
     before = files_below(tmp_path)
@@ -151,7 +151,7 @@ def test_who_comes_first_decides_about_the_number_of_buckets(tmp_path):
         writer.write(orders((1, "a", 1)))
         messages = writer.prepare_commit()
     other.with_options(WAITING).write(orders((7, "w", 7)))
-    dealt = compact_postponed._dealt_out(other.store, None)
+    dealt = compact_postponed._route_postponed(other.store, None)
     table.write(orders((2, "b", 1)))
     with pytest.raises(CommitConflictError, match=r"1 buckets.*3 buckets|3 buckets.*1 buckets"):
         other.committer().commit(messages, base_id=writer.base_id)
