@@ -139,14 +139,14 @@ class BitmapBuilder:
 
 
 def _order(keys: pa.Array, codes: np.ndarray, kind: AtomicType) -> np.ndarray:
-    """The keys in the order of a hash table that took them row by row; it grows when a row comes after it is full."""
+    """Return the keys in the order of a hash table filled row by row; a full table grows at the next row."""
     known = codes[codes >= 0]
     last_is_new = len(known) > 0 and int(known[-1]) == len(keys) - 1 and int((known == known[-1]).sum()) == 1
     return walk(key_hashes(keys, kind), len(keys) - last_is_new, newest_first=True)
 
 
 def _blocks(keys: pa.Array, offsets: np.ndarray, lengths: np.ndarray, kind: AtomicType, limit: int) -> bytes | None:
-    """The sorted keys in blocks, and before them the first key of each."""
+    """Return the sorted keys in blocks, after an index of each block's first key; None: a key exceeds a block."""
     order = ascending(keys, kind)
     keys, offsets, lengths = keys.take(pa.array(order)), offsets[order], lengths[order]
     entry = key_sizes(keys) + 8

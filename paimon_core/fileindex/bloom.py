@@ -65,7 +65,7 @@ class BloomBuilder:
 
 
 def hashes(values: pa.Array) -> np.ndarray:
-    """The 64-bit hash of :func:`stored` values without nulls, uint64."""
+    """Return the 64-bit hashes (uint64) of :func:`stored` values without nulls."""
     if is_bytes(values.type):
         return xxh64(values)
     x: np.ndarray = values.to_numpy().astype(np.int64)
@@ -80,7 +80,7 @@ def hashes(values: pa.Array) -> np.ndarray:
 
 
 def _places(found: np.ndarray, count: int, bits: int) -> np.ndarray:
-    """The bits of each value, a row for each of ``count`` hash functions."""
+    """Return the bit positions of each value, one row for each of ``count`` hash functions."""
     low, high = found.astype(np.uint32), (found >> WORD.type(32)).astype(np.uint32)
     combined = (low + np.arange(1, count + 1, dtype=np.uint32)[:, None] * high).view(np.int32)
     places: np.ndarray = np.where(combined < 0, ~combined, combined) % np.int32(bits)
@@ -88,7 +88,7 @@ def _places(found: np.ndarray, count: int, bits: int) -> np.ndarray:
 
 
 def _shape(options: Mapping[str, str]) -> tuple[int, int]:
-    """How many bits, and hash functions, the options ask for."""
+    """Return the numbers of bits and of hash functions for these options."""
     items = _number(options, "items", int, _ITEMS)
     share = _number(options, "fpp", float, _FALSE_POSITIVES)
     if items < 1 or not 0 < share < 1:
@@ -109,7 +109,7 @@ def _number(options: Mapping[str, str], key: str, parse: type[int] | type[float]
 
 
 def _wanted(test: Test) -> list[object] | None:
-    """The values one of which a row must have to pass; None where that is not what the test asks."""
+    """Return the values of an equality test; ``None``: the test is of another kind."""
     if isinstance(test, Leaf) and test.op in ("=", "<=>", "in") and None not in test.values:
         return list(test.values)
     return None

@@ -23,7 +23,7 @@ class IndexedColumn:
     options: Mapping[str, str]
 
     def values(self, rows: pa.Table) -> list[pa.Array]:
-        """What is indexed of the rows; null where the map, or the key in it, is missing."""
+        """Return the values to index; null if the map or its key is missing."""
         column, key = rows.column(index_column(self.item)), index_key(self.item)
         if key is None:
             return list(column.chunks)
@@ -31,7 +31,7 @@ class IndexedColumn:
 
 
 def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> tuple[IndexedColumn, ...]:
-    """The indexes that the table's options ask for. Raises InvalidInputError for what cannot be indexed so."""
+    """Return the indexes that the options name. Raises InvalidInputError for a column that cannot have its index."""
     by_name = {f.name: f.type for f in fields}
     found = []
     for kind, item in indexed(options):
@@ -69,13 +69,13 @@ class FileIndexes:
         self._parts = [(c, FILE_INDEXES[c.kind].builder(c.type, c.options)) for c in columns]
 
     def add(self, rows: pa.Table) -> None:
-        """The next rows of the file."""
+        """Add the next rows of the file."""
         for column, builder in self._parts:
             for values in column.values(rows):
                 builder.add(values)
 
     def finish(self) -> bytes:
-        """The container; without those whose values turned out to be too large for them."""
+        """Return the container, without indexes whose values are too large."""
         indexes: dict[str, dict[str, bytes]] = {}
         for column, builder in self._parts:
             body = builder.finish()

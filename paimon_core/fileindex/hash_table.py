@@ -1,7 +1,7 @@
-"""The order in which Java's HashMap walks its entries: indexes lie in it, so equal files need it.
+"""The iteration order of Java's HashMap: Java stores indexes in this order, and equal files need the same.
 
-Bins that hold eight entries or more, which Java turns into trees, are not told apart: the order of such bytes may
-differ, their meaning does not.
+Written by hand: no library reproduces Java's order. Bins of eight entries or more are trees in Java; the order of
+such entries may differ here, their meaning does not.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ def text_hash(text: str) -> int:
 
 
 def key_hashes(keys: pa.Array, kind: AtomicType) -> np.ndarray:
-    """The int32 hashes of keys as :func:`paimon_core.fileindex.values.stored` gives them, as objects of their type."""
+    """Return Java's int32 hashes of keys of :func:`paimon_core.fileindex.values.stored`."""
     if is_bytes(keys.type):
         return byte_hashes(keys)
     numbers: np.ndarray = keys.to_numpy()

@@ -20,10 +20,10 @@ class Builder(Protocol):
     """An index being made of the rows of one file."""
 
     def add(self, values: pa.Array) -> None:
-        """The next rows."""
+        """Add the next rows."""
 
     def finish(self) -> bytes | None:
-        """The index; None where these values cannot be indexed."""
+        """Return the index; ``None``: these values cannot be indexed."""
 
 
 class FileIndex(Protocol):

@@ -18,7 +18,7 @@ _FIRST_READ, _MOST_HEAD = 1 << 13, 1 << 26
 
 
 def pack(indexes: Indexes) -> bytes:
-    """The container, byte for byte as Java lays it out."""
+    """Return the container, byte for byte as Java writes it."""
     kinds = walked(kind for bodies in indexes.values() for kind in bodies)
     added = [c for kind in kinds for c in walked(c for c, bodies in indexes.items() if kind in bodies)]
     columns = walked(added, newest_first=True)
@@ -38,12 +38,12 @@ def pack(indexes: Indexes) -> bytes:
 
 
 def unpack(data: bytes, where: str) -> dict[str, dict[str, bytes]]:
-    """The inverse of :func:`pack`; CorruptedError names ``where`` the bytes come from."""
+    """Invert :func:`pack`. Raises CorruptedError naming ``where``, the origin of the bytes."""
     return read(io.BytesIO(data), None, where)
 
 
 def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[str, dict[str, bytes]]:
-    """The indexes of these columns (None: of all) of a container in a seekable file; the others are not read.
+    """Read the indexes of these columns (``None``: all) from a container in a seekable file, and no others.
 
     Raises CorruptedError naming ``where``.
     """
@@ -66,7 +66,7 @@ def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[
 
 
 def _places(head: bytes, length: int) -> dict[str, dict[str, tuple[int, int]]]:
-    """By column and kind where an index starts, and how long it is."""
+    """Return the start and the length of each index, by column and kind."""
     at = _START.size
     (columns,) = struct.unpack_from(">i", head, at)
     at += 4
@@ -94,7 +94,7 @@ def _body(source: BinaryIO, start: int, size: int, head: int, end: int) -> bytes
 
 
 def _utf(name: str) -> bytes:
-    """A name as Java writes it: each UTF-16 unit by itself, zero in two bytes, after the number of bytes."""
+    """Encode a name as Java does: the number of bytes, then each UTF-16 unit by itself, zero in two bytes."""
     units = struct.iter_unpack("<H", name.encode("utf-16-le", "surrogatepass"))
     text = b"".join(chr(u).encode("utf-8", "surrogatepass") if u else b"\xc0\x80" for (u,) in units)
     return struct.pack(">H", len(text)) + text

@@ -126,7 +126,7 @@ def _chunk_rows(keys: pa.Array, limit: int) -> int:
 
 
 def _chunk(keys: pa.Array) -> tuple[bytes, bytes]:
-    """The bytes of keys, and the two lengths that end the head of their chunk."""
+    """Return the bytes of keys, and the two lengths that end the head of their chunk."""
     data, starts = records(keys)
     width = key_width(keys)
     if width is not None:
@@ -173,7 +173,7 @@ def _sliced(codes: np.ndarray, count: int) -> bytes:
 
 
 def _read_codes(data: bytes, at: int, rows: int, cardinality: int) -> np.ndarray:
-    """The code of each row, ``cardinality`` where it is null."""
+    """Return the code of each row; ``cardinality``: null."""
     codes = np.full(rows, cardinality, np.int64)
     if not cardinality:
         return codes

@@ -16,12 +16,12 @@ def big_endian(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def key_width(keys: pa.Array) -> int | None:
-    """Bytes of a key; None where each has its own length, in four bytes before it."""
+    """Return the bytes of a key; ``None``: each key has its own length, in four bytes before it."""
     return None if is_bytes(keys.type) else keys.type.bit_width // 8
 
 
 def key_sizes(keys: pa.Array) -> np.ndarray:
-    """Bytes each key takes (int64)."""
+    """Return the bytes that each key takes (int64)."""
     width = key_width(keys)
     return 4 + byte_runs(keys)[2].astype(np.int64) if width is None else np.full(len(keys), width, np.int64)
 
@@ -56,7 +56,7 @@ def _place(out: np.ndarray, at: np.ndarray, rows: np.ndarray) -> None:
 def read_records(
     data: bytes, at: int, count: int, key_type: pa.DataType, numbers: int
 ) -> tuple[pa.Array, list[np.ndarray], int]:
-    """The inverse of :func:`records` for ``count`` of them: keys, columns of numbers (int64) and where they end.
+    """Invert :func:`records` for ``count`` records: return keys, columns of numbers (int64) and the end position.
 
     Raises ValueError or struct.error where the bytes end before.
     """

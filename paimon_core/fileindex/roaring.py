@@ -15,12 +15,12 @@ _FEW = 4  # containers below which no offsets follow, where there are runs
 
 
 def bitmap(rows: np.ndarray) -> bytes:
-    """One bitmap of ascending row numbers."""
+    """Return one bitmap of ascending row numbers."""
     return bitmaps(np.zeros(len(rows), np.int64), rows, 1)[0].tobytes()
 
 
 def bitmaps(groups: np.ndarray, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """A bitmap for each of ``count`` groups: their bytes end to end (uint8), and where each starts, and the last ends.
+    """Return a bitmap for each of ``count`` groups: all bytes (uint8), and ``count + 1`` bounds of the bitmaps.
 
     REQUIRES: ``groups`` ascending, ``rows`` ascending within a group.
     """

@@ -66,7 +66,7 @@ def _or(parts: list[Found]) -> Found:
 
 
 def _settled(found: Found) -> Found:
-    """A mask that says the same for all rows as just that."""
+    """Replace a mask of equal values by that value."""
     if isinstance(found, bool):
         return found
     return False if not found.any() else True if found.all() else found

@@ -20,7 +20,7 @@ _FINEST = 6  # timestamps finer than microseconds are cut to these
 
 
 def stored(values: pa.Array, kind: AtomicType) -> pa.Array:
-    """The values as integers or as binary: floats by their bits with one NaN, decimals unscaled, booleans 0 and 1."""
+    """Return values as integers or binary: floats by their bits with one NaN, decimals unscaled, booleans 0 and 1."""
     values = plain(values)
     if kind.root in TEXT_ROOTS or kind.root in BINARY_ROOTS:
         return values.cast(pa.binary())
@@ -35,7 +35,7 @@ def stored(values: pa.Array, kind: AtomicType) -> pa.Array:
 
 
 def restored(keys: pa.Array, kind: AtomicType) -> pa.Array:
-    """What :func:`stored` was given, as a column to be compared; timestamps cut to microseconds stay so."""
+    """Invert :func:`stored` for comparisons; timestamps cut to microseconds stay cut."""
     if kind.root == "BOOLEAN":
         return pa.array(keys.to_numpy(zero_copy_only=False).astype(bool), mask=nulls(keys))
     arrow = pa.timestamp("us") if _is_cut(kind) else to_arrow(kind)
@@ -74,7 +74,7 @@ def _is_cut(kind: AtomicType) -> bool:
 
 
 def _cut(leaf: Leaf) -> Leaf:
-    """True for a cut timestamp wherever ``leaf`` is for one of those it may have been."""
+    """Return a test of cut timestamps that is true if ``leaf`` is true for any original of the timestamp."""
     if leaf.op in NULL_TESTS or leaf.values in ((), (None,)):
         return leaf
     if leaf.op in ("!=", "not in"):
@@ -84,7 +84,7 @@ def _cut(leaf: Leaf) -> Leaf:
 
 
 def gathered(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
-    """Runs of bytes of ``data`` (uint8) as a binary array. Raises ValueError when one lies outside of it."""
+    """Return runs of bytes of ``data`` (uint8) as a binary array. Raises ValueError for a run outside of ``data``."""
     if len(starts) and (starts.min() < 0 or lengths.min() < 0 or (starts + lengths).max() > len(data)):
         raise ValueError("a key runs beyond the end")
     ends = np.cumsum(lengths)

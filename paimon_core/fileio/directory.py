@@ -36,7 +36,7 @@ class NumberedDirectory:
     prefix: str
 
     def path(self, number: int) -> str:
-        """The file of this number."""
+        """Return the file of this number."""
         return join(self.directory, f"{self.prefix}{number}")
 
     def ids(self) -> list[int]:
@@ -48,11 +48,11 @@ class NumberedDirectory:
         return self.io.exists(self.path(number))
 
     def read(self, number: int) -> bytes:
-        """The content; ``FileNotFoundError`` if it is not there."""
+        """Return the content. Raises FileNotFoundError if the file is missing."""
         return self.io.read(self.path(number))
 
     def latest_id(self) -> int | None:
-        """The largest number; None in an empty directory.
+        """Return the largest number; ``None``: the directory is empty.
 
         The hint ``v`` is taken if ``v`` is there and ``v + 1`` is not: numbers are contiguous at the young end.
         """
@@ -62,7 +62,7 @@ class NumberedDirectory:
         return max(self.ids(), default=None)
 
     def earliest_id(self) -> int | None:
-        """The smallest number; None in an empty directory.
+        """Return the smallest number; ``None``: the directory is empty.
 
         The hint ``v`` is taken if ``v`` is there and ``v - 1`` is not: the oldest go first, so there are no gaps.
         """
@@ -72,7 +72,7 @@ class NumberedDirectory:
         return min(self.ids(), default=None)
 
     def hint(self, which: Hint) -> int | None:
-        """What the hint file says, unchecked; None if there is none, or nothing sensible in it."""
+        """Return the number in the hint file, unchecked; ``None``: the file is missing or holds no number."""
         try:
             text = self.io.read(join(self.directory, which)).strip()
         except OSError:  # a listing follows, and raises if the store is really down

@@ -15,7 +15,7 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 
 
 def temporary_name(path: str) -> str:
-    """A fresh hidden sibling, ``.<name>.<uuid>.tmp``: the form other readers of the directory skip."""
+    """Return a fresh hidden sibling, ``.<name>.<uuid>.tmp``: other readers of the directory skip this form."""
     directory, name = os.path.split(path)
     return os.path.join(directory, f".{name}.{uuid4()}.tmp")
 

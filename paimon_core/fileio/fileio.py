@@ -35,15 +35,15 @@ class FileIO:
 
     @classmethod
     def of(cls, path: str, storage_options: Mapping[str, Any] | None = None) -> "FileIO":
-        """The FileIO of a warehouse, table or file. Nothing is opened yet."""
+        """Return the FileIO of a warehouse, table or file, without opening anything."""
         return cls(path, storage_options)
 
     def read(self, path: str) -> bytes:
-        """The whole content."""
+        """Return the whole content."""
         return self._storage(path).read(path)
 
     def open(self, path: str, size: int | None = None) -> pa.NativeFile:
-        """A seekable file for pyarrow and anybody else who reads; knowing ``size`` spares remote stores a request."""
+        """Open a seekable file for reading; a known ``size`` saves a request to remote stores."""
         return self._storage(path).open(path, size)
 
     def write(self, path: str, data: bytes) -> None:
@@ -51,7 +51,7 @@ class FileIO:
         self._storage(path).write(path, data)
 
     def create(self, path: str) -> OutputStream:
-        """A stream to a file of a fresh name; parent directories are made.
+        """Open a stream to a file of a fresh name; make its parent directories.
 
         Leaving a ``with`` block normally completes the file. It may be visible, incomplete, before.
         """
@@ -82,7 +82,7 @@ class FileIO:
         return self._storage(path).exists(path)
 
     def list(self, directory: str) -> list[FileStatus]:
-        """The entries directly below, in no order; empty where the directory is missing."""
+        """Return the entries of the directory, unordered; none if the directory is missing."""
         return self._storage(directory).list(directory)
 
     def delete(self, path: str) -> None:
@@ -153,7 +153,7 @@ class FileIO:
 
 
 def _place(path: str) -> str:
-    """What one storage serves: all local files, all of S3, elsewhere one host or container."""
+    """Return the storage that serves a path: all local files, all of S3, elsewhere one host or container."""
     scheme = scheme_of(path)
     if scheme == "file":
         return scheme

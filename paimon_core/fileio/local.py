@@ -19,7 +19,7 @@ class LocalStorage:
     """The local file system (or anything mounted)."""
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """Return the whole file."""
         with open(local_path(path), "rb") as file:
             return file.read()
 

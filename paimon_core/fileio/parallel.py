@@ -48,7 +48,7 @@ def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None =
 
 
 def ahead(items: Iterator[A]) -> Iterator[A]:
-    """The same items, the next one made by a thread of its own while the caller works on the last.
+    """Yield the same items; a thread makes the next one while the caller works on the last.
 
     One item is held beyond the caller's own. An error comes in its place; where the caller stops early, what is being
     made is waited for and thrown away, and a generator behind ``items`` is closed.

@@ -22,13 +22,13 @@ def join(*parts: str) -> str:
 
 
 def scheme_of(path: str) -> str:
-    """The lower-case URL scheme; ``"file"`` for a path without one."""
+    """Return the lower-case URL scheme; ``"file"`` for a path without one."""
     match = _SCHEME.match(path)
     return match[1].lower() if match else "file"
 
 
 def local_path(path: str) -> str:
-    """The operating system's path of a local path in any of its spellings (``/a``, ``file:/a``, ``file:///a``)."""
+    """Return the operating system's path of a local path in any spelling (``/a``, ``file:/a``, ``file:///a``)."""
     if not path.lower().startswith("file:/"):
         return path
     rest = path[len("file:") :]
@@ -36,7 +36,7 @@ def local_path(path: str) -> str:
 
 
 def absolute(path: str) -> str:
-    """The same place, independent of the working directory; only a relative local path changes."""
+    """Return the path independent of the working directory; only a relative local path changes."""
     return os.path.abspath(path) if scheme_of(path) == "file" and not path.lower().startswith("file:/") else path
 
 

@@ -63,7 +63,7 @@ class RemoteStorage:
             self._fs.pipe_file(self._key(path), data)
 
     def create(self, path: str) -> OutputStream:
-        """Uploaded in parts; visible when closed."""
+        """Open an upload in parts; the file is visible after close."""
         with storage_errors(path):
             self._make_parents(path)
             return _RemoteSink(self._fs.open(self._key(path), "wb"), path)
@@ -174,7 +174,7 @@ class RemoteStorage:
 
 
 def open_filesystem(url: str, options: Mapping[str, Any]) -> Any:
-    """The fsspec file system of a URL; MissingDependencyError and UnsupportedError name its scheme."""
+    """Return the fsspec file system of a URL. MissingDependencyError and UnsupportedError name the scheme."""
     import fsspec  # noqa: PLC0415 - and with it asyncio: a tenth of the time to start that local tables need not pay
 
     scheme = url.partition(":")[0]

@@ -45,7 +45,7 @@ def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
 
 
 def deserialize(data: bytes, schema: pa.Schema) -> tuple[Any, ...]:
-    """The values of one serialised row. Raises CorruptedError when the bytes are no row of ``len(schema)`` fields."""
+    """Return the values of one serialised row. Raises CorruptedError unless the bytes are ``len(schema)`` fields."""
     arity, first = len(schema), 8 * header_words(len(schema))
     row = data[4:]
     if len(row) < first + 8 * arity or int.from_bytes(data[:4], "big") != arity:

@@ -15,7 +15,7 @@ _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 
 
 def buckets(keys: pa.RecordBatch, count: int, function: str = "default") -> np.ndarray:
-    """The bucket (int32, 0 to ``count - 1``) of each row of bucket key columns.
+    """Return the bucket (int32, 0 to ``count - 1``) of each row of bucket key columns.
 
     ``function`` is a value of option ``bucket-function.type``. Raises InvalidInputError when the function does not take
     these columns, UnsupportedError for an unknown function or a type that cannot be hashed.

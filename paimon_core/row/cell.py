@@ -30,7 +30,7 @@ _FLOATS = frozenset({pa.float32().id, pa.float64().id})
 
 
 def cell(value: Any, field: pa.Field) -> Cell:
-    """The value in a column of the field's type. Null keeps the room that its type takes in every row.
+    """Return the value as a cell of the field's type. Null takes the room of its type in every row.
 
     Raises InvalidInputError when it is no value of that type, UnsupportedError for types that cannot be in a row.
     """
@@ -47,7 +47,7 @@ def cell(value: Any, field: pa.Field) -> Cell:
 
 
 def _as_stored(value: Any, field: pa.Field) -> Any:
-    """What Arrow makes of a value of another Python type: dates, numpy's numbers, integers for doubles, ..."""
+    """Convert a value of another Python type by Arrow: dates, numpy's numbers, integers for doubles, ..."""
     try:
         scalar = plain(pa.array([value], field.type))[0]
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -58,7 +58,7 @@ def _as_stored(value: Any, field: pa.Field) -> Any:
 
 
 def _layout(t: pa.DataType) -> tuple[type | None, Callable[[Any, pa.DataType], Cell]]:
-    """The Python type values of ``t`` have when they can be laid out as they are, and how."""
+    """Return the Python type that needs no conversion to ``t``, and the function that encodes its values."""
     if t.id in FORMATS:
         return (float if t.id in _FLOATS else bool if pt.is_boolean(t) else int), _number
     if is_bytes(t):

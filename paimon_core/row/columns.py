@@ -28,27 +28,27 @@ _NUMBERS = frozenset(t.id for t in (*_INTEGERS, pa.float32(), pa.float64(), pa.d
 
 
 def is_bytes(t: pa.DataType) -> bool:
-    """Whether the format stores a column of this type as runs of bytes."""
+    """Return True if the format stores a column of this type as runs of bytes."""
     return t.id in _BYTES
 
 
 def is_text(t: pa.DataType) -> bool:
-    """Whether those bytes are UTF-8."""
+    """Return True if the format stores a column of this type as UTF-8."""
     return t.id in _TEXT
 
 
 def is_compact_timestamp(t: pa.DataType) -> bool:
-    """Whether timestamps of this type are one number of milliseconds in a row."""
+    """Return True if timestamps of this type are one number of milliseconds in a row."""
     return t.unit in ("s", "ms")
 
 
 def unsupported(t: pa.DataType) -> UnsupportedError:
-    """The error for a type that cannot be in a key, a partition or statistics."""
+    """Return the error for a type that cannot be in a key, a partition or statistics."""
     return UnsupportedError(f"a column of Arrow type {t} cannot be in a key, a partition or statistics")
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The same values without a dictionary and without views."""
+    """Return the same values without a dictionary and without views."""
     if pt.is_dictionary(array.type):
         return plain(array.dictionary_decode())
     view = _VIEWS.get(array.type.id)
@@ -56,7 +56,7 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def nulls(array: pa.Array) -> np.ndarray:
-    """True where null."""
+    """Return a mask of the nulls."""
     mask: np.ndarray = array.is_null().to_numpy(zero_copy_only=False)
     return mask
 
@@ -70,7 +70,7 @@ def runs(first: np.ndarray, size: int | np.ndarray) -> np.ndarray:
 
 
 def numbers(array: pa.Array) -> np.ndarray:
-    """The values as the format holds them: times as milliseconds of the day; timestamps in their unit; 0 where null."""
+    """Return stored numbers: times as milliseconds of the day, timestamps in their unit, nulls as 0."""
     t = array.type
     if pt.is_boolean(t):
         return numbers(array.cast(pa.int8()))
@@ -93,7 +93,7 @@ def decimal_words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def byte_runs(array: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The data, padded into words; first byte and length of each value, a null's length being 0."""
+    """Return the data padded into words, and the first byte and the length of each value; a null has length 0."""
     n, t, buffers = len(array), array.type, array.buffers()
     if isinstance(t, pa.FixedSizeBinaryType):
         bounds = (array.offset + np.arange(n + 1)) * t.byte_width

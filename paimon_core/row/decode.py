@@ -62,7 +62,7 @@ def locate(rows: Sequence[bytes], arity: int) -> _BytePositions:
 
 
 def decode_column(places: _BytePositions, field: int, t: pa.DataType) -> pa.Array:
-    """The values of one field of every row, as an array of type ``t``."""
+    """Return the values of one field of every row, as an array of type ``t``."""
     word, bit = divmod(field + 8, 32)
     null = (places.halves.take(places.starts + word) >> HALF.type(bit) & HALF.type(1)).astype(bool)
     at = places.starts + places.head + 2 * field

@@ -119,7 +119,7 @@ def _column(array: pa.Array) -> _Column:
 
 
 def _decimal_column(high: np.ndarray, low: np.ndarray) -> _Column:
-    """Always two words: the fewest big-endian bytes that hold the value and its sign, then zeros."""
+    """Encode decimals in two words: the fewest big-endian bytes that hold value and sign, then zeros."""
     fold, one = (high.view("<i8") >> 63).view(WORD), np.uint64(1)  # all ones where negative
     lower, upper = low ^ fold, high ^ fold
     bits = np.stack([lower << one | one, upper << one | lower >> np.uint64(63)], 1)  # magnitude, one bit up, and a sign
