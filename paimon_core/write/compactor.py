@@ -1,9 +1,9 @@
-"""One compaction of one primary-key bucket carried out (behaviour 3.4, 5).
+"""The compaction of one bucket of a table with a primary key (behaviour 3.4, 5).
 
-Files whose keys no other file of the unit shares are moved to their new level as they are, unless they are small;
-the rest is merged, run by run, and written anew. Where the table asks for it, what changes is told in changelog files,
-and rows below that are superseded are told by their places. Reading and merging go ahead of encoding by one piece: what
-is held is a batch or two of each run that overlaps, and two pieces of what comes out.
+A file that shares no key range with another file of the unit is upgraded, unless it is small. The other files are
+merged and rewritten. Depending on the table's options, changes are written to changelog files, and superseded rows of
+higher levels are marked as deleted. Reading and merging run one part ahead of encoding. Memory: one or two batches of
+each overlapping run, and two parts of the result.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,6 @@ from paimon_core.datafile.deletion_vectors import read_entries
 from paimon_core.datafile.spec import DataFileSpec, target_size
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitConflictError
 from paimon_core.fileio.parallel import ahead
 from paimon_core.lsm.intervals import key_ranks, sections
 from paimon_core.lsm.levels import Levels
@@ -42,34 +41,35 @@ from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.lookup_levels import LookupFiles, sections_with_lower_levels
 from paimon_core.write.lookup_merge import FullCompactionChangelog, LookupChangelogMerge
 
 __all__ = ["CompactTask", "Compacted", "beside_names", "compact", "expiring"]
 
-_PIECE_BYTES = 16 << 20  # what the writer encodes at a time, while the next piece is merged
+_PIECE_BYTES = 16 << 20  # of rows encoded at a time, while the next part is merged
 Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
-"""Rows to be written, and changes to be told."""
+"""Pairs of rows to write and changes for the changelog."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactTask:
-    """A unit of one bucket, and all that must be known of the levels around it: a value that runs anywhere."""
+    """The compaction of a unit of one bucket, with all that it needs of other levels: a value that can run anywhere."""
 
     partition: bytes
     bucket: int
     total_buckets: int
     unit: CompactUnit
     to_top: bool
-    """The output level is the deepest one."""
+    """True if the output level is the highest one."""
     drop_deletes: bool
-    """No file lies below the output: a delete has nothing left to hide."""
+    """True if tombstones can be dropped, because no file above the output level has rows that they hide."""
     deeper: tuple[DataFileMeta, ...] = ()
-    """Files below the output, where keys that leave level 0 are looked up."""
+    """Files of levels above the output level, where keys that leave level 0 are looked up."""
     vectors: tuple[IndexManifestEntry, ...] = ()
-    """Index files of the bucket that say which rows are deleted."""
+    """The bucket's index files with deletion vectors."""
     writes_changelog: bool = True
-    """What changes is told, where the table has a changelog producer for it."""
+    """True if changes are written to changelog files, as the table's changelog producer defines."""
 
     @staticmethod
     def of(
@@ -81,7 +81,7 @@ class CompactTask:
         *,
         writes_changelog: bool = True,
     ) -> "CompactTask":
-        """The task to carry out ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
+        """Return the task for ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
         level, options = unit.output_level, store.options
         deeper = tuple(f for f in levels.all_files if f.level > level) if needs_lookup(options) and level else ()
         unit = replace(unit, files=levels.by_age(unit.files))
@@ -101,16 +101,16 @@ class CompactTask:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Files that are no longer there, and those there instead; a file in both has only changed its level."""
+    """The files removed and added by a compaction; a file in both was upgraded."""
 
     before: tuple[DataFileMeta, ...] = ()
     after: tuple[DataFileMeta, ...] = ()
     changelog: tuple[DataFileMeta, ...] = ()
     superseded: Mapping[str, DeletionVector] = field(default_factory=dict)
-    """Rows of files below that must no longer show, by file."""
+    """Superseded rows of files of higher levels, by file name."""
 
     def vectors(self, there: Mapping[str, DeletionVector]) -> dict[str, DeletionVector]:
-        """The deletion vectors of the bucket's files after this, where these were ``there`` before."""
+        """Return the bucket's deletion vectors after the compaction; ``there``: those before, by file name."""
         left = {f.file_name for f in self.before} - {f.file_name for f in self.after}
         kept = {name: vector for name, vector in there.items() if name not in left}
         new = ((name, kept[name].union(v) if name in kept else v) for name, v in self.superseded.items())
@@ -118,23 +118,20 @@ class Compacted:
 
 
 def compact(store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector] | None = None) -> Compacted:
-    """Write the new files; on an error none is left behind.
+    """Write the files of the compaction; on an error no file remains.
 
-    ``vectors``: the deletion vectors of the bucket's files where they are known; else those of the task are read.
-    Raises CommitConflictError where a file was written under a newer schema than ``store`` has: its columns would be
-    lost.
+    ``vectors``: the deletion vectors of the bucket's files by name. `None`: those of the task are read.
+    Raises CommitConflictError if a file was written under a newer schema than ``store`` has: it would lose columns.
     """
-    newer = [f for f in task.unit.files if f.schema_id > store.schema.id]
-    if newer:
-        raise CommitConflictError(
-            f"file {newer[0].file_name} of {store.root} was written under schema {newer[0].schema_id}: compacted under "
-            f"schema {store.schema.id} it would lose what changed since; open the table again"
-        )
+    check_no_newer(store, task.unit.files)
     return _Compaction(store, task, read_entries(store, task.vectors) if vectors is None else vectors).run()
 
 
 def expiring(store: FileStore, expiry: RecordLevelExpire | None = None) -> Callable[[DataFileMeta], bool]:
-    """Tells files that may hold rows past their time, for all their statistics tell; ``expiry`` None: as of now."""
+    """Return a function that is True for files that may hold expired rows, by their statistics.
+
+    ``expiry``: `None`: the table's record expiry at the present time.
+    """
     schema = store.schema
     past = expiry or RecordLevelExpire.of(store.options, schema.fields, store.now())
 
@@ -154,8 +151,10 @@ def expiring(store: FileStore, expiry: RecordLevelExpire | None = None) -> Calla
 
 
 def beside_names(store: FileStore, compacted: Sequence[DataFileMeta], left: Iterable[DataFileMeta]) -> tuple[str, ...]:
-    """Return the names of the files ``left`` above level 0 that lie in the range of keys of the compacted ones; none
-    for a table whose compactions look nothing up."""
+    """Return the names of the files of ``left`` above level 0 that overlap the key range of the compacted files.
+
+    None for a table without lookups.
+    """
     if not compacted or not needs_lookup(store.options):
         return ()
     above = [f for f in left if f.level]
@@ -214,7 +213,7 @@ class _Compaction:
         return Compacted(tuple(self._before), tuple(self._after), tuple(changelog), self._superseded)
 
     def _rewrite_pending(self, waiting: Sequence[list[SortedRun]]) -> None:
-        """Rewrite the sections; a single file among no others needs none."""
+        """Rewrite the sections; a single file is upgraded instead."""
         if len(waiting) == 1 and len(waiting[0]) == 1:
             for file in waiting[0][0].files:
                 self._upgrade(file)
@@ -222,7 +221,7 @@ class _Compaction:
             self._rewrite(waiting)
 
     def _upgrade(self, file: DataFileMeta) -> None:
-        """Give the file its new level, or write it anew where it may hold what must not get there."""
+        """Give the file the output level, or rewrite it if it may hold rows that must not be there."""
         alone = [[_alone(file)]]
         if self._always or (self._task.to_top and file.delete_row_count != 0) or self._may_expire(file):
             self._rewrite(alone)
@@ -239,13 +238,13 @@ class _Compaction:
             self._after.append(replace(file, level=self._task.unit.output_level))
 
     def _changes_on_its_way(self, file: DataFileMeta) -> bool:
-        """Whether rows of a file that leaves level 0 alone become others by what is below them."""
+        """Return True if merging with higher levels may change rows of a file that leaves level 0."""
         if not self._looks_up or file.level or not self._task.unit.output_level:
             return False
         if not file.file_name.endswith(f".{self._writer.format}") or (self._marks and file.delete_row_count != 0):
             return True
         if any(f.max_sequence_number >= file.min_sequence_number for f in self._task.deeper):
-            return True  # of writers that met: a row below may be newer
+            return True  # concurrent writers: a row of a higher level may be newer
         return not (self._task.to_top or self._engine.newest_wins)
 
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
@@ -295,7 +294,7 @@ class _Compaction:
             pass
 
     def _lifted(self, files: Sequence[DataFileMeta], own: ReadFile, fields: tuple[DataField, ...]) -> Merged:
-        """The rows of files merged with what lies below; ``own``: how to read them, with columns ``fields``."""
+        """Merge the rows of the files with those of higher levels; ``own`` reads the files with columns ``fields``."""
         store, task = self._store, self._task
         below = LookupFiles(store, (task.partition, task.bucket), task.deeper, (files, fields), self._vectors)
         for section in sections_with_lower_levels(files, task.deeper, store.schema.key_arrow):
@@ -337,7 +336,7 @@ def _alone(file: DataFileMeta) -> SortedRun:
 
 
 def _pieces(merged: Merged) -> Merged:
-    """The same in pieces large enough to be encoded at once."""
+    """Yield the same rows in parts large enough for encoding."""
     held: list[pa.Table] = []
     told: list[pa.Table] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Which dynamic bucket every key of a partition lives in, by the hash of the key; memory: 8 bytes a hash."""
+"""The index from hashes of keys to the dynamic buckets of a partition. Memory: 8 bytes per hash."""
 
 from collections.abc import Collection
 from itertools import pairwise
@@ -7,22 +7,21 @@ import numpy as np
 
 __all__ = ["PartitionIndex", "packed", "unpacked"]
 
-_GROWTH = 4  # a sorted part is joined with the one before it when it is no smaller than a quarter of it
+_GROWTH = 4  # a sorted part is merged with the one before if that is at most four times as large
 _BITS = 16
 _BUCKET = (1 << _BITS) - 1
 
 
 class PartitionIndex:
-    """Hashes (int32, each once) and their buckets (up to 16 bits), one number for both.
+    """A map from hashes (int32, each once) to buckets (up to 16 bits), packed into one number per hash.
 
-    Kept as sorted parts, each some times smaller than the one before it: adding costs little, looking up one binary
-    search per part.
+    The numbers are in sorted parts, each at most a quarter of the part before. A lookup is a binary search per part.
     """
 
     def __init__(self) -> None:
         self._parts: list[np.ndarray] = []
         self.sizes: dict[int, int] = {}
-        """How many hashes each bucket has; buckets known to have none are there as well."""
+        """The number of hashes by bucket; known empty buckets are included."""
 
     def __len__(self) -> int:
         return sum(self.sizes.values())
@@ -33,7 +32,7 @@ class PartitionIndex:
         return sum(part.nbytes for part in self._parts)
 
     def find(self, hashes: np.ndarray) -> np.ndarray:
-        """The bucket (int32) of each of these hashes, which are sorted; -1 where it is not known."""
+        """Return the bucket (int32) of each hash; -1: unknown. REQUIRES: ``hashes`` are sorted."""
         found = np.full(len(hashes), -1, np.int32)
         least = hashes.astype(np.int64) << _BITS
         for part in self._parts:
@@ -45,11 +44,11 @@ class PartitionIndex:
         return found
 
     def add(self, hashes: np.ndarray, buckets: np.ndarray) -> None:
-        """Take in hashes, each once, none of them known yet."""
+        """Add hashes with their buckets. REQUIRES: each hash once, and none known yet."""
         self.add_packed(np.sort(packed(hashes, buckets)))
 
     def add_packed(self, part: np.ndarray) -> None:
-        """The same, of hashes and buckets packed and sorted already."""
+        """Add hashes and buckets that are packed (see `packed`) and sorted already."""
         if not len(part):
             return
         counts = np.bincount(part & _BUCKET)
@@ -60,7 +59,7 @@ class PartitionIndex:
             self._parts[-2:] = [np.sort(np.concatenate(self._parts[-2:]))]
 
     def by_bucket(self, wanted: Collection[int] | None = None) -> dict[int, np.ndarray]:
-        """All hashes of these buckets, or of every one, apart by bucket."""
+        """Return the hashes by bucket, of the buckets ``wanted``. `None`: of all buckets."""
         if not self._parts:
             return {}
         together = np.concatenate(self._parts)
@@ -75,11 +74,11 @@ class PartitionIndex:
 
 
 def packed(hashes: np.ndarray, buckets: np.ndarray | int) -> np.ndarray:
-    """A hash and its bucket in one number (int64); such numbers are ordered by hash."""
+    """Pack each hash and its bucket into one number (int64); the numbers are ordered by hash."""
     both: np.ndarray = hashes.astype(np.int64) << _BITS | buckets
     return both
 
 
 def unpacked(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Hashes (int32) and buckets (int64) again."""
+    """Return the hashes (int32) and buckets (int64) of packed numbers."""
     return (both >> _BITS).astype(np.int32), both & _BUCKET

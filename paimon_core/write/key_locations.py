@@ -1,4 +1,4 @@
-"""Where every key of a table lives, for tables whose keys may move between partitions; memory: 20 bytes a key."""
+"""The locations of all keys of a cross-partition table. Memory: 20 bytes per key."""
 
 from collections.abc import Sequence
 
@@ -11,19 +11,21 @@ from paimon_core.row.murmur import hashes
 
 __all__ = ["KeyLocationIndex", "fingerprints"]
 
-_GROWTH = 4  # a sorted part is joined with the one before it when it is no smaller than a quarter of it
+_GROWTH = 4  # a sorted part is merged with the one before if that is at most four times as large
 _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 
 Fingerprints = tuple[np.ndarray, np.ndarray]
-"""What keys are known by: 64 and 32 bits of two hashes that have nothing in common. Among a thousand million keys the
-chance that any two are taken for each other is one in a hundred thousand million."""
+"""The fingerprints of keys: a 64-bit and a 32-bit hash, which are independent.
+
+Among 10**9 keys the probability that any two have equal fingerprints is about 10**-11.
+"""
 
 
-_Part = tuple[np.ndarray, np.ndarray, np.ndarray]  # wide marks, sorted; narrow ones; places
+_Part = tuple[np.ndarray, np.ndarray, np.ndarray]  # 64-bit hashes, sorted; 32-bit hashes; locations
 
 
 def fingerprints(keys: pa.RecordBatch) -> Fingerprints:
-    """The marks (uint64, int32) of every row."""
+    """Return the fingerprints (uint64, int32) of every row."""
     wide, narrow = np.empty(keys.num_rows, np.uint64), np.empty(keys.num_rows, np.int32)
     for at in range(0, keys.num_rows, _SLICE):
         rows = encode(keys.slice(at, _SLICE))
@@ -33,13 +35,13 @@ def fingerprints(keys: pa.RecordBatch) -> Fingerprints:
 
 
 class KeyLocationIndex:
-    """Keys, and the number of the place each lives in.
+    """A map from keys, by their fingerprints, to the numbers of their locations.
 
-    Kept as parts sorted by the wide mark, each some times smaller than the one before it.
+    Entries are in parts sorted by the 64-bit hash, each at most a quarter of the part before.
     """
 
     def __init__(self, known: Sequence[tuple[Fingerprints, np.ndarray]] = ()) -> None:
-        """An index of ``known`` keys, which may come in many pieces, and the places they live in."""
+        """Build an index of ``known`` keys and their locations."""
         self._parts: list[_Part] = []
         if known:
             wide, narrow = (np.concatenate([marks[i] for marks, _ in known]) for i in range(2))
@@ -54,7 +56,7 @@ class KeyLocationIndex:
         return sum(column.nbytes for part in self._parts for column in part)
 
     def find(self, marks: Fingerprints) -> np.ndarray:
-        """The place (int64) of each key, -1 where it is not known."""
+        """Return the location (int64) of each key; -1: unknown."""
         found = np.full(len(marks[0]), -1, np.int64)
         for part in self._parts:
             rows, at = _located(part, marks)
@@ -62,7 +64,7 @@ class KeyLocationIndex:
         return found
 
     def put(self, marks: Fingerprints, places: np.ndarray) -> None:
-        """Let each of these keys, all different, live there from now on."""
+        """Set the locations of these keys. REQUIRES: all keys are different."""
         new = np.ones(len(places), bool)
         for part in self._parts:
             rows, at = _located(part, marks)
@@ -82,7 +84,7 @@ def _sorted(wide: np.ndarray, narrow: np.ndarray, places: np.ndarray) -> _Part:
 
 
 def _located(part: _Part, marks: Fingerprints) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the keys the part has, and where."""
+    """Return the keys that the part has, and their positions in the part."""
     (wide, narrow, _), (asked_wide, asked_narrow) = part, marks
     at = np.searchsorted(wide, asked_wide)
     rows = np.arange(len(at))

@@ -1,7 +1,7 @@
-"""Files below the output of a compaction, read beside it: keys first, and values of the rows that are met.
+"""Lookups in the levels above the output level of a compaction: keys are read first, then values of matching rows.
 
-Keys are merged like those of any run; where a row lies is told by a number, and no value is decoded before it is known
-to be wanted. Values are then taken in the order they lie in, so every file is read once, from its front to its end.
+Keys are merged like those of any run, with a number for the location of each row. Values are decoded only for rows
+that match. They are read in the order of their positions, so each file is read once from start to end.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,18 +28,20 @@ from paimon_core.types.system_fields import ROW_POSITION, SEQUENCE_NUMBER, VALUE
 __all__ = ["ROW_LOCATION", "LookupFiles", "sections_with_lower_levels"]
 
 ROW_LOCATION = "_WHERE"
-"""A number for each row from below, from which its file and place can be told; -1 for rows that are compacted."""
+"""A number for each row of a higher level that encodes its file and position; -1: a row of the compacted files."""
 
-_FILE_AT = 40  # bits of a place in a file
-_PLACE = (1 << _FILE_AT) - 1
+_FILE_AT = 40  # bits of a row position in a file
+_POSITION_MASK = (1 << _FILE_AT) - 1
 RowLocations = npt.NDArray[np.int64]
 
 
 def sections_with_lower_levels(
     files: Sequence[DataFileMeta], below: Sequence[DataFileMeta], key_schema: pa.Schema
 ) -> list[list[SortedRun]]:
-    """Sections of the files that are compacted and of those below that overlap them: runs of level 0, then a run each
-    level. Sections of files from below alone are left out."""
+    """Return the sections of the compacted files and of the files ``below`` (of higher levels) that overlap them.
+
+    A section has the runs of level 0, then the runs of each level. Sections without a compacted file are left out.
+    """
     compacted = {file.file_name for file in files}
     found = []
     for section in sections([*files, *below], key_schema):
@@ -54,7 +56,7 @@ def sections_with_lower_levels(
 
 
 def _runs(level: int, files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[SortedRun]:
-    """As few runs as the files of one level can be put into."""
+    """Pack the files of one level into as few runs as possible."""
     columns = zip_longest(*(section for section in sections(files, key_schema)))
     rows = ([run for run in runs if run is not None] for runs in columns)
     return [
@@ -64,10 +66,14 @@ def _runs(level: int, files: Sequence[DataFileMeta], key_schema: pa.Schema) -> l
 
 
 class LookupFiles:
-    """Files below the output of a compaction of one bucket.
+    """The files of levels above the output level of a compaction of one bucket.
 
-    ``compacted``: the files whose keys are looked up, and the columns rows have here; what lies outside of the range of
-    these keys need not be read. ``vectors``: which rows are deleted, by file.
+    Args:
+        store: of the table.
+        place: (partition, bucket).
+        files: of the higher levels.
+        compacted: the files whose keys are looked up, and the columns of rows; only their key range is read.
+        vectors: deletion vectors by file name.
     """
 
     def __init__(
@@ -86,14 +92,16 @@ class LookupFiles:
 
     @staticmethod
     def ordering(store: FileStore) -> tuple[DataField, ...]:
-        """The columns rows are merged by: those that tell where a row goes, not what it holds."""
+        """Return the columns that merging needs to order rows: keys, sequence fields, sequence number and row kind."""
         table = store.schema
         needed = {*table.trimmed_primary_keys, *store.options.value(SEQUENCE_FIELD)}
         return (*(f for f in table.fields if f.name in needed), SEQUENCE_NUMBER, VALUE_KIND)
 
     def reader(self, read: ReadFile, *, numbered: bool) -> ReadFile:
-        """Reads files from below too: only what merging needs, and where each row lies. The rows of others come from
-        ``read``. ``numbered``: sequence numbers count."""
+        """Return a reader that also reads files of higher levels, with the columns for merging and the row locations.
+
+        ``read`` reads the other files. ``numbered``: True if sequence numbers are needed.
+        """
         names = {f.name for f in self.ordering(self._store)} - (set() if numbered else {SEQUENCE_NUMBER.name})
         fields = (*(f for f in self._columns if f.name in names - {VALUE_KIND.name}), ROW_POSITION)
         keys = file_reader(self._store, *self._place, fields, self._range, self._vectors)
@@ -113,12 +121,15 @@ class LookupFiles:
         return reading
 
     def rows(self, where: RowLocations) -> pa.Table:
-        """The whole rows at these places, in this order. REQUIRES: places in one file ascend, over all calls."""
+        """Return the complete rows at these locations, in this order.
+
+        REQUIRES: the positions in each file ascend, over all calls.
+        """
         numbers = where >> _FILE_AT
         pieces, order = [], []
         for number in np.flatnonzero(np.bincount(numbers)).tolist():
             at = np.flatnonzero(numbers == number)
-            pieces += self._values(number).rows(where[at] & _PLACE)
+            pieces += self._values(number).rows(where[at] & _POSITION_MASK)
             order.append(at)
         rows: pa.Table = pa.Table.from_batches(pieces).combine_chunks()
         if len(order) > 1:
@@ -134,22 +145,22 @@ class LookupFiles:
         return self._open[number]
 
     def level(self, where: RowLocations) -> npt.NDArray[np.int8]:
-        """The levels of the files at these places."""
+        """Return the level of the file of each location."""
         levels: npt.NDArray[np.int8] = np.array([file.level for file in self._files], np.int8)[where >> _FILE_AT]
         return levels
 
     def by_file(self, where: Sequence[RowLocations]) -> dict[str, DeletionVector]:
-        """Rows at these places as deletion vectors, by file."""
+        """Return deletion vectors of the rows at these locations, by file name."""
         places = np.concatenate([np.zeros(0, np.int64), *where])
         numbers = places >> _FILE_AT
         return {
-            self._files[number].file_name: DeletionVector.of(places[numbers == number] & _PLACE)
+            self._files[number].file_name: DeletionVector.of(places[numbers == number] & _POSITION_MASK)
             for number in np.flatnonzero(np.bincount(numbers)).tolist()
         }
 
 
 class _Values:
-    """The rows of a file, by places that ascend."""
+    """The rows of a file, read at ascending positions."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -157,7 +168,7 @@ class _Values:
         self._places: RowLocations = np.zeros(0, np.int64)
 
     def rows(self, wanted: RowLocations) -> list[pa.RecordBatch]:
-        """The rows at these places."""
+        """Return the rows at these positions."""
         found = []
         while len(wanted):
             if not len(self._places) or wanted[0] > self._places[-1]:
@@ -176,7 +187,7 @@ class _Values:
 
 
 def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
-    """The columns of the schema: where the batch has none, null, and the kind that of a row that adds."""
+    """Return the columns of the schema. Missing columns are null; a missing row kind is +I."""
     there = {*batch.schema.names}
     kinds = pa.array(np.zeros(batch.num_rows, np.int8))
     return [
@@ -190,7 +201,7 @@ def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
 
 
 def _key_range(store: FileStore, files: Sequence[DataFileMeta]) -> Predicate | None:
-    """Return what holds for the first key column of all these files; `None` where NaN is one, which no filter finds."""
+    """Return the range of the first key column of these files. `None`: a bound is NaN, which no filter finds."""
     schema = store.schema.key_arrow
     bounds = [deserialize(key, schema)[0] for f in files for key in (f.min_key, f.max_key)]
     if any(bound != bound for bound in bounds):

@@ -1,4 +1,4 @@
-"""What a compaction makes of windows besides rows: changes for the changelog, and rows below that are superseded."""
+"""Merge functions of compactions that also collect changelog rows and superseded rows of higher levels."""
 
 import numpy as np
 import numpy.typing as npt
@@ -21,20 +21,22 @@ Groups = npt.NDArray[np.bool_]
 
 
 class _ChangelogCollector:
-    """A fold that notes changes as it goes; they are the caller's when taken."""
+    """A merge function that collects changes until `taken` returns them."""
 
     def __init__(self, engine: MergeEngine, difference: ChangelogDiff | None) -> None:
         self._engine, self._difference = engine, difference
         self._changes: list[pa.Table] = []
 
     def taken(self) -> list[pa.Table]:
-        """What has changed since the last call, in key order."""
+        """Return the changes since the last call, in key order."""
         changes, self._changes = self._changes, []
         return changes
 
     def _folded(self, window: Window, old: npt.NDArray[np.int64], counting: Groups) -> pa.Table:
-        """The fold of a window; of the groups that count it is told how they differ from their row ``old`` (as the rows
-        of the window lie, -1: there is none)."""
+        """Fold the window. For each group with ``counting[g]``, also record its change from row ``old[g]``.
+
+        ``old``: indices into ``window.rows``; -1: the key is new.
+        """
         rows = window.rows.drop_columns([LEVEL])
         if self._difference is None:
             return self._engine.fold(Window(rows, window.order, window.starts, window.merged))
@@ -50,7 +52,7 @@ class _ChangelogCollector:
         old_rows = take_rows(rows, old[old_groups])
         kept = np.flatnonzero(~is_retract_batch(old_rows.column(VALUE_KIND)))
         new = np.flatnonzero(counting[groups] & ~is_retract_batch(made.column(VALUE_KIND)))
-        if self._engine.skips_level_0:  # rows that come keep their kind, and none ever goes
+        if self._engine.skips_level_0:  # new rows keep their kind, and no row is removed
             told = _some(made, new)
         else:
             before = RowVersions(_some(old_rows, kept), old_groups[kept])
@@ -61,25 +63,25 @@ class _ChangelogCollector:
 
 
 class FullCompactionChangelog(_ChangelogCollector):
-    """The fold of a full compaction, and how its result differs from what the highest level held."""
+    """The merge function of a full compaction that records changes from the rows of the highest level."""
 
     def __init__(self, engine: MergeEngine, difference: ChangelogDiff, top: int) -> None:
         super().__init__(engine, difference)
         self._top = top
 
     def __call__(self, window: Window) -> pa.Table:
-        """One row a group; a row of the highest level that is alone in its group has not changed."""
-        old = _lying(window, last(levels_of(window) == self._top, window.starts))
+        """Return one row per group. A group that is only a row of the highest level has not changed."""
+        old = _row_indices(window, last(levels_of(window) == self._top, window.starts))
         several = window.ends - window.starts > 1
         return self._folded(window, old, several | (old < 0))
 
 
 class LookupChangelogMerge(_ChangelogCollector):
-    """The fold of a compaction that takes keys out of level 0 and merges them with what higher levels hold of them.
+    """The merge function of a compaction that takes keys out of level 0, with lookups in higher levels.
 
-    Of rows above level 0, in the files compacted and ``below``, only that of the smallest level counts. It is what the
-    key was before; with what level 0 adds it becomes what it is. Keys without a row of level 0 are not looked up.
-    Rows from below are written nowhere but as part of a result; a first row that lies there stays the first.
+    Above level 0, in the compacted files and in ``below``, only the row of the smallest level is used: it is the key's
+    previous value. Merging it with the rows of level 0 gives the new value. Keys without a row of level 0 are not
+    looked up. Rows of ``below`` are written only as part of a result. With ``first-row`` they remain the first rows.
     """
 
     def __init__(
@@ -91,19 +93,19 @@ class LookupChangelogMerge(_ChangelogCollector):
         self.superseded: list[npt.NDArray[np.int64]] = []
 
     def __call__(self, window: Window) -> pa.Table:
-        """One row for each group that is compacted."""
+        """Return one row for each compacted group."""
         found = pick_high_level(window)
         rows = found if self._below is None else self._looked_up(found, self._below)
         if not rows.num_groups:
             return window.rows.slice(0, 0).drop_columns([LEVEL, ROW_LOCATION])
         levels = levels_of(rows)
         lifted = any_of(levels == 0, rows.starts)
-        old = _lying(rows, last(levels > 0, rows.starts))
+        old = _row_indices(rows, last(levels > 0, rows.starts))
         counting = lifted & (old < 0) if self._engine.skips_level_0 else lifted
         return self._folded(Window(rows.rows, rows.order, rows.starts, all_true(rows.num_groups)), old, counting)
 
     def _looked_up(self, window: Window, below: LookupFiles) -> Window:
-        """The groups that are compacted, with the rows from below that count for them."""
+        """Return the compacted groups with the rows of ``below`` that they need."""
         levels = levels_of(window)
         if self._engine.skips_level_0:
             compacted = ~any_of(levels > self._level, window.starts)
@@ -129,11 +131,11 @@ class LookupChangelogMerge(_ChangelogCollector):
         return Window(rows, order, mine.starts)
 
 
-def _lying(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where rows of the sorted order lie, -1 staying what it is."""
+def _row_indices(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the indices into the rows of positions in the sorted order; -1 stays -1."""
     return np.where(found < 0, -1, window.at(found)) if window.num_rows else found
 
 
 def _some(rows: pa.Table, ascending: npt.NDArray[np.int64]) -> pa.Table:
-    """These rows of the table, by number; all of them uncopied."""
+    """Return these rows of the table; without a copy if they are all rows."""
     return rows if len(ascending) == rows.num_rows else take_rows(rows, ascending)

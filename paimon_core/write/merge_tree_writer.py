@@ -1,4 +1,4 @@
-"""The rows of one bucket on their way to level 0: buffered as they came, ordered and folded when flushed."""
+"""The writer of one bucket of a table with a primary key: it buffers, sorts and merges rows into level 0."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,13 +29,13 @@ HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little mor
 
 
 class MergeTreeWriter:
-    """Buffers rows of one (partition, bucket) of a primary-key table.
+    """A `BucketWriter` of one (partition, bucket) of a table with a primary key.
 
-    Every flush sorts what is buffered, keeps one row per key and makes level-0 files of its own, or leaves it on local
-    disk, where all that has gathered becomes one run of files before a commit. Where merging in steps does not give the
-    same, all rows wait there, and files are made as soon as no more runs may be open. With ``inline`` the bucket is
-    compacted as well: when the runs have become too many, and before a commit where its shape asks for it. With
-    ``changelog_shape`` all rows go into changelog files, too, a key as often as it was written.
+    A flush sorts the buffered rows and merges them to one row per key. It spills the result, or writes level-0 files.
+    Before a commit all spilled runs become one run of files. If the merge function cannot merge in steps, unmerged rows
+    are spilled, and files are written when the maximum number of open runs is reached. With ``inline`` the bucket is
+    compacted when it has too many runs, and before a commit if the policy picks a compaction. With
+    ``changelog_shape`` every written row is also written to changelog files.
     """
 
     def __init__(
@@ -62,16 +62,16 @@ class MergeTreeWriter:
         if changelog_shape is not None:
             self._changelog = DataFileWriter(store, self._partition, self._bucket, changelog_shape)
         self._written: list[DataFileMeta] = []
-        self._told: list[DataFileMeta] = []
+        self._changelog_files: list[DataFileMeta] = []
         self.buffered = 0
 
     @property
     def memory_heavy(self) -> bool:
-        """Whether files are merged in earnest when the bucket is compacted."""
+        """True if a flush merges spilled runs, or may compact many bytes of files."""
         return bool(self._spilled) or (self._inline is not None and self._inline.size > HEAVY_BYTES)
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        """Take rows in; each gets its number and its kind (None: all inserts)."""
+        """Buffer rows with sequence numbers and row kinds (`None`: all inserts)."""
         numbers = pa.array(self._rule.numbers(self._first, self._rows, rows.num_rows))
         kinds = pa.array(np.zeros(rows.num_rows, np.int8)) if kinds is None else kinds
         numbered = pa.RecordBatch.from_arrays(
@@ -82,7 +82,7 @@ class MergeTreeWriter:
         self.buffered += numbered.nbytes
 
     def flush(self) -> None:
-        """Let go of what is buffered: onto local disk where that is wished and there is room, else into files."""
+        """Release the buffered rows: spill them if enabled and there is space, else write files."""
         if self._spill():
             return
         if self._write_buffer() and self._inline is not None:
@@ -103,11 +103,11 @@ class MergeTreeWriter:
         return True
 
     def _taken(self) -> pa.Table:
-        """What was buffered, sorted and folded."""
+        """Return the buffered rows, sorted and merged."""
         return self._fold(self._sorted())
 
     def _sorted(self) -> Window:
-        """What was buffered, sorted; the changelog has been told of it."""
+        """Sort the buffered rows, and write them to the changelog."""
         table = pa.Table.from_batches(self._pieces)
         self._pieces, self.buffered = [], 0
         window = sort_rows(table.combine_chunks(), self._order)
@@ -116,15 +116,15 @@ class MergeTreeWriter:
         return window
 
     def _write_changelog(self, window: Window) -> None:
-        """Into the changelog goes every row as it was written."""
+        """Write every row of the window to the changelog, unmerged."""
         if self._changelog is None:
             return
         for at in range(0, window.num_rows, _CHANGELOG_ROWS):
             self._changelog.write(window.take(np.arange(at, min(at + _CHANGELOG_ROWS, window.num_rows))))
-        self._told += self._changelog.close()
+        self._changelog_files += self._changelog.close()
 
     def _spill(self) -> bool:
-        """Put what is buffered onto local disk; False where it must become files, or is enough for one of full size."""
+        """Spill the buffered rows; return False if there is no space, or enough rows for a file of target size."""
         size = self.buffered
         if self._space is None or not self._pieces or size >= self._full_file:
             return False
@@ -142,7 +142,7 @@ class MergeTreeWriter:
         return True
 
     def _merged(self, space: SpillSpace) -> Iterator[pa.Table]:
-        """What was spilled and what is still buffered, as sorting all of it at once would have it."""
+        """Merge the spilled and the buffered rows; the result is the same as that of one sort and merge."""
         runs: list[Run] = [*self._spilled]
         order = replace(self._order, descending=False)
         if self._steps:
@@ -162,14 +162,14 @@ class MergeTreeWriter:
             self._space.drop(spilled)
 
     def refresh(self, state: BucketState) -> None:
-        """Go on from what the bucket holds now. REQUIRES: nothing was added since the last `prepare_commit`."""
+        """Continue from the bucket's present state. REQUIRES: no `add` since the last `prepare_commit`."""
         self._first = max(self._rule.after(self._first, self._rows), state.max_sequence_number + 1)
         self._rows = 0
         if self._inline is not None:
             self._inline.refresh(state)
 
     def finish(self, *, full: bool = False) -> None:
-        """Flush and compact as is due. ``full``: everything to the highest level, if rows came since that was done."""
+        """Flush and run due compactions. ``full``: a full compaction, if rows were added since the last one."""
         self._write_buffer()
         if self._inline is None:
             return
@@ -180,9 +180,9 @@ class MergeTreeWriter:
         self._inline.write_deletion_vectors()
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Hand out what was written and compacted since the last call; None when nothing was."""
+        """Return the files written and compacted since the last call. `None`: there are none."""
         new, self._written = tuple(self._written), []
-        told, self._told = tuple(self._told), []
+        told, self._changelog_files = tuple(self._changelog_files), []
         place = self._partition, self._bucket, self._total_buckets
         compacted = CommitMessage(*place) if self._inline is None else self._inline.release()
         self._files.release()
@@ -192,8 +192,8 @@ class MergeTreeWriter:
         return None if message.is_empty else message
 
     def abort(self) -> None:
-        """Drop what is buffered and delete every file not handed out yet."""
-        self._pieces, self.buffered, self._written, self._told = [], 0, [], []
+        """Drop the buffered rows and delete every file that was not released."""
+        self._pieces, self.buffered, self._written, self._changelog_files = [], 0, [], []
         self._forget_spilled()
         if self._inline is not None:
             self._inline.abort()
@@ -203,7 +203,7 @@ class MergeTreeWriter:
 
 
 def _open_runs(space: SpillSpace) -> int:
-    """Return how many spilled runs may be merged at once, two at the least."""
+    """Return how many spilled runs may be merged at once, at least two."""
     return max(2, space.options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES))
 
 

@@ -1,4 +1,4 @@
-"""The rows of a partition on their way to bucket -2, where they wait for a compaction: all of them, as they came."""
+"""The writer of the postponed bucket -2 of a partition: all rows unmerged, in order of arrival."""
 
 from dataclasses import replace
 
@@ -17,13 +17,13 @@ from paimon_core.write.restore import BucketState
 
 __all__ = ["PostponeWriter", "postponing"]
 
-_UNNUMBERED = -1  # rows get their numbers with their bucket
+_UNNUMBERED = -1  # the compaction that routes the rows numbers them
 
 
 def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
-    """The table as its waiting files are written: as Avro without statistics, named after who wrote them.
+    """Return the store for postponed files: Avro without statistics, with user and writer in the file names.
 
-    A compaction replays the files of each writer in the order they were made, so it must tell writers apart.
+    A compaction replays the files of each writer in order of creation, so names must identify the writer.
     """
     prefix = f"{store.options.value(DATA_FILE_PREFIX)}-u-{escape(commit_user)}-s-{writer}-w-"
     return store.with_options(
@@ -38,7 +38,7 @@ def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
 
 
 class PostponeWriter:
-    """Buffers rows, and writes them with their kinds in order of arrival."""
+    """A `BucketWriter` that writes rows with their kinds in order of arrival."""
 
     def __init__(self, store: FileStore, place: tuple[bytes, int, int]) -> None:
         self._partition, self._bucket, self._total_buckets = place
@@ -50,11 +50,11 @@ class PostponeWriter:
 
     @property
     def memory_heavy(self) -> bool:
-        """Nothing is merged."""
+        """False: no merging."""
         return False
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        """Take rows in."""
+        """Buffer rows. ``kinds``: int8; `None`: all inserts."""
         numbers = pa.array(np.full(rows.num_rows, _UNNUMBERED, np.int64))
         kinds = pa.array(np.zeros(rows.num_rows, np.int8)) if kinds is None else kinds
         names = [*rows.schema.names, SEQUENCE_NUMBER.name, VALUE_KIND.name]
@@ -62,30 +62,30 @@ class PostponeWriter:
         self.buffered += rows.nbytes
 
     def flush(self) -> None:
-        """Write what is buffered and let go of it."""
+        """Write the buffered rows and release their memory."""
         if self._pieces:
             table = pa.Table.from_batches(self._pieces)
             self._pieces, self.buffered = [], 0
             self._files.write(table)
 
     def refresh(self, state: BucketState) -> None:
-        """What waits already has no bearing on what comes."""
+        """Do nothing: new rows do not depend on the files of the bucket."""
 
     def finish(self, *, full: bool = False) -> None:
-        """Flush and finish every file. Creation times tell their order, so no two are the same."""
+        """Flush and finish every file. Creation times order the files, so all are made different."""
         self.flush()
         for file in self._files.close():
             self._last_made = max(self._last_made + 1, file.creation_time or 0)
             self._written.append(replace(file, creation_time=self._last_made))
 
     def prepare_commit(self) -> CommitMessage | None:
-        """Hand out what was written since the last call; None when nothing was."""
+        """Return the files written since the last call. `None`: there are none."""
         files, self._written = self._written, []
         self._files.release()
         message = CommitMessage(self._partition, self._bucket, self._total_buckets, new_files=tuple(files))
         return None if message.is_empty else message
 
     def abort(self) -> None:
-        """Drop what is buffered and delete every file not handed out yet."""
+        """Drop the buffered rows and delete every file that was not released."""
         self._pieces, self.buffered, self._written = [], 0, []
         self._files.abort()

@@ -152,7 +152,7 @@ class Restore:
         return self._marks
 
     def hash_indexes(self, partition: bytes) -> dict[int, IndexManifestEntry]:
-        """The hash index of every bucket of a partition that has one."""
+        """Return the hash index of each bucket of a partition; buckets without one are absent."""
         return dict(self._live_indexes().get(partition, {}))
 
     def _live_indexes(self) -> dict[bytes, dict[int, IndexManifestEntry]]:

@@ -1,4 +1,4 @@
-"""Which kind every incoming row is, and which kinds the table does not take."""
+"""The row kinds of incoming rows, and the check for kinds that the table refuses."""
 
 from collections.abc import Mapping
 
@@ -15,10 +15,13 @@ RowKinds = pa.Array | pa.ChunkedArray | list[str] | str
 
 
 def kinds_of(rows: pa.RecordBatch, given: pa.Array | None, options: Options, *, keyed: bool) -> pa.Array | None:
-    """Row kinds as int8, or None when every row is an insert.
+    """Return the row kinds as int8. `None`: every row is an insert.
 
-    ``given`` are texts like "+I", one per row. A table with ``rowkind.field`` takes them from that column instead.
-    An append table takes inserts only.
+    Args:
+        rows: in the table's columns.
+        given: texts like "+I", one per row; a table with ``rowkind.field`` reads them from that column instead.
+        options: of the table.
+        keyed: False for an append table, which takes inserts only.
     """
     column = options.value(ROWKIND_FIELD)
     if column is not None:
@@ -39,7 +42,7 @@ def kinds_of(rows: pa.RecordBatch, given: pa.Array | None, options: Options, *, 
 
 
 def kept_rows(kinds: pa.Array | None, options: Options) -> np.ndarray | None:
-    """Mask of the rows to keep under ``ignore-delete`` and ``ignore-update-before``; None keeps all."""
+    """Return a mask of the rows that ``ignore-delete`` and ``ignore-update-before`` leave. `None`: all rows."""
     if kinds is None:
         return None
     dropped = [DELETE, UPDATE_BEFORE] if options.value(IGNORE_DELETE) else []
@@ -49,7 +52,7 @@ def kept_rows(kinds: pa.Array | None, options: Options) -> np.ndarray | None:
 
 
 def check_kinds(kinds: pa.Array, refused: Mapping[int, str]) -> None:
-    """InvalidInputError, with the reason given, if a row is of a kind that the table's merge engine cannot take.
+    """Raise InvalidInputError with the reason if the table's merge engine refuses the kind of a row.
 
     Such rows would be stored, and every merge would fail on them from then on.
     """

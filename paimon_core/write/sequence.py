@@ -1,4 +1,4 @@
-"""How rows of a bucket are numbered, so that the newest of a key is known."""
+"""The sequence numbers of the rows of a bucket: of two rows of a key the larger one wins."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class SequenceGenerator:
-    """How rows are numbered: row i of a bucket gets ``first + i * stride + offset``, first rounded up to the stride.
+    """The numbering of rows: row ``i`` of a bucket gets ``first + i * stride + offset``, ``first`` rounded up.
 
-    Writers of one job that may meet in one bucket share a stride and have different offsets. Their numbers differ
-    modulo the stride, so no two of them ever give one number to two rows, even when they saw different snapshots.
+    Writers of one job that may write to one bucket have the same stride and different offsets. Their numbers differ
+    modulo the stride, so two writers never use the same number, even if they read different snapshots.
     """
 
     offset: int = 0
@@ -18,14 +18,14 @@ class SequenceGenerator:
 
     @property
     def sole(self) -> bool:
-        """Whether no other writer of the job meets this one in a bucket."""
+        """True if no other writer of the job writes to the same buckets."""
         return self.stride == 1
 
     def numbers(self, first: int, start: int, count: int) -> np.ndarray:
-        """Numbers of rows start..start+count-1 of a bucket whose numbering begins at ``first``."""
+        """Return the numbers (int64) of rows ``start`` to ``start + count - 1``, in a bucket from ``first``."""
         aligned = -(-first // self.stride) * self.stride
         return aligned + self.offset + self.stride * np.arange(start, start + count, dtype=np.int64)
 
     def after(self, first: int, count: int) -> int:
-        """Where the numbering of rows that come after these ``count`` begins."""
+        """Return ``first`` of the rows that follow these ``count`` rows."""
         return first + count * self.stride if count else first

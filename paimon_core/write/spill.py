@@ -1,4 +1,4 @@
-"""Full write buffers on local disk: sorted, waiting to be merged into one file instead of becoming a small one each."""
+"""The spill space of a writer: sorted write buffers on local disk, to be merged into one file before a commit."""
 
 import tempfile
 from collections.abc import Sequence
@@ -12,19 +12,18 @@ from paimon_core.options.option import Options
 from paimon_core.read.external_merge import SpilledRun, spill_codec
 from paimon_core.types.selection import Positions
 
-_BATCH_BYTES = 1 << 18  # of each run when it is read again: there may be a hundred
+_BATCH_BYTES = 1 << 18  # per run when it is read again: there may be a hundred runs
 
 
 class SpillSpace:
-    """A temporary directory of one table writer, made when first needed; several threads may use it.
+    """A temporary directory of one table writer, created on first use. Thread-safe.
 
-    ``write-buffer-spill.max-disk-size`` bounds what is there, one buffer's bytes on disk being those it had in memory
-    until it is written.
+    ``write-buffer-spill.max-disk-size`` limits its bytes. Until a buffer is written, its bytes in memory count.
     """
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self._left: int = options.value(WRITE_BUFFER_SPILL_MAX_DISK_SIZE)
+        self._available: int = options.value(WRITE_BUFFER_SPILL_MAX_DISK_SIZE)
         self._codec = spill_codec(options)
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
@@ -32,19 +31,19 @@ class SpillSpace:
 
     @staticmethod
     def of(options: Options) -> "SpillSpace | None":
-        """Return a space, or ``None`` where ``write-buffer-spillable`` is false."""
+        """Return a spill space. `None`: ``write-buffer-spillable`` is false."""
         return SpillSpace(options) if options.value(WRITE_BUFFER_SPILLABLE) else None
 
     def reserve(self, size: int) -> bool:
-        """Set room for about so many bytes aside; False where there is not so much."""
+        """Reserve space for about ``size`` bytes; return False if less is available."""
         with self._lock:
-            if size > self._left:
+            if size > self._available:
                 return False
-            self._left -= size
+            self._available -= size
             return True
 
     def new_run(self) -> SpilledRun:
-        """Return a run that holds nothing yet."""
+        """Return a new empty run."""
         with self._lock:
             self._count += 1
             if self._directory is None:
@@ -52,19 +51,26 @@ class SpillSpace:
             return SpilledRun(Path(self._directory.name) / f"{self._count}.arrow", _BATCH_BYTES)
 
     def put(self, run: SpilledRun, reserved: int, rows: pa.Table, starts: Positions | None = None) -> None:
-        """Add the rows to the run, in the room reserved for them; ``starts`` as `SpilledRun.put` has it."""
+        """Add the rows to the run.
+
+        Args:
+            run: of this space.
+            reserved: bytes that were reserved for the rows.
+            rows: to add.
+            starts: see `SpilledRun.put`.
+        """
         before = run.size
         run.put((rows,), self._codec, starts)
         self._give_back(reserved - (run.size - before))
 
     def drop(self, runs: Sequence[SpilledRun]) -> None:
-        """The runs are needed no more."""
+        """Delete the runs and free their space."""
         for run in runs:
             run.delete()
             self._give_back(run.size)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Delete the directory."""
         with self._lock:
             if self._directory is not None:
                 self._directory.cleanup()
@@ -72,4 +78,4 @@ class SpillSpace:
 
     def _give_back(self, size: int) -> None:
         with self._lock:
-            self._left += size
+            self._available += size

@@ -1,4 +1,4 @@
-"""A writer of rows into a table: routes them to buckets, keeps memory bounded, hands out commit messages."""
+"""The writer of a table: it routes rows to buckets, bounds memory, and returns commit messages."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -40,9 +40,9 @@ from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
 from paimon_core.write.sequence import SequenceGenerator
 from paimon_core.write.spill import SpillSpace
 
-ROUTE_BYTES = 32 << 20  # batches are gathered to about this size before they are dealt out to buckets
+ROUTE_BYTES = 32 << 20  # batches are collected to about this size before routing
 BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
-_LEARNING = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)  # modes in which commits of others bear on where rows go
+_LEARNING = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)  # modes in which commits of others affect routing
 ENCODERS = 2  # buckets sorted and encoded at a time
 
 
@@ -76,7 +76,9 @@ ONLY_WRITER = WriterRole()
 
 
 class TableWrite:
-    """Writes rows of one job to one table. Nothing is visible until the messages are committed.
+    """A writer of rows to one table. Rows become visible when the messages are committed.
+
+    Lifecycle: `write` any number of times, then `prepare_commit`, again and again; at the end `close` or `abort`.
 
     Args:
         overwrite: the rows replace those of the table, so sequence numbers start anew.
@@ -141,7 +143,7 @@ class TableWrite:
         self._positions: tuple[list[str], Positions] | None = None
 
     def write(self, data: Rows, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
-        """Add rows. ``row_kinds`` are texts "+I" "-U" "+U" "-D", one per row; None means inserts.
+        """Write rows. ``row_kinds``: texts "+I" "-U" "+U" "-D", one per row; `None`: all inserts.
 
         Raises InvalidInputError naming column and row for data the table cannot hold; rows given before stay written.
         OutOfRangeError where the snapshot this writer goes on from expires before all of it that matters was read.
@@ -178,11 +180,11 @@ class TableWrite:
         if not rows.num_rows:
             return
         if rows.nbytes >= ROUTE_BYTES:
-            self._deal_out()  # a batch that large goes alone: together they might outgrow an Arrow column
+            self._route()  # a batch that large goes alone: together they might outgrow an Arrow column
         self._gathered.append((rows, kinds))
         self._gathered_bytes += rows.nbytes
         if self._gathered_bytes >= self._gather_bytes:
-            self._deal_out()
+            self._route()
             self._keep_within_limit()
 
     @property
@@ -208,8 +210,8 @@ class TableWrite:
             self._positions = (names, column_positions(names, self._store.schema))
         return self._positions[1]
 
-    def _deal_out(self) -> None:
-        """Give every gathered row to its bucket, in order of arrival."""
+    def _route(self) -> None:
+        """Route the collected rows to their buckets, in order of arrival."""
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
         if not gathered:
             return
@@ -275,7 +277,7 @@ class TableWrite:
         return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)
 
     def _keep_within_limit(self) -> None:
-        """Flush the fattest buckets until what is buffered takes no more than half the limit."""
+        """Flush the largest buckets until the buffered rows take at most half the limit."""
         by_size = sorted(self._writers.values(), key=lambda w: -w.buffered)
         left = sum(w.buffered for w in by_size)
         target = self._limit if left <= self._limit else self._limit // 2
@@ -288,7 +290,7 @@ class TableWrite:
         _each(lambda w: w.flush(), chosen)
 
     def prepare_commit(self, identifier: int | None = None) -> list[CommitMessage]:
-        """Flush everything; returns what was written since the last call, one message per bucket.
+        """Flush all rows and return the changes since the last call, one message per bucket.
 
         With the option ``full-compaction.delta-commits`` = n the buckets written to are compacted as a whole when the
         commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
@@ -298,7 +300,7 @@ class TableWrite:
             return self._prepared(identifier)
 
     def _prepared(self, identifier: int | None) -> list[CommitMessage]:
-        self._deal_out()
+        self._route()
         full = self._compacts and self._full_every is not None
         if full and identifier is not None:
             full = identifier % (self._full_every or 1) == 0
@@ -322,14 +324,14 @@ class TableWrite:
         return replace(message, new_indexes=new, deleted_indexes=old)
 
     def abort(self) -> None:
-        """Delete every file written and not handed out; the table is as it was."""
+        """Delete every file that is in no returned message; the table is unchanged."""
         self._gathered, self._gathered_bytes = [], 0
         for writer in self._writers.values():
             writer.abort()
         self.close()
 
     def close(self) -> None:
-        """Let go of all buffers. Files of messages already handed out stay."""
+        """Release all buffers. Files of returned messages stay."""
         self._gathered, self._writers = [], {}
         self._router.close()
         if self._space is not None:
@@ -347,7 +349,7 @@ class TableWrite:
 
 
 def _each(do: Callable[[BucketWriter], None], writers: list[BucketWriter]) -> None:
-    """Some at a time; those that take much memory one after the other, with all cores to themselves."""
+    """Run ``do`` for several writers at a time; writers that need much memory run one after the other."""
     light, memory_heavy = [w for w in writers if not w.memory_heavy], [w for w in writers if w.memory_heavy]
     for _ in parallel_map(do, light, threads=ENCODERS):
         pass
@@ -356,7 +358,7 @@ def _each(do: Callable[[BucketWriter], None], writers: list[BucketWriter]) -> No
 
 
 def _cut(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces of about ``size`` bytes at most, so that the write buffer can be kept to its limit."""
+    """Yield the batch in slices of at most about ``size`` bytes, so that the write buffer stays in its limit."""
     held = _bytes(batch)
     if held <= 2 * size:
         yield batch

@@ -1,6 +1,6 @@
-"""Which bucket a row belongs to: one router per bucket mode.
+"""Routers: one per bucket mode gives each row its bucket.
 
-``ROUTERS`` maps a mode to what makes a router for a table and the share of keys that is its writer's.
+``ROUTERS`` maps a mode to a function that creates a router for a table and the key shard of its writer.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Buckets for keys that have none yet, in tables with dynamic buckets (behaviour 6.2).
 
 A key's hash decides its *slot*, and slot i owns the buckets that are i modulo the number of slots, so that slots can be
-dealt out to tasks. A bucket takes keys until it has as many as ``dynamic-bucket.target-row-num`` rows. Several writers
+assigned to tasks. A bucket takes keys until it has as many as ``dynamic-bucket.target-row-num`` rows. Several writers
 that share a partition cannot count its new keys together: it gets more slots where many keys are to be expected.
 """
 
@@ -28,15 +28,15 @@ _MOST = (1 << 15) - 1  # buckets: the last number of 16 bits is not used
 
 @dataclass(frozen=True, slots=True)
 class BucketAssigner:
-    """How new keys of a partition are dealt out."""
+    """The rule that assigns new keys of a partition to buckets."""
 
     slots: int
     target: int
-    """Keys after which a bucket takes no more."""
+    """The number of keys with which a bucket is full."""
     most: int | None
-    """Number of buckets, where the table limits it."""
+    """The maximum number of buckets. `None`: no limit."""
     given: bool = False
-    """The table's options say how many slots there are."""
+    """True if the table's options define the number of slots."""
 
     @staticmethod
     def of(options: Options, *, shared: bool) -> "BucketAssigner":
@@ -123,5 +123,5 @@ class BucketAssigner:
 
 
 def slots_of(hashes: np.ndarray, slots: int) -> np.ndarray:
-    """The slot of each hash: its remainder, truncated towards zero, without its sign."""
+    """Return the slot of each hash: ``abs(hash % slots)``, with the remainder truncated towards zero."""
     return np.abs(np.fmod(hashes.astype(np.int64), slots))

@@ -1,4 +1,4 @@
-"""Keys that may move between partitions: an index of all of them says where each lives (behaviour 6.3).
+"""The router of cross-partition tables: an index of all keys has their locations (behaviour 6.3).
 
 The merge engine decides about a row whose key is stored in another partition (`KeyMove`): the old row is deleted
 (deduplicate), the new row goes to the old partition (partial-update, aggregation), or it is dropped (first-row).
@@ -35,7 +35,7 @@ _BUCKETS = 1 << 16  # a place is the number of a partition times this, plus a bu
 
 
 def cross_partition(store: FileStore, share: KeyShard | None) -> Router:
-    """Rows by the index of keys. REQUIRES: no other writer gets rows of these keys; InvalidInputError if one may."""
+    """Return a router by the index of keys. Raises InvalidInputError if ``share`` is `None`."""
     if share is None:
         raise InvalidInputError(
             f"keys of {store.root} may move between partitions, so a writer must get all rows of its keys: write with "
@@ -45,7 +45,7 @@ def cross_partition(store: FileStore, share: KeyShard | None) -> Router:
 
 
 class _CrossPartition:
-    """Deals rows out with all keys of the table at hand, or with those of its share."""
+    """A router with the locations of all keys of its shard in memory."""
 
     def __init__(self, store: FileStore, share: KeyShard) -> None:
         schema, options = store.schema, store.options
@@ -96,7 +96,7 @@ class _CrossPartition:
         self._index = KeyLocationIndex(known)
 
     def _forgotten(self, split: DataSplit) -> bool:
-        """Whether all its files are older than the index looks back: their keys count as new."""
+        """Return True if all files are older than the index TTL: their keys then count as new."""
         ttl = self._store.options.value(CROSS_PARTITION_UPSERT_INDEX_TTL)
         if ttl is None:
             return False
@@ -154,7 +154,7 @@ class _CrossPartition:
         self, batch: Batch, grouped: tuple[np.ndarray, np.ndarray, np.ndarray], wanted: np.ndarray, known: np.ndarray,
         marks: Fingerprints,
     ) -> tuple[Batch, np.ndarray]:  # fmt: skip
-        """Every row goes to its own partition; where the key lived in another one it is deleted there, just before."""
+        """Route every row to its own partition, and add a delete before it if its key was in another partition."""
         order, first, group = grouped
         before = np.empty(len(order), np.int64)  # the partition the key lived in, -1 for none
         before[1:] = wanted[:-1]
@@ -182,7 +182,7 @@ class _CrossPartition:
         self, batch: Batch, grouped: tuple[np.ndarray, np.ndarray, np.ndarray], wanted: np.ndarray, known: np.ndarray,
         marks: Fingerprints,
     ) -> tuple[Batch, np.ndarray]:  # fmt: skip
-        """A key stays in the partition it came to first, and its rows go there or nowhere."""
+        """Route all rows of a key to its first partition; ``first-row`` drops the rows of other partitions."""
         order, first, group = grouped
         places = known.copy()
         new = np.flatnonzero(known < 0)
@@ -205,7 +205,7 @@ class _CrossPartition:
         return self._at(batch.rows, batch.kinds, rows)
 
     def _assigned(self, partitions: np.ndarray, narrow: np.ndarray, arrival: np.ndarray) -> np.ndarray:
-        """Buckets for keys that come to partitions, in order of arrival."""
+        """Assign buckets to keys that are new in partitions, in order of arrival."""
         buckets = np.empty(len(partitions), np.int64)
         by_arrival = np.argsort(arrival)
         found, codes = np.unique(partitions[by_arrival], return_inverse=True)
@@ -229,7 +229,7 @@ class _CrossPartition:
         return self._at(batch.rows.take(taken), pa.array(kinds), np.concatenate([left, at_row])[turn])
 
     def _at(self, rows: pa.RecordBatch, kinds: pa.Array | None, places: np.ndarray) -> tuple[Batch, np.ndarray]:
-        """Rows with the partition columns of where they go."""
+        """Set the partition columns of the rows to the partitions of their locations."""
         schema = self._store.schema
         numbers, codes = np.unique(places // _BUCKETS, return_inverse=True)
         found = [self._partitions[number] for number in numbers.tolist()]

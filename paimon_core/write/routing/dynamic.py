@@ -1,4 +1,4 @@
-"""Dynamic buckets: a key stays where it is, as the table's hash indexes tell; new ones go where there is room."""
+"""The router of dynamic buckets: known keys by the hash indexes, new keys to buckets that are not full."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,16 +20,16 @@ from paimon_core.write.routing.router import ALL_KEYS, Batch, Indexes, KeyShard,
 __all__ = ["dynamic", "index_memory"]
 
 _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
-_MEMORY = 1 << 30  # of indexes, where the option does not say
+_MEMORY = 1 << 30  # of indexes, if the option is not set
 
 
 def dynamic(store: FileStore, share: KeyShard | None) -> Router:
-    """Rows by the hash of their key within the partition."""
+    """Return a router by the hash of the key within the partition."""
     return _Dynamic(store, share)
 
 
 def index_memory(options: Options) -> int:
-    """Bytes that indexes of keys may take in one writer."""
+    """Return the bytes that indexes of keys may take in one writer."""
     given = options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE)
     return given if options.has(LOOKUP_CACHE_MAX_MEMORY_SIZE) else _MEMORY
 
@@ -58,7 +58,7 @@ class _Dynamic:
             hashes[at : at + _SLICE] = hash_rows(encode(keys.slice(at, _SLICE)))
         restore.load_partitions(batch.found)
         if restore is not self._restore:
-            self._renew(restore)
+            self._refresh(restore)
         buckets = np.empty(len(hashes), np.int32)
         for code, members in groups(batch.partitions, len(batch.found)):
             partition = self._partition(batch.found[code], restore)
@@ -78,8 +78,8 @@ class _Dynamic:
         self._partitions[key] = known
         return known
 
-    def _renew(self, restore: Restore) -> None:
-        """Others may have added keys since."""
+    def _refresh(self, restore: Restore) -> None:
+        """Reload the indexes: other writers may have added keys."""
         self._restore = restore
         restore.load_partitions(self._partitions)
         for key, partition in self._partitions.items():
@@ -176,7 +176,10 @@ class _Partition:
         return result
 
     def write(self, store: FileStore, key: bytes, shared: bool, done: dict[tuple[bytes, int], Indexes]) -> None:
-        """Note in ``done`` what became of every bucket touched; whole indexes, of shared writers what they add."""
+        """Write the index of each touched bucket and record it in ``done``.
+
+        ``shared``: only the added hashes are written, else the complete index.
+        """
         added = self._added.by_bucket()
         whole = {} if shared or not added else self.index.by_bucket(added)
         for bucket in sorted(self.touched):
@@ -194,7 +197,7 @@ class _Partition:
 
 
 def groups(codes: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray | slice]]:
-    """Every code there is, and the positions that have it, in order."""
+    """Yield each code that occurs with its positions, in order."""
     if count == 1:
         yield 0, slice(None)
         return
@@ -207,7 +210,10 @@ def groups(codes: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray | sl
 
 
 def _joined(found: Sequence[tuple[int, np.ndarray]], store: FileStore, key: bytes) -> np.ndarray:
-    """All hashes of a partition with their buckets, packed and sorted. Raises CorruptedError where one is in two."""
+    """Return all hashes of a partition with their buckets, packed and sorted.
+
+    Raises CorruptedError if a hash is in two buckets.
+    """
     both = np.sort(np.concatenate([packed(h, b) for b, h in found] or [np.empty(0, np.int64)]))
     both = both[np.append(True, both[1:] != both[:-1])] if len(both) else both
     hashes, buckets = unpacked(both)

@@ -1,4 +1,4 @@
-"""Fixed buckets: a hash of the bucket key decides."""
+"""The router of fixed buckets: a hash of the bucket key chooses the bucket."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from paimon_core.write.routing.router import KeyShard, Router, RowRouter
 
 
 def fixed(store: FileStore, share: KeyShard | None) -> Router:
-    """Rows by the table's bucket function over its bucket key."""
+    """Return a router that applies the table's bucket function to the bucket key."""
     count, function = store.options.value(BUCKET), store.bucket_function
     keys = list(store.schema.bucket_keys)
 

@@ -1,4 +1,4 @@
-"""Rows of a batch by partition: a code per row, and the partition each code stands for."""
+"""The partitions of the rows of a batch: a code per row, and the partition of each code."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from paimon_core.row.encode import encode
 
 
 def partition_codes(rows: pa.RecordBatch, keys: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
-    """For every row the index of its partition among the partitions found, each as a serialized row.
+    """Return for each row the index (int64) of its partition, and the partitions as serialised BinaryRows.
 
-    Partitions are told apart by their bytes, as the format does: NULL, an empty text and a blank one are three.
+    Partitions are compared by their bytes, as in the format: NULL, an empty text and a blank text are three.
     """
     if not keys:
         return np.zeros(rows.num_rows, np.int64), [EMPTY_ROW]
@@ -28,7 +28,7 @@ def partition_codes(rows: pa.RecordBatch, keys: Sequence[str]) -> tuple[np.ndarr
 
 
 def _codes(column: pa.Array) -> np.ndarray:
-    """A number per distinct value, NULL included; -0.0 and 0.0 differ, as their bytes do."""
+    """Return a number for each distinct value, NULL included; -0.0 and 0.0 differ, as their bytes do."""
     if pa.types.is_floating(column.type):
         bits = pa.int32() if column.type == pa.float32() else pa.int64()
         column = pa.Array.from_buffers(bits, len(column), column.buffers(), column.null_count, column.offset)

@@ -1,4 +1,4 @@
-"""Postponed buckets: batches go to real buckets all the same, or wait in bucket -2 for a compaction (behaviour 6.5)."""
+"""The routers of tables with postponed buckets: to real buckets, or to bucket -2 until a compaction (behaviour 6.5)."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +15,19 @@ __all__ = ["default_buckets", "postpone"]
 
 
 def postpone(store: FileStore, share: KeyShard | None) -> Router:
-    """Real buckets or none, by the option ``postpone.batch-write-fixed-bucket``."""
+    """Return the router to real buckets or to bucket -2, by the option ``postpone.batch-write-fixed-bucket``."""
     if store.options.value(POSTPONE_BATCH_WRITE_FIXED_BUCKET):
         return _Real(store)
     return RowRouter(lambda rows: np.full(rows.num_rows, POSTPONED, np.int32), POSTPONED)
 
 
 def default_buckets(options: Options) -> int:
-    """Real buckets of a partition that has none yet."""
+    """Return the number of real buckets for a partition that has none yet."""
     return options.value(POSTPONE_DEFAULT_BUCKET_NUM) or 1
 
 
 class _Real:
-    """Rows by the hash of their key, to as many buckets as their partition has."""
+    """A router by the hash of the key, modulo the number of buckets of the row's partition."""
 
     def __init__(self, store: FileStore) -> None:
         self._store, self._totals = store, dict[bytes, int]()
@@ -51,7 +51,7 @@ class _Real:
         return batch, found
 
     def _check_again(self, restore: Restore) -> None:
-        """Refuse partitions that others have given another number of buckets since this writer first met them."""
+        """Raise CommitConflictError if another writer has changed the number of buckets of a known partition."""
         self._restore = restore
         restore.load_totals(self._totals)
         for partition, total in self._totals.items():

@@ -1,4 +1,4 @@
-"""The routing seam: what a router is, and which mode a table is in."""
+"""The interface of routers, and the bucket mode of a table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,85 +16,86 @@ from paimon_core.write.restore import Restore
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows in order of arrival, their kinds (int8; None: all inserts), and their partitions."""
+    """Rows in order of arrival, their kinds (int8; `None`: all inserts), and their partitions."""
 
     rows: pa.RecordBatch
     kinds: pa.Array | None
     partitions: np.ndarray
-    """For every row the index of its partition in ``found``."""
+    """For each row the index of its partition in ``found``."""
     found: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """What became of the index of keys of one bucket that rows were written to."""
+    """The changes of the hash index of one bucket by a write."""
 
     routed_by: tuple[IndexManifestEntry, ...] = ()
-    """The index file that said which of its keys were there, if it had one."""
+    """The index file that the rows were routed by, if the bucket had one."""
     new: tuple[IndexManifestEntry, ...] = ()
-    """Files with keys that came."""
+    """New index files with the hashes of new keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyShard:
-    """Which keys a writer gets all rows of: those whose hash is ``number`` modulo ``of``."""
+    """The keys that a writer receives all rows of: those with ``hash % of == number``."""
 
     number: int = 0
     of: int = 1
     slots: int = 0
-    """Where keys stay in their partition: the slots of a partition, each of which one writer gets all new keys of."""
+    """If keys stay in their partition: the number of slots of a partition; one writer gets all new keys of a slot."""
 
 
 ALL_KEYS = KeyShard()
-"""The share of a writer without others. None stands for that of writers any of which may meet any key."""
+"""The shard of the only writer: it receives all keys. (`None`: several writers, and any may receive any key.)"""
 
 
 class Router(Protocol):
-    """Deals rows out to the buckets of their partitions.
+    """A router of rows to the buckets of their partitions.
 
-    Laws: all rows of a key go to one bucket; cutting the rows into batches differently changes nothing.
+    Laws: all rows of a key belong to one bucket; the result does not depend on how rows are cut into batches.
     """
 
     def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
-        """The rows to be written, and the bucket (int32) of each: those given, unless the mode says otherwise.
+        """Return the rows to write and the bucket (int32) of each row.
 
-        What the mode must know of the partitions is loaded into ``restore``.
+        The rows are those given, unless keys move between partitions. The router loads the state that it needs into
+        ``restore``.
         """
 
     def total_buckets(self, partition: bytes) -> int:
-        """What files of this partition are to say about its number of buckets."""
+        """Return the number of buckets to record in the files of this partition."""
 
     def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
-        """Write what was learned since the last call; the files are the caller's, also to delete. By bucket."""
+        """Write the index changes since the last call, by bucket. The files belong to the caller."""
 
     def close(self) -> None:
-        """Let go of memory and local files."""
+        """Release memory and local files."""
 
 
 class RowRouter:
-    """A router that looks at nothing but the row."""
+    """A stateless router: the bucket depends on the row only."""
 
     def __init__(self, bucket_of: Callable[[pa.RecordBatch], np.ndarray], total: int) -> None:
         self._bucket_of, self._total = bucket_of, total
 
     def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
-        """The rows as they are."""
+        """Return the unchanged rows and their buckets."""
         return batch, self._bucket_of(batch.rows)
 
     def total_buckets(self, partition: bytes) -> int:
-        """The same for all."""
+        """Return the same number for all partitions."""
         return self._total
 
     def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
-        """There are none."""
+        """Return no indexes."""
         return {}
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
 
 class BucketMode(Enum):
-    """How a table deals rows out to buckets (behaviour 6)."""
+    """The ways in which tables route rows to buckets (behaviour 6)."""
 
     HASH_FIXED = "fixed buckets"
     HASH_DYNAMIC = "dynamic buckets"
@@ -104,7 +105,7 @@ class BucketMode(Enum):
 
 
 def bucket_mode(schema: TableSchema) -> BucketMode:
-    """The mode that keys and the option ``bucket`` put the table in."""
+    """Return the mode that the keys and the option ``bucket`` define."""
     buckets = schema.options.value(BUCKET)
     if buckets > 0:
         return BucketMode.HASH_FIXED

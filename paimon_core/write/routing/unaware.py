@@ -1,4 +1,4 @@
-"""Append tables without buckets: every row goes to bucket 0."""
+"""The router of append tables without buckets: every row belongs to bucket 0."""
 
 import numpy as np
 
@@ -8,5 +8,5 @@ from paimon_core.write.routing.router import KeyShard, Router, RowRouter
 
 
 def unaware(store: FileStore, share: KeyShard | None) -> Router:
-    """All rows to bucket 0, whatever the table."""
+    """Return a router that routes all rows to bucket 0."""
     return RowRouter(lambda rows: np.zeros(rows.num_rows, np.int32), store.options.value(BUCKET))
