@@ -11,6 +11,7 @@ announce ``availableNow``: there such a query ends after its first batch if limi
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +52,10 @@ CONSUMER_SECONDS = 60.0
 """Seconds after which an idle query records its progress again, because a table expires a silent consumer. Spark 4.1
 reports progress only with the next batch, so there an idle query stays silent."""
 _FROM = "from"
+_SPARK_TERMS = (
+    "In Spark the reader is the query, and its stream state is the checkpoint: give a new query a checkpointLocation "
+    "of its own, or restart the query to go on"
+)
 
 Offset = dict[str, Any]
 
@@ -61,6 +66,16 @@ class ChangePartition(InputPartition):
     def __init__(self, splits: tuple[ChangeSplit, ...], schema_id: int) -> None:
         super().__init__(None)
         self.splits, self.schema_id = splits, schema_id
+
+
+@contextmanager
+def _spark_terms() -> Iterator[None]:
+    """Add to an error of the stream what the engine's words mean in Spark."""
+    try:
+        yield
+    except (InvalidInputError, OutOfRangeError) as error:
+        error.args = (f"{error}. {_SPARK_TERMS}",)
+        raise
 
 
 @message_first
@@ -99,6 +114,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return read_limits.ReadMaxRows(limits.rows)
         return read_limits.ReadAllAvailable() if least is None else read_limits.ReadMinRows(least)
 
+    @_spark_terms()
     def latestOffset(self, start: Offset | None = None, limit: "read_limits.ReadLimit | None" = None) -> Offset:
         """Return the end of the next batch; `start` itself: there is nothing to read, or too little yet."""
         behind = start or self._reached or self.initialOffset()
@@ -142,6 +158,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # ---- tasks
 
+    @_spark_terms()
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Plan the tasks that read the changes between two offsets; the same ones when Spark repeats the batch."""
         self._reached = end
@@ -167,7 +184,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         packing = packing_of_tasks(store.options)
 
         def weigh(split: ChangeSplit) -> int:
-            return sum(weight(piece.split.files, packing) for piece in split.pieces)
+            return sum(weight(piece.split.files, packing) for piece in split.units)
 
         tasks = pack_tasks(splits, weigh, packing, self._request.min_tasks)
         return [ChangePartition(task, store.schema.id) for task in tasks]

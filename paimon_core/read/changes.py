@@ -63,7 +63,7 @@ class ChangeRead:
         Where keys may move from one partition to another, those that left a place come before those that came to one.
         Raises OutOfRangeError where the snapshot expires meanwhile.
         """
-        for snapshot_id, group in itertools.groupby(split.pieces, lambda piece: piece.split.snapshot_id):
+        for snapshot_id, group in itertools.groupby(split.units, lambda piece: piece.split.snapshot_id):
             with raise_if_changes_expired(self.store, snapshot_id):
                 pieces = list(group)
                 for batch in self._of_snapshot(pieces):
@@ -85,10 +85,10 @@ class ChangeRead:
         """Whether keys may have left one of these places for another. Refuses what would not tell in which order."""
         stored: dict[tuple[bytes, int], list[DataFileMeta]] = {}
         for piece in pieces:
-            as_stored = piece.way is RowSource.STORED_KINDS and piece.split.raw_convertible
+            as_stored = piece.source is RowSource.STORED_KINDS and piece.split.raw_convertible
             found = stored.setdefault((piece.split.partition, piece.split.bucket), [])
             found.extend(piece.split.files if as_stored else ())
-        went = any(piece.way is RowSource.DELETED or any(map(may_delete, piece.split.files)) for piece in pieces)
+        went = any(piece.source is RowSource.DELETED or any(map(may_delete, piece.split.files)) for piece in pieces)
         if not self.store.schema.is_cross_partition or len(stored) < 2 or not went:
             return False
         for files in stored.values():
@@ -103,10 +103,10 @@ class ChangeRead:
     def _told(self, piece: ChangeUnit, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """``_VALUE_KIND``, the columns asked for, ``keys``, and where deletes are refused those the filter looks at."""
         store, fields = self._at_any_place, self._read_fields(keys)
-        if store.schema.primary_keys and piece.way is RowSource.STORED_KINDS:
+        if store.schema.primary_keys and piece.source is RowSource.STORED_KINDS:
             yield from TableRead(store, fields, self._read_predicate(), forgiving=True).told(piece.split)
             return
-        kind = pa.scalar(DELETE if piece.way is RowSource.DELETED else INSERT, pa.int8())
+        kind = pa.scalar(DELETE if piece.source is RowSource.DELETED else INSERT, pa.int8())
         schema = arrow_schema((VALUE_KIND, *fields))
         for batch in TableRead(store, fields, self.predicate, forgiving=True).to_batches(piece.split):
             columns = [pa.repeat(kind, batch.num_rows), *batch.columns]

@@ -1,4 +1,4 @@
-"""What a snapshot changed, or all that it holds, in the smallest parts, and in an order that is the same for ever."""
+"""The changes of a snapshot, or all its rows, in the smallest parts and in an order that never changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,34 +26,33 @@ _ONE_BY_ONE = Packing(target_size=0, open_cost=1)
 
 
 class RowSource(Enum):
-    """How the rows of a piece count."""
+    """The way in which the rows of a change unit become changes."""
 
-    STORED_KINDS = "told"
-    """With the kinds they are stored with; rows of one key in files that overlap are merged first."""
-    INSERTED = "came"
-    """What reading the files gives, each row as +I."""
-    DELETED = "went"
-    """What reading the files gives, each row as -D."""
+    STORED_KINDS = "stored kinds"
+    """Rows with their stored kinds; rows of one key in overlapping files are merged first."""
+    INSERTED = "inserted"
+    """Each row that a read of the files returns, as +I."""
+    DELETED = "deleted"
+    """Each row that a read of the files returns, as -D."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeUnit:
-    """Files of one bucket at one snapshot, and how their rows count."""
+    """Files of one bucket at one snapshot, and the way in which their rows become changes."""
 
-    way: RowSource
+    source: RowSource
     split: DataSplit
 
 
 def all_units(store: FileStore, snapshot: Snapshot, created_since: int | None = None) -> list[ChangeUnit]:
-    """All rows of a snapshot that the changes after it do not tell, by partition and bucket.
+    """Return all rows of a snapshot that later changes do not emit, by partition and bucket.
 
-    Rows that the table's changelog will tell, once they are compacted, are left out; without one those that wait to be
-    dealt out to buckets come last in their partition, as they were written. ``created_since`` (epoch ms) leaves out
-    files made before.
+    Rows that the changelog will emit after a compaction are left out. Without a changelog, rows of postponed buckets
+    follow last in their partition, as they were written. ``created_since`` (epoch ms) leaves out older files.
     """
     schema, options = store.schema, store.options
     found = live_entries(store, snapshot, with_stats=False).live
-    live, waiting = [e for e in found if e.bucket >= 0], [e for e in found if e.bucket < 0]
+    live, postponed = [e for e in found if e.bucket >= 0], [e for e in found if e.bucket < 0]
     producer = options.value(CHANGELOG_PRODUCER)
     if producer == "full-compaction":
         top = num_levels(options) - 1
@@ -71,46 +70,46 @@ def all_units(store: FileStore, snapshot: Snapshot, created_since: int | None = 
         disjoint=bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED),
         sliced=options.value(DATA_EVOLUTION_ENABLED),
     )
-    pieces = [ChangeUnit(RowSource.INSERTED, split) for split in splits]
-    return _in_place(store, [*pieces, *(_as_stored(snapshot, waiting) if producer == "none" else ())])
+    units = [ChangeUnit(RowSource.INSERTED, split) for split in splits]
+    return _in_order(store, [*units, *(_as_stored(snapshot, postponed) if producer == "none" else ())])
 
 
 def changed_units(
     store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot | None] = lambda: None
 ) -> list[ChangeUnit]:
-    """What a snapshot changed, by partition and bucket, within these in the order it happened.
+    """Return the changes of a snapshot by partition and bucket, within a bucket in the order of their commits.
 
-    It is what the table's changelog tells, or without one the rows that a commit added, once per key. Overwriting tells
-    nothing unless the table's options ask for it. ``before`` gives the snapshot before, where that is needed.
+    The changes are the rows of the changelog, or without a changelog the rows that a commit added, once per key. An
+    overwrite emits no changes unless the table's options ask for them. ``before`` returns the previous snapshot.
     """
     if snapshot.commit_kind == CommitKind.OVERWRITE:
-        return _in_place(store, _overwritten(store, snapshot, before))
-    told = store.options.value(CHANGELOG_PRODUCER) != "none"
-    if not told and snapshot.commit_kind != CommitKind.APPEND:
+        return _in_order(store, _overwritten(store, snapshot, before))
+    has_changelog = store.options.value(CHANGELOG_PRODUCER) != "none"
+    if not has_changelog and snapshot.commit_kind != CommitKind.APPEND:
         return []
-    entries = _entries(store, snapshot, changelog=told)
+    entries = _entries(store, snapshot, changelog=has_changelog)
     if any(e.kind != ADD for e in entries):
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {store.root} deletes files, though it only appends: its rows are no changes"
         )
-    if told:
-        return _in_place(store, _as_stored(snapshot, [e for e in entries if e.bucket >= 0]))
+    if has_changelog:
+        return _in_order(store, _as_stored(snapshot, [e for e in entries if e.bucket >= 0]))
     if store.options.value(DATA_EVOLUTION_ENABLED):
         _check_new_rows(store, snapshot, entries, before)
-    return _in_place(store, _added(store, snapshot, entries))
+    return _in_order(store, _added(store, snapshot, entries))
 
 
 def _added(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> list[ChangeUnit]:
-    """Rows of new files as they are stored, where files of a bucket overlap as they are merged.
+    """Return rows of new files as they are stored; overlapping files of a bucket are merged.
 
-    Rows that wait to be dealt out to buckets are told now: without a changelog nothing tells them later.
+    Rows of postponed buckets are emitted now: without a changelog no later snapshot emits them.
     """
     schema = store.schema
     key_schema = schema.key_arrow if schema.primary_keys else None
     sliced = store.options.value(DATA_EVOLUTION_ENABLED)
-    placed, waiting = [e for e in entries if e.bucket >= 0], [e for e in entries if e.bucket < 0]
-    splits = plan_splits(snapshot.id, placed, _ONE_BY_ONE, key_schema, sliced=sliced)
-    return [*(ChangeUnit(RowSource.STORED_KINDS, split) for split in splits), *_as_stored(snapshot, waiting)]
+    in_buckets, postponed = [e for e in entries if e.bucket >= 0], [e for e in entries if e.bucket < 0]
+    splits = plan_splits(snapshot.id, in_buckets, _ONE_BY_ONE, key_schema, sliced=sliced)
+    return [*(ChangeUnit(RowSource.STORED_KINDS, split) for split in splits), *_as_stored(snapshot, postponed)]
 
 
 def _as_stored(snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> list[ChangeUnit]:
@@ -122,33 +121,33 @@ def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snap
     if not options.value(STREAMING_READ_OVERWRITE if keyed else STREAMING_READ_APPEND_OVERWRITE):
         return []
     entries = _entries(store, snapshot, changelog=False)
-    pieces = _added(store, snapshot, [e for e in entries if e.kind == ADD])
-    gone: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+    units = _added(store, snapshot, [e for e in entries if e.kind == ADD])
+    removed: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
         if keyed and entry.kind == DELETE:
-            gone.setdefault((entry.partition, entry.bucket), []).append(entry)
-    if not gone:
-        return pieces
+            removed.setdefault((entry.partition, entry.bucket), []).append(entry)
+    if not removed:
+        return units
     previous = None
     if options.value(DELETION_VECTORS_ENABLED):
-        previous = _needed(store, snapshot, before, "tells which of the rows it overwrites were deleted")
+        previous = _needed(store, snapshot, before, "records which of the overwritten rows were deleted")
     vectors = stored_vectors(store, vector_entries(store, previous))
-    went = [_split(snapshot.id, files, raw=False, vectors=vectors) for files in gone.values()]
-    return [*(ChangeUnit(RowSource.DELETED, split) for split in went), *pieces]
+    deleted = [_split(snapshot.id, files, raw=False, vectors=vectors) for files in removed.values()]
+    return [*(ChangeUnit(RowSource.DELETED, split) for split in deleted), *units]
 
 
 def _check_new_rows(
     store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry], before: Callable[[], Snapshot | None]
 ) -> None:
-    """Files of some columns may belong to rows that were there before, which then are no new rows."""
+    """Raise UnsupportedError if files of some columns belong to rows of older snapshots, which are not new rows."""
     partial = [e.file for e in entries if e.file.write_cols is not None and e.file.first_row_id is not None]
     if not partial or snapshot.id == 1:
         return
-    known = _needed(store, snapshot, before, "tells which rows are new").next_row_id or 0
+    known = _needed(store, snapshot, before, "records which rows are new").next_row_id or 0
     if any((file.first_row_id or 0) < known for file in partial):
         raise UnsupportedError(
-            f"snapshot {snapshot.id} of {store.root} gives rows that were there new values of some columns, which no "
-            f"stream can tell: start one after it, with 'scan.snapshot-id' = '{snapshot.id + 1}'"
+            f"snapshot {snapshot.id} of {store.root} updates some columns of existing rows, and streams "
+            f"cannot emit updates of columns: start one after it, with 'scan.snapshot-id' = '{snapshot.id + 1}'"
         )
 
 
@@ -156,7 +155,7 @@ def _needed(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot 
     found = before()
     if found is None:
         raise OutOfRangeError(
-            f"cannot tell what snapshot {snapshot.id} of {store.root} changed: snapshot {snapshot.id - 1}, which "
+            f"the changes of snapshot {snapshot.id} of {store.root} are unknown: snapshot {snapshot.id - 1}, which "
             f"{what}, has expired; start a stream after it, with 'scan.snapshot-id' = '{snapshot.id + 1}'"
         )
     return found
@@ -179,23 +178,23 @@ def _split(
     raw: bool,
     vectors: Mapping[str, StoredVector] = MappingProxyType({}),
 ) -> DataSplit:
-    """All these files, of one bucket, as they are."""
+    """Return one split of all files of `entries`, which are of one bucket."""
     first, files = entries[0], tuple(e.file for e in entries)
     marked = tuple(vectors[f.file_name] for f in files if f.file_name in vectors)
     return DataSplit(snapshot_id, first.partition, first.bucket, first.total_buckets, files, raw, marked)
 
 
-def _in_place(store: FileStore, pieces: Sequence[ChangeUnit]) -> list[ChangeUnit]:
-    """By partition path and bucket, those of no bucket last; within a bucket as they come."""
-    paths = {partition: store.partition_path(partition) for partition in {p.split.partition for p in pieces}}
+def _in_order(store: FileStore, units: Sequence[ChangeUnit]) -> list[ChangeUnit]:
+    """Sort by partition path and bucket, postponed buckets last; the order within a bucket stays."""
+    paths = {partition: store.partition_path(partition) for partition in {p.split.partition for p in units}}
 
-    def place(piece: ChangeUnit) -> tuple[str, bool, int]:
-        return paths[piece.split.partition], piece.split.bucket < 0, piece.split.bucket
+    def location(unit: ChangeUnit) -> tuple[str, bool, int]:
+        return paths[unit.split.partition], unit.split.bucket < 0, unit.split.bucket
 
-    return sorted(pieces, key=place)
+    return sorted(units, key=location)
 
 
 def _created(entry: ManifestEntry) -> int:
-    """When the file was made (epoch ms): its metadata say it as the clock on the wall did."""
+    """Return the creation time of the file (epoch ms); its metadata hold local time."""
     wall = datetime.fromtimestamp((entry.file.creation_time or 0) / 1000, timezone.utc).replace(tzinfo=None)
     return int(wall.astimezone().timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""How far a stream has come: a value that travels as JSON and means the same for ever."""
+"""The position of a stream: a value that is stored as JSON and keeps its meaning for ever."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +16,11 @@ _KEYS: Final = {"snapshotId": int, "index": int, "scanSnapshot": bool, "mark": s
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Behind unit ``index`` of a snapshot: -1 is before its first unit, `ALL` behind its last.
+    """The end of change unit ``index`` of a snapshot. -1: before the first unit; `ALL`: after the last unit.
 
-    Units are the smallest parts a batch may take: of all rows of the snapshot where ``scan_snapshot``, else of its
-    changes. A range of positions leaves out its start and holds its end. ``mark`` tells this snapshot from another of
-    the same id, as there is after a rollback; "" where that is not known. ``table`` tells the table from one that is
-    made in its place.
+    With ``scan_snapshot`` the units are parts of all rows of the snapshot, else parts of its changes. A range of
+    positions excludes its start and includes its end. ``mark`` is the fingerprint of the snapshot ("": unknown): after
+    a rollback another snapshot may have the same id. ``table`` identifies the table: another table may replace it.
     """
 
     snapshot_id: int
@@ -32,31 +31,31 @@ class Position:
 
     @property
     def undecided(self) -> bool:
-        """Whether the stream begins with all rows of a snapshot that is yet to come: the table was empty."""
+        """Return True if the stream begins with all rows of a snapshot that does not exist yet: the table was empty."""
         return self.scan_snapshot and self.snapshot_id == 0
 
     @property
     def next_snapshot(self) -> int:
-        """The first snapshot with anything left to read, which must not expire."""
+        """Return the id of the first snapshot that the stream still needs, and that must not expire."""
         return self.snapshot_id + 1 if self.index == ALL or self.undecided else self.snapshot_id
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sorts the positions of one stream."""
+        """Return the sort key of the positions of one stream."""
         return self.snapshot_id, self.index
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object, for checkpoints."""
+        """Return the position as a JSON object, for the stored state of a stream."""
         values = (self.snapshot_id, self.index, self.scan_snapshot, self.mark, self.table)
         return dict(zip(_KEYS, values, strict=True))
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> "Position":
-        """The inverse of :meth:`to_json`. InvalidInputError names what another kind of stream has left there."""
-        wrong = [key for key, kind in _KEYS.items() if type(document.get(key)) is not kind]
-        if wrong:
+        """Return the position that :meth:`to_json` wrote. InvalidInputError: the object comes from another source."""
+        invalid = [key for key, kind in _KEYS.items() if type(document.get(key)) is not kind]
+        if invalid:
             raise InvalidInputError(
-                f"{dict(document)!r} is no position of this source: {wrong[0]!r} is missing or of another type. "
-                "The checkpoint is of another source: give the query a checkpoint of its own"
+                f"{dict(document)!r} is no position of this source: {invalid[0]!r} is missing or of another type. "
+                "The stream state is of another source: give the reader stream state of its own"
             )
         return Position(*(document[key] for key in _KEYS))

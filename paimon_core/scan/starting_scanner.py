@@ -1,4 +1,4 @@
-"""Where a stream begins: what ``scan.mode`` and its companions mean to it (behaviour 9.1)."""
+"""The start of a stream, as ``scan.mode`` and its companions choose it (behaviour 9.1)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,13 +49,13 @@ _START = frozenset({SCAN_MODE.key, *(key for _, keys in _BY_COMPANION for key in
 
 
 def without_start(store: FileStore) -> FileStore:
-    """The table without the options that say where to start, which would mean one snapshot to a batch read."""
+    """Return the table without the options that choose a start; a batch read would read one snapshot by them."""
     given = [key for key in _START if key in store.options]
     return store.with_schema(store.schema.copy(dict.fromkeys(given))) if given else store
 
 
 def scan_mode(store: FileStore) -> str:
-    """The mode the options name, or mean by their companions; ``latest-full`` where they say nothing."""
+    """Return the mode that the options name or imply by its companions; ``latest-full`` without any."""
     mode = str(store.options.value(SCAN_MODE))
     if mode == "default":
         implied = (name for name, keys in _BY_COMPANION if any(key in store.options for key in keys))
@@ -64,10 +64,10 @@ def scan_mode(store: FileStore) -> str:
 
 
 def starting_position(store: FileStore) -> Position:
-    """Where a new stream begins, without the table's identity; undecided where it needs a snapshot and none is there.
+    """Return the start of a new stream, without the table's identity; undecided if the snapshot does not exist yet.
 
-    A consumer that has progress goes on from there. Raises InvalidInputError or UnsupportedError for modes and
-    companions that mean nothing to a stream, OutOfRangeError for a snapshot the table does not have yet.
+    A consumer with recorded progress continues from it. Raises InvalidInputError or UnsupportedError for modes and
+    companions without a meaning for streams, OutOfRangeError for a snapshot that the table does not have yet.
     """
     consumer = store.options.value(CONSUMER_ID)
     if consumer is not None and not store.options.value(CONSUMER_IGNORE_PROGRESS):
@@ -92,7 +92,7 @@ def starting_position(store: FileStore) -> Position:
         return _from_time(store, since, latest)
     if since is not None and store.schema.primary_keys:
         raise UnsupportedError(
-            f"a stream of {store.root} cannot begin with the files made since some moment: rows of a table with a "
+            f"a stream of {store.root} cannot begin with the files created since a time: rows of a table with a "
             "primary key are merged from files of any age. Use 'scan.timestamp-millis' or 'scan.snapshot-id'"
         )
     scanned = None if latest is None else _scanned(store, mode, latest)
@@ -100,7 +100,7 @@ def starting_position(store: FileStore) -> Position:
 
 
 def created_since(store: FileStore) -> int | None:
-    """The moment (epoch ms) that files of the first scan are not older than, where the mode says so."""
+    """Return the least creation time (epoch ms) of files in the first scan; `None`: the mode sets none."""
     options = store.options
     mode = scan_mode(store)
     if mode == "from-file-creation-time":
@@ -109,7 +109,7 @@ def created_since(store: FileStore) -> int | None:
 
 
 def incremental_bounds(store: FileStore) -> tuple[int, int] | None:
-    """The snapshots a stream of mode ``incremental`` starts behind, and ends with; None in other modes."""
+    """Return the snapshots after which mode ``incremental`` starts, and with which it ends; `None`: other modes."""
     if scan_mode(store) != "incremental":
         return None
     text = store.options.value(INCREMENTAL_BETWEEN)
@@ -117,26 +117,26 @@ def incremental_bounds(store: FileStore) -> tuple[int, int] | None:
     if len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers) or int(numbers[0]) > int(numbers[1]):
         raise InvalidInputError(
             f"{INCREMENTAL_BETWEEN.key!r} is {text!r}: changes are read from one snapshot to another that is no older, "
-            f"as in '3,7'. Tags and times cannot stand there yet: give the numbers of their snapshots"
+            f"as in '3,7'. Tags and times are not supported here yet: give the ids of their snapshots"
         )
     return int(numbers[0]), int(numbers[1])
 
 
 def earliest_change(store: FileStore) -> int | None:
-    """The oldest snapshot whose changes can be read, or its changelog; None before the first commit."""
+    """Return the id of the oldest snapshot or changelog whose changes can be read; `None`: no commit yet."""
     known = Changelogs(store.io, store.branch_root).earliest_id(), store.snapshots.earliest_id()
     return min((i for i in known if i is not None), default=None)
 
 
 def find_change(store: FileStore, snapshot_id: int) -> Snapshot | None:
-    """The snapshot, or what is kept of it for the sake of its changes; None where both are gone."""
+    """Return the snapshot, or its long-lived changelog; `None`: both have expired."""
     found = store.snapshots.find(snapshot_id)
     return found or Changelogs(store.io, store.branch_root).find(snapshot_id)
 
 
 @contextmanager
 def raise_if_changes_expired(store: FileStore, snapshot_id: int) -> Iterator[None]:
-    """Inside, changes of a snapshot are read. OutOfRangeError where a file is missing because they have expired."""
+    """Read changes of a snapshot inside; raises OutOfRangeError if a file is missing because they have expired."""
     try:
         yield
     except CorruptedError as error:
@@ -146,31 +146,31 @@ def raise_if_changes_expired(store: FileStore, snapshot_id: int) -> Iterator[Non
 
 
 def expired(store: FileStore, snapshot_id: int) -> str:
-    """What to say of a snapshot that is not there any more."""
+    """Return the message for a snapshot that has expired."""
     return (
         f"snapshot {snapshot_id} of {store.root} has expired before it was read; the oldest that can be read is "
-        f"{earliest_change(store)}. Start a new query, with a checkpoint of its own, and keep snapshots longer "
-        "('snapshot.time-retained', 'changelog.time-retained') or give the query a 'consumer-id'"
+        f"{earliest_change(store)}. Start a new reader, with stream state of its own, and keep snapshots longer "
+        "('snapshot.time-retained', 'changelog.time-retained') or give the reader a 'consumer-id'"
     )
 
 
 def _scanned(store: FileStore, mode: str, latest: Snapshot) -> Snapshot:
-    """The snapshot whose rows the stream begins with."""
+    """Return the snapshot with whose rows the stream begins."""
     if mode == "from-snapshot-full":
-        wanted = store.options.value(SCAN_SNAPSHOT_ID) or 1
-        if wanted > latest.id:
-            raise OutOfRangeError(_not_yet(store, wanted, latest.id))
+        requested = store.options.value(SCAN_SNAPSHOT_ID) or 1
+        if requested > latest.id:
+            raise OutOfRangeError(_not_yet(store, requested, latest.id))
         earliest = store.snapshots.earliest()
-        return store.snapshots.get(max(wanted, latest.id if earliest is None else earliest.id))
+        return store.snapshots.get(max(requested, latest.id if earliest is None else earliest.id))
     if mode == "compacted-full":
         return _compacted(store) or latest
     if mode in ("latest-full", "from-file-creation-time", "from-creation-timestamp"):
         return latest
-    raise InvalidInputError(f"'scan.mode' = {mode!r} means nothing to a stream: it is for batch reads")
+    raise InvalidInputError(f"'scan.mode' = {mode!r} has no meaning for a stream: it is for batch reads")
 
 
 def _compacted(store: FileStore) -> Snapshot | None:
-    """The newest snapshot that compaction made; where the table says how many commits apart, one of these."""
+    """Return the newest snapshot of a compaction; with ``full-compaction.delta-commits``, of a full compaction."""
     every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
     if every is None and store.options.value(CHANGELOG_PRODUCER) == "full-compaction":
         every = 1
@@ -184,27 +184,27 @@ def _compacted(store: FileStore) -> Snapshot | None:
 
 
 def _from_snapshot(store: FileStore, latest: Snapshot | None) -> Position:
-    wanted = store.options.value(SCAN_SNAPSHOT_ID)
-    if wanted is None:
+    requested = store.options.value(SCAN_SNAPSHOT_ID)
+    if requested is None:
         raise UnsupportedError(
             "a stream starts at a snapshot by its number, 'scan.snapshot-id': tags, versions and watermarks are for "
             "batch reads"
         )
     last = 0 if latest is None else latest.id
-    if wanted > last + 1:
-        raise OutOfRangeError(_not_yet(store, wanted, last))
-    return _before(store, max(wanted, earliest_change(store) or 1))
+    if requested > last + 1:
+        raise OutOfRangeError(_not_yet(store, requested, last))
+    return _before(store, max(requested, earliest_change(store) or 1))
 
 
 def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Position:
-    """Before the first snapshot that is not older than the moment."""
+    """Return the position before the first snapshot at or after `millis` (epoch ms)."""
     if latest is None:
         return Position(0, ALL)
     older = store.snapshots.at_or_before(millis - 1)
     if older is not None:
         return _behind(older)
-    kept = Changelogs(store.io, store.branch_root)
-    past = (found for found in kept.all() if found.time_millis < millis)
+    changelogs = Changelogs(store.io, store.branch_root)
+    past = (found for found in changelogs.all() if found.time_millis < millis)
     last = max((found.id for found in past), default=None)
     return _before(store, (earliest_change(store) or 1) if last is None else last + 1)
 
@@ -216,7 +216,7 @@ def _start_millis(store: FileStore) -> int:
 
 
 def _before(store: FileStore, snapshot_id: int) -> Position:
-    """Behind all that came before this snapshot."""
+    """Return the position before the changes of this snapshot."""
     previous = find_change(store, snapshot_id - 1)
     return Position(snapshot_id - 1, ALL) if previous is None else _behind(previous)
 
@@ -230,11 +230,12 @@ def _all_of(snapshot: Snapshot) -> Position:
 
 
 def snapshot_fingerprint(snapshot: Snapshot) -> str:
-    """What tells this snapshot from another that takes its number after a rollback."""
+    """Return a text that differs for another snapshot that reuses the id after a rollback."""
     return snapshot.delta_manifest_list
 
 
-def _not_yet(store: FileStore, wanted: int, last: int) -> str:
+def _not_yet(store: FileStore, requested: int, last: int) -> str:
     return (
-        f"a stream of {store.root} cannot start at snapshot {wanted}: the newest is {last}. Choose one up to {last + 1}"
+        f"a stream of {store.root} cannot start at snapshot {requested}: the newest is {last}. "
+        f"Choose one up to {last + 1}"
     )

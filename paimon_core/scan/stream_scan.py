@@ -1,4 +1,4 @@
-"""A stream of changes: where it starts, how far a batch goes, and what there is to read between two positions."""
+"""A stream of changes: its start, the end of each batch, and the splits between two positions."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -36,19 +36,19 @@ from paimon_core.types.datatype import DataField
 
 __all__ = ["ChangeSplit", "Limits", "StreamScan"]
 
-_REMEMBERED = 4  # lists of pieces: planning asks again for what admission has just looked at
+_REMEMBERED = 4  # lists of units: `plan` needs the lists that `advance` has just read
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one batch takes: no further piece once one of these is reached. None is no limit."""
+    """The size of one batch: it takes no further unit once a limit is reached. `None`: no limit."""
 
     files: int | None = None
     bytes: int | None = None
     rows: int | None = None
 
     def reached(self, files: int, size: int, rows: int) -> bool:
-        """Whether so much is enough."""
+        """Return True if a batch of this many files, bytes and rows reaches a limit."""
         pairs = ((self.files, files), (self.bytes, size), (self.rows, rows))
         return any(most is not None and taken >= most for most, taken in pairs)
 
@@ -58,28 +58,28 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class ChangeSplit:
-    """What one task reads of a batch, in this order."""
+    """The change units that one task of a batch reads, in this order."""
 
-    pieces: tuple[ChangeUnit, ...]
+    units: tuple[ChangeUnit, ...]
 
     @property
     def row_count(self) -> int:
-        """Rows stored; merging and filters may leave fewer."""
-        return sum(piece.split.row_count for piece in self.pieces)
+        """Return the number of stored rows; merging and filters may return fewer."""
+        return sum(unit.split.row_count for unit in self.units)
 
     @property
     def size(self) -> int:
-        """Bytes of the files."""
-        return sum(piece.split.size for piece in self.pieces)
+        """Return the bytes of the files."""
+        return sum(unit.split.size for unit in self.units)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamScan:
-    """The changes of a table as its options ask for them, for one query.
+    """A plan of the changes of a table, as its options choose them, for one reader.
 
-    ``fields`` are the columns it chose, those of its filter included; None: all. ``predicate`` (bound to the store's
-    schema) leaves out partitions. Positions and snapshots are all there is to know: nothing is kept from call to call
-    but what saves reading the same metadata again.
+    ``fields`` are the columns of the reader and of its filter (`None`: all columns). ``predicate``, which is bound to
+    the store's schema, prunes partitions. Every answer follows from the given positions and the table; calls share
+    only a small cache of metadata.
     """
 
     store: FileStore
@@ -93,15 +93,15 @@ class StreamScan:
         check_readable(without_start(self.store).schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travels without what it remembers."""
+        """Pickle without the cache of metadata."""
         return StreamScan, (self.store, self.fields, self.predicate)
 
     def start(self) -> Position:
-        """Where a new query starts (see `stream_start.start_of`)."""
+        """Return the position at which a new reader starts; raises as `starting_position` does."""
         return replace(starting_position(self.store), table=self._table())
 
     def latest(self) -> Position:
-        """The end of all there is now, or of what the options let the stream see."""
+        """Return the end of the newest snapshot, or of the last snapshot that the options let the stream read."""
         latest, bounds = self.store.snapshots.latest(), incremental_bounds(self.store)
         if latest is None:
             return Position(0, ALL, table=self._table())
@@ -110,12 +110,12 @@ class StreamScan:
         return Position(latest.id, ALL, mark=snapshot_fingerprint(latest), table=self._table())
 
     def advance(self, after: Position, limits: Limits = NO_LIMITS, until: Position | None = None) -> Position:
-        """How far a batch that starts behind ``after`` may go; ``after`` itself where there is nothing new.
+        """Return the end of the batch that starts behind ``after``; ``after`` itself: nothing is new.
 
-        It takes one piece at least, and others up to ``limits`` and ``until``. All rows of a snapshot, where the stream
-        begins with them, are never in one batch with the changes after it. Raises OutOfRangeError where the next
-        snapshot has expired or the table was rolled back, InvalidInputError where its columns have changed, or another
-        table is in its place.
+        A batch has at least one change unit, and others up to ``limits`` and ``until``. A batch never has both rows of
+        the snapshot with which the stream begins, and changes after that snapshot.
+        Raises OutOfRangeError if the next snapshot has expired or the table was rolled back; InvalidInputError if its
+        columns have changed, or another table has replaced it.
         """
         self._check_table(after)
         if after.undecided:
@@ -128,43 +128,43 @@ class StreamScan:
         return self._through_changes(after, limits, until)
 
     def plan(self, after: Position, through: Position) -> list[ChangeSplit]:
-        """What there is to read behind ``after`` up to ``through``: the same whenever it is asked for.
+        """Return the splits behind ``after`` up to ``through``; every call returns the same splits.
 
-        Changes of one bucket are in one split, in the order they happened; those of a table whose keys may move between
-        partitions all are. Raises as :meth:`advance` does.
+        One split has all changes of a bucket, in the order of their commits. Of a cross-partition table, one split has
+        all changes. Raises as :meth:`advance` does.
         """
         self._check_table(through)
         if through.order <= after.order:
             return []
         if after.undecided and not through.scan_snapshot:
             raise InvalidInputError(f"no batch goes from {after} to {through}: its first snapshot is not decided")
-        pieces: list[ChangeUnit] = []
+        units: list[ChangeUnit] = []
         if through.scan_snapshot or (after.scan_snapshot and after.index != ALL):
             scanned, end = (through, through.index) if through.scan_snapshot else (after, ALL)
             first = after.index + 1 if after.snapshot_id == scanned.snapshot_id else 0
-            pieces += self._pieces(self._scanned(scanned), scan=True)[first : end + 1]
+            units += self._units(self._scanned(scanned), scan=True)[first : end + 1]
         if through.scan_snapshot:
-            return self._dealt(pieces)
+            return self._as_splits(units)
         first_id = after.snapshot_id + 1 if after.scan_snapshot else after.next_snapshot
         snapshots = self._snapshots(first_id, through.snapshot_id)
-        for snapshot, changes in parallel_map(lambda s: (s, self._pieces(s, scan=False)), snapshots):
+        for snapshot, changes in parallel_map(lambda s: (s, self._units(s, scan=False)), snapshots):
             self._check_mark(through, snapshot)
             if problem := self._altered(snapshot):
                 raise InvalidInputError(problem)
             first = after.index + 1 if snapshot.id == after.snapshot_id and not after.scan_snapshot else 0
             end = through.index if snapshot.id == through.snapshot_id else ALL
-            pieces += changes[first : end + 1]
-        return self._dealt(pieces)
+            units += changes[first : end + 1]
+        return self._as_splits(units)
 
-    # ---- how far
+    # ---- the end of a batch
 
     def _through_scan(self, after: Position, limits: Limits, until: Position | None) -> Position:
-        """All rows of the snapshot the stream begins with; an ``until`` among the changes says nothing of them."""
+        """Advance in the snapshot with which the stream begins; an ``until`` among later changes is no limit here."""
         snapshot = self._scanned(after)
         among = until is not None and until.scan_snapshot and until.snapshot_id == snapshot.id
         end = until.index if until is not None and among else ALL
-        pieces = () if limits == NO_LIMITS else self._pieces(snapshot, scan=True)
-        return replace(after, index=max(after.index, _Budget(limits).take(pieces, after.index + 1, end)))
+        units = () if limits == NO_LIMITS else self._units(snapshot, scan=True)
+        return replace(after, index=max(after.index, _Budget(limits).take(units, after.index + 1, end)))
 
     def _through_changes(self, after: Position, limits: Limits, until: Position | None) -> Position:
         latest, bounds = self.store.snapshots.latest(), incremental_bounds(self.store)
@@ -186,8 +186,8 @@ class StreamScan:
                 break
             first = after.index + 1 if snapshot.id == after.snapshot_id else 0
             end = until.index if until is not None and snapshot.id == until.snapshot_id else ALL
-            pieces = () if limits == NO_LIMITS else self._pieces(snapshot, scan=False)
-            index = budget.take(pieces, first, end)
+            units = () if limits == NO_LIMITS else self._units(snapshot, scan=False)
+            index = budget.take(units, first, end)
             if index >= first:
                 position = Position(snapshot.id, index, mark=snapshot_fingerprint(snapshot), table=after.table)
             if index < end:
@@ -195,16 +195,16 @@ class StreamScan:
         return position
 
     def _is_closed(self, snapshot: Snapshot) -> bool:
-        """Whether the stream ends before this snapshot, or has to wait for it to be old enough."""
+        """Return True if the stream ends before this snapshot, or must wait until the snapshot is old enough."""
         options = self.store.options
         bound, delay = options.value(SCAN_BOUNDED_WATERMARK), options.value(STREAMING_READ_SNAPSHOT_DELAY)
         if bound is not None and snapshot.watermark is not None and snapshot.watermark > bound:
             return True
         return delay is not None and self.store.now() - snapshot.time_millis < delay.total_seconds() * 1000
 
-    # ---- what there is
+    # ---- change units
 
-    def _pieces(self, snapshot: Snapshot, *, scan: bool) -> list[ChangeUnit]:
+    def _units(self, snapshot: Snapshot, *, scan: bool) -> list[ChangeUnit]:
         key = snapshot_fingerprint(snapshot), scan
         found = self._known.get(key)
         if found is None:
@@ -219,34 +219,34 @@ class StreamScan:
             self._known[key] = found
         return found
 
-    def _dealt(self, pieces: Sequence[ChangeUnit]) -> list[ChangeSplit]:
-        """The pieces as splits. Where rows may be changed again, all that may concern one key is in one of them."""
+    def _as_splits(self, units: Sequence[ChangeUnit]) -> list[ChangeSplit]:
+        """Return the units as splits. Unless all rows are inserts, one split has all units that can hold a key."""
         schema, options = self.store.schema, self.store.options
-        pieces = self._in_partitions(pieces)
-        free = all(piece.way is RowSource.INSERTED for piece in pieces) or (
+        units = self._in_partitions(units)
+        free = all(unit.source is RowSource.INSERTED for unit in units) or (
             not schema.primary_keys and schema.bucket == -1
         )
-        waiting = any(piece.split.bucket < 0 for piece in pieces)
+        waiting = any(unit.split.bucket < 0 for unit in units)
         groups: dict[tuple[bytes, int] | bytes | None, list[ChangeUnit]] = {}
-        for piece in pieces:
-            place = piece.split.partition if waiting else (piece.split.partition, piece.split.bucket)
-            groups.setdefault(None if schema.is_cross_partition and not free else place, []).append(piece)
+        for unit in units:
+            bucket = unit.split.partition if waiting else (unit.split.partition, unit.split.bucket)
+            groups.setdefault(None if schema.is_cross_partition and not free else bucket, []).append(unit)
         packing = Packing.of(options)
         bins = (pack(group, _size, packing) if free else [group] for group in groups.values())
         return [ChangeSplit(tuple(one)) for one in itertools.chain.from_iterable(bins)]
 
-    def _in_partitions(self, pieces: Sequence[ChangeUnit]) -> Sequence[ChangeUnit]:
-        """The pieces in partitions with rows that may match."""
+    def _in_partitions(self, units: Sequence[ChangeUnit]) -> Sequence[ChangeUnit]:
+        """Return the units in partitions whose rows can match the predicate."""
         keys = self.store.schema.partition_keys
         on_partition = split_by(self.predicate, set(keys))[0] if self.predicate is not None and keys else None
         if on_partition is None:
-            return pieces
+            return units
         test = PartitionFilter(on_partition, self.store.schema.partition_arrow)
-        kept = test.matching({piece.split.partition for piece in pieces})
-        return [piece for piece in pieces if piece.split.partition in kept]
+        matching = test.matching({unit.split.partition for unit in units})
+        return [unit for unit in units if unit.split.partition in matching]
 
     def _snapshots(self, first: int, last: int) -> Iterator[Snapshot]:
-        """These snapshots, or what is kept of them. OutOfRangeError for the first that is gone."""
+        """Yield the snapshots, or their changelogs. OutOfRangeError for the first that has expired."""
         for snapshot_id, found in enumerate(
             parallel_map(lambda i: find_change(self.store, i), range(first, last + 1)), first
         ):
@@ -261,10 +261,10 @@ class StreamScan:
         self._check_mark(position, found)
         return found
 
-    # ---- what cannot be gone on with
+    # ---- checks
 
     def _table(self) -> str:
-        """What tells this table from another made in its place: when its oldest schema was."""
+        """Return the creation time of the oldest schema, which differs if another table has replaced this one."""
         schemas = Schemas(self.store.io, self.store.branch_root)
         ids = schemas.ids()
         if not ids:
@@ -274,8 +274,8 @@ class StreamScan:
     def _check_table(self, position: Position) -> None:
         if position.table not in ("", self._table()):
             raise InvalidInputError(
-                f"the stream came to {position.to_json()} of a table at {self.store.root} that is not there any more: "
-                "another one was made in its place. Start a new query, with a checkpoint of its own"
+                f"the stream state {position.to_json()} is of a table at {self.store.root} that was dropped; another "
+                "table has replaced it. Start a new reader, with stream state of its own"
             )
 
     def _check_mark(self, position: Position, found: Snapshot) -> None:
@@ -285,20 +285,21 @@ class StreamScan:
     def _rolled_back(self, position: Position) -> OutOfRangeError:
         return OutOfRangeError(
             f"{self.store.root} was rolled back: snapshot {position.snapshot_id}, up to which it was read, is no part "
-            "of it any more. What was read since the snapshot it was rolled back to holds no longer: start a new "
-            "query, with a checkpoint of its own"
+            "of it any more. Rows read after the snapshot of the rollback are no longer valid: start a new reader, "
+            "with stream state of its own"
         )
 
     def _altered(self, snapshot: Snapshot) -> str | None:
-        """Why a query that began before the table was altered cannot read this snapshot; None where it can."""
+        """Return why a reader that started before the table was altered cannot read this snapshot; `None`: it can."""
         store = self.store
         then, now = store.schemas.get(snapshot.schema_id), store.schemas.get(store.schema.id)
-        told, tells = then.options.value(CHANGELOG_PRODUCER), now.options.value(CHANGELOG_PRODUCER)
-        if told != tells == store.options.value(CHANGELOG_PRODUCER):
+        then_producer, now_producer = then.options.value(CHANGELOG_PRODUCER), now.options.value(CHANGELOG_PRODUCER)
+        if then_producer != now_producer == store.options.value(CHANGELOG_PRODUCER):
             return (
-                f"{CHANGELOG_PRODUCER.key!r} of {store.root} was {told!r} at snapshot {snapshot.id}, and is {tells!r} "
-                "to this query: what it reads would not join on. Start a new query, with a checkpoint of its own; to "
-                f"read up to there first, give it the option {CHANGELOG_PRODUCER.key!r} = {told!r}"
+                f"{CHANGELOG_PRODUCER.key!r} of {store.root} was {then_producer!r} at snapshot {snapshot.id}, and is "
+                f"{now_producer!r} to this reader: the changes of one do not continue those of the other. Start a new "
+                "reader, with stream state of its own; to read up to that snapshot first, give it the option "
+                f"{CHANGELOG_PRODUCER.key!r} = {then_producer!r}"
             )
         if then.id <= now.id or then.fields == now.fields:
             return None
@@ -312,28 +313,28 @@ class StreamScan:
             return None
         names = ", ".join(one[0] for one in differing if one is not None)
         return (
-            f"the columns of {store.root} changed at snapshot {snapshot.id}, of schema {then.id} where the query has "
-            f"{now.id}: {names}. Restart the query to go on with the new columns"
+            f"the columns of {store.root} changed at snapshot {snapshot.id}, of schema {then.id}; the reader has "
+            f"schema {now.id}: {names}. Restart the reader to go on with the new columns"
         )
 
 
 class _Budget:
-    """What a batch has taken so far."""
+    """The files, bytes and rows of a batch so far."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits, self._files, self._bytes, self._rows = limits, 0, 0, 0
 
-    def take(self, pieces: Sequence[ChangeUnit], first: int, end: int) -> int:
-        """Takes pieces from ``first`` on; the index of the last one taken, or ``end`` where none up to it is left."""
-        for index in range(first, min(end + 1, len(pieces))):
+    def take(self, units: Sequence[ChangeUnit], first: int, end: int) -> int:
+        """Take units from ``first`` on; return the index of the last unit taken, or ``end`` if all units are taken."""
+        for index in range(first, min(end + 1, len(units))):
             if self._files and self._limits.reached(self._files, self._bytes, self._rows):
                 return index - 1
-            split = pieces[index].split
+            split = units[index].split
             self._files += len(split.files)
             self._bytes += split.size
             self._rows += split.row_count
         return end
 
 
-def _size(piece: ChangeUnit) -> int:
-    return piece.split.size
+def _size(unit: ChangeUnit) -> int:
+    return unit.split.size

@@ -106,7 +106,7 @@ def streamed_by_us(table: Table, limits: Limits, replays: list[tuple[dict, dict,
     for after, through in batches_of(scan, limits):
         splits = scan.plan(after, through)
         replays.append((after.to_json(), through.to_json(), read(table, splits)))
-        for piece in itertools.chain.from_iterable(split.pieces for split in splits):
+        for piece in itertools.chain.from_iterable(split.units for split in splits):
             told = rows(read(table, [ChangeSplit((piece,))]), fields)
             found.setdefault(piece.split.snapshot_id, []).extend(told)
     return {snapshot: ordered(told) for snapshot, told in found.items() if told}

@@ -175,7 +175,7 @@ def test_new_columns_end_a_query_which_goes_on_when_started_again(spark, table, 
         assert run.rows() == [("d1", 1, "x")]
         newer = table.alter([AddColumn("w", AtomicType("INT"))])
         newer.write(pa.table({"dt": ["d1"], "id": [5], "v": ["y"], "w": pa.array([7], pa.int32())}))
-        with pytest.raises(Exception, match="Restart the query to go on with the new columns"):
+        with pytest.raises(Exception, match="Restart the reader to go on with the new columns"):
             run.rows()
     with Run(spark, table.path, tmp_path) as run:
         assert run.rows() == [("d1", 1, "x"), ("d1", 5, "y", 7)]

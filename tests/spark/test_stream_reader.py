@@ -278,7 +278,7 @@ def test_a_query_of_all_columns_stops_at_new_ones_and_goes_on_once_restarted(tab
     first = query.latest(start)
     table = table.alter([AddColumn("w", AtomicType("INT"))])
     table.write(pa.table({"id": [2], "v": ["y"], "w": pa.array([7], pa.int32())}))
-    with pytest.raises(InvalidInputError, match="Restart the query to go on with the new columns"):
+    with pytest.raises(InvalidInputError, match="Restart the reader to go on with the new columns"):
         query.batches(first)
     assert Query(table).batches(first) == [[(2, "y", 7)]]
     assert Query(table, columns="id,v").batches(first) == [[(2, "y")]]
@@ -389,7 +389,7 @@ def test_an_idle_query_renews_its_consumer(table, monkeypatch):
 def test_a_checkpoint_of_another_source_is_refused(table):
     put(table, 1)
     query = Query(table)
-    with pytest.raises(InvalidInputError, match="a checkpoint of its own"):
+    with pytest.raises(InvalidInputError, match="a checkpointLocation of its own"):
         query.rows('{"snapshotId": 1, "index": 2, "scanSnapshot": true}', query.latest(query.start()))
 
 
@@ -404,7 +404,7 @@ def test_a_table_in_place_of_another_is_refused(warehouse, table):
         query.latest(end)
     time.sleep(0.002)
     put(made(table.path), 7)
-    with pytest.raises(InvalidInputError, match="another one was made in its place"):
+    with pytest.raises(InvalidInputError, match="another table has replaced it"):
         Query(table).batches(end)
 
 

@@ -72,7 +72,7 @@ def test_positions_travel_as_json():
 )
 def test_what_another_source_left_is_no_position(change, named):
     document = {**Position(1, 2).to_json(), **change} if named else {"reservoirVersion": 4}
-    with pytest.raises(InvalidInputError, match=f"{named or 'snapshotId'}.*checkpoint of its own"):
+    with pytest.raises(InvalidInputError, match=f"{named or 'snapshotId'}.*stream state of its own"):
         Position.from_json(document)
 
 
@@ -144,7 +144,7 @@ def test_files_by_their_age(tmp_path):
         ({"scan.tag-name": "x"}, UnsupportedError, r"scan\.snapshot-id"),
         ({"scan.mode": "latest-delta"}, InvalidInputError, "latest-delta"),
         ({"incremental-between": "3,2"}, InvalidInputError, "'3,7'"),
-        ({"incremental-between": "a,b"}, InvalidInputError, "'a,b'.*Tags and times cannot .* yet: give the numbers"),
+        ({"incremental-between": "a,b"}, InvalidInputError, "'a,b'.*Tags and times are not .* yet: give the ids"),
         ({"scan.timestamp": "yesterday"}, InvalidInputError, "yesterday"),
         ({"scan.bucket": "0"}, UnsupportedError, "scan.bucket"),
         ({"scan.mode": "latest", "scan.snapshot-id": "1"}, InvalidInputError, "does not go with"),
@@ -237,7 +237,7 @@ def test_changes_of_one_key_do_not_overtake_each_other(tmp_path):
     splits = scan.plan(scan.start(), scan.latest())
     assert len(splits) == 2
     for split in splits:
-        assert [p.split.snapshot_id for p in split.pieces] == [1, 2, 3, 4]
+        assert [p.split.snapshot_id for p in split.units] == [1, 2, 3, 4]
     unordered = append_table(tmp_path / "a")
     for n in range(4):
         unordered.write(orders((n, "x", 0)))
@@ -262,7 +262,7 @@ def test_what_was_planned_is_planned_again(tmp_path):
 
 
 def _files(split):
-    return [f.file_name for piece in split.pieces for f in piece.split.files]
+    return [f.file_name for piece in split.units for f in piece.split.files]
 
 
 def test_partitions_that_cannot_match_are_left_out(tmp_path):
@@ -363,7 +363,7 @@ def test_dropped_and_made_again(tmp_path):
     with pytest.raises(NotFoundError, match="dropped"):
         scan.advance(after)
     timeline(keyed_table(tmp_path / "t"))
-    with pytest.raises(InvalidInputError, match="another one was made in its place"):
+    with pytest.raises(InvalidInputError, match="another table has replaced it"):
         scan.advance(after)
 
 
@@ -376,7 +376,7 @@ def test_columns_that_change(tmp_path):
     altered.write(orders((5, "f", 0)))
     through = query.advance(query.start())
     assert through.snapshot_id == 5
-    with pytest.raises(InvalidInputError, match=r"snapshot 6, of schema 2.*: more\. Restart the query"):
+    with pytest.raises(InvalidInputError, match=r"snapshot 6, of schema 2.*: more\. Restart the reader"):
         query.advance(through)
     assert some.advance(some.start()).snapshot_id == 6
     again = StreamScan(altered.with_options(options).store)
