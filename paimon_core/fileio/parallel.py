@@ -1,4 +1,7 @@
-"""Threads: many small reads at once, and the next item made while the last one is used."""
+"""Threads: many small reads at once, and the next item made while the last one is used.
+
+The pools are those of `concurrent.futures`; only the bound on waiting items is written by hand.
+"""
 
 import os
 from collections import deque

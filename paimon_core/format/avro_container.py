@@ -3,6 +3,8 @@
 Only the framing and the codecs live here; records are coded by fastavro, a whole block in one call: a block of n
 records is, byte for byte, one Avro array of n items without the closing zero. So nothing of a file is taken on trust:
 every length, sync marker and left-over byte is checked.
+
+Written by hand: the writer codes a block in one call, which fastavro's writer does not; the reader mirrors it.
 """
 
 import bz2

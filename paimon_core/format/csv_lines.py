@@ -2,6 +2,8 @@
 
 The file says nothing of its columns: who reads must know them. An escape character and a quote are read as the format's
 reference engine reads them, and written so that it reads them right; what it could not read back is refused.
+
+Written by hand where `pyarrow.csv` does not know the Java engine's dialect; `pyarrow.csv` reads the rest.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,6 +2,7 @@
 
 ``1.0E10``, ``100.5``, ``1.0E-5``, ``NaN``, ``-Infinity``: plain from 0.001 up to 10 million, scientific elsewhere,
 always with a digit after the point. Java before 19 prints a digit more than needed for a few numbers; this never does.
+Written by hand: no library prints numbers as Java does.
 """
 
 from typing import Any
