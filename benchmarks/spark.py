@@ -219,7 +219,7 @@ def large_file(arena: Arena, running: dict[str, SparkSide]) -> Row:
     table = arena.table("spark_large", "int", keyed=False, options={"target-file-size": "64 gb"})
     table.write(rows.make(LARGE_FACTOR * arena.count, "int", 1))
     row = Row("Spark: read of one large file", LARGE_FACTOR * arena.count, goals={"connector": 1.0})
-    packing = packing_of_tasks(table.store.options)
+    packing = packing_of_tasks(table.store.options, table.path)
     row.values["tasks"] = len(plan_tasks(table.scan().plan().splits, packing, DEFAULT_MIN_TASKS))
     command = {"do": "read", "table": "spark_large", "columns": None}
     return _race(arena, row, running, dict.fromkeys(running, command))

@@ -181,7 +181,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _planned(self, after: Position, through: Position) -> list[InputPartition]:
         store, splits = self._scan.store, self._scan.plan(after, through)
-        packing = packing_of_tasks(store.options)
+        packing = packing_of_tasks(store.options, store.root)
 
         def weigh(split: ChangeSplit) -> int:
             return sum(weight(piece.split.files, packing) for piece in split.units)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
 from paimon_core.predicate.rewrite import to_file
+from paimon_core.row.binary_row import deserialize
 from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema, to_arrow
@@ -194,11 +196,15 @@ def _decode(
 
 def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[DataField]) -> dict[str, pa.Scalar]:
     keys = store.schema.partition_keys
-    if not keys or not any(f.name in keys for f in fields):
-        return {}
-    requested = {f.name: f for f in fields if f.name in keys}
-    values = zip(keys, store.partition_values(partition), strict=True)
-    return {k: pa.array([v], to_arrow(requested[k].type))[0] for k, v in values if k in requested}
+    requested = tuple(f for f in fields if f.name in keys) if keys else ()
+    return _constants(partition, store.schema.partition_arrow, requested) if requested else {}
+
+
+@lru_cache(maxsize=256)
+def _constants(partition: bytes, stored: pa.Schema, requested: tuple[DataField, ...]) -> dict[str, pa.Scalar]:
+    """Return the values that a partition, serialised, has for columns; shared by its files, so not to be changed."""
+    values = dict(zip(stored.names, deserialize(partition, stored), strict=True))
+    return {f.name: pa.array([values[f.name]], to_arrow(f.type))[0] for f in requested}
 
 
 def _split_positions(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Positions]:

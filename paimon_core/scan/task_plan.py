@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from paimon_core.fileio.paths import scheme_of
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST
@@ -12,19 +13,21 @@ from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_file, pack
 
 T = TypeVar("T")
 
-_OPEN_COST = 1 << 20
+_OPEN_COST = 256 << 10  # what a task decodes in the time that a small file of this machine takes
+_FETCH_COST = 1 << 20  # a file of another store is waited for
 _LEAST_SHARE = 8  # no task is made smaller than this part of the target size for the sake of having more tasks
 
 
-def packing_of_tasks(options: Options) -> Packing:
-    """Return the sizes that the options of a table give for packing tasks.
+def packing_of_tasks(options: Options, root: str) -> Packing:
+    """Return the sizes that the options of a table, at ``root``, give for packing tasks.
 
-    A file counts as 1 MiB at least where ``source.split.open-file-cost`` is not given: opening one costs a task of a
-    Python engine far less than starting the next task does.
+    Where ``source.split.open-file-cost`` is not given, a file counts as 256 KiB at least, of a store that is not a
+    local file system 1 MiB: opening one costs a task of a Python engine far less than starting the next task does.
     """
     packing = Packing.of(options)
-    given = options.has(SOURCE_SPLIT_OPEN_FILE_COST)
-    return packing if given else Packing(packing.target_size, _OPEN_COST)
+    if options.has(SOURCE_SPLIT_OPEN_FILE_COST):
+        return packing
+    return Packing(packing.target_size, _OPEN_COST if scheme_of(root) == "file" else _FETCH_COST)
 
 
 def plan_tasks(splits: Sequence[DataSplit], packing: Packing, least: int = 1) -> list[tuple[DataSplit, ...]]:

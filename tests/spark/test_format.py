@@ -621,7 +621,8 @@ def test_one_large_file_is_read_by_several_tasks(spark, path):
 @everywhere
 def test_small_files_share_tasks_and_a_table_fills_the_slots_of_its_cluster(spark, path):
     save(spark.range(40).withColumn("p", F.col("id")), path, partition="p")
-    assert tasks_of(load(spark, path)) == 3  # a task has no less than an eighth of 128 MB, which 16 files count as
+    assert tasks_of(load(spark, path)) == 1  # a task has no less than an eighth of 128 MB, which 64 files count as
+    assert tasks_of(load(spark, path, **{"source.split.open-file-cost": "1 mb"})) == 3
     assert tasks_of(load(spark, path, minPartitions="1")) == 1
     cost = {"source.split.open-file-cost": "4 mb"}
     assert tasks_of(load(spark, path, **cost)) == 8  # the least number of tasks where none is given

@@ -70,9 +70,10 @@ def test_tasks_are_made_smaller_down_to_an_eighth_to_have_enough_of_them(least, 
     assert len(plan_tasks(splits, Packing(80, 5), least)) == tasks
 
 
-def test_opening_a_file_costs_what_the_option_says_or_a_mebibyte():
-    assert packing_of_tasks(Options({"source.split.target-size": "9 b"})) == Packing(9, 1 << 20)
-    assert packing_of_tasks(Options({"source.split.open-file-cost": "4 mb"})) == Packing(128 << 20, 4 << 20)
+@pytest.mark.parametrize(("root", "cost"), [("/a", 256 << 10), ("file:///a", 256 << 10), ("s3://b/a", 1 << 20)])
+def test_opening_a_file_costs_what_the_option_says_or_what_its_store_takes(root, cost):
+    assert packing_of_tasks(Options({"source.split.target-size": "9 b"}), root) == Packing(9, cost)
+    assert packing_of_tasks(Options({"source.split.open-file-cost": "4 mb"}), root) == Packing(128 << 20, 4 << 20)
 
 
 def test_what_cannot_be_divided_is_packed_alike():

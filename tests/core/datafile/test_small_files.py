@@ -1,0 +1,54 @@
+"""Small files are read at once, and the values of a partition made once: the rows are those of the general way."""
+
+import pyarrow as pa
+import pytest
+
+from paimon_core import Schema, Table
+from paimon_core.errors import CorruptedError
+from paimon_core.fileio import local
+from paimon_core.fileio.fileio import FileIO
+
+
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 1000])
+@pytest.mark.parametrize("promised", [None, 1, 100, 5000])
+def test_a_file_is_as_long_as_it_is_whatever_is_promised(tmp_path, monkeypatch, length, promised):
+    monkeypatch.setattr(local, "WHOLE_FILE", 100)
+    path, data = str(tmp_path / "f"), bytes(i % 251 for i in range(length))
+    FileIO.of(path).write(path, data)
+    with FileIO.of(path).open(path, promised) as file:
+        assert isinstance(file, pa.BufferReader if length <= 100 else pa.OSFile)
+        assert (file.size(), file.read()) == (length, data)
+        file.seek(length // 2)
+        assert file.read() == data[length // 2 :]
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
+def test_rows_of_small_files_are_those_of_files_read_in_pieces(tmp_path, monkeypatch, form):
+    schema = pa.schema([("p", pa.float64()), ("q", pa.string()), ("v", pa.int64()), ("s", pa.string())])
+    options = {"file.format": form, "write-only": "true"}
+    table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p", "q"], options=options))
+    places = [(0.0, "a"), (-0.0, "a"), (0.0, ""), (None, "a"), (1.5, None)]
+    for n in range(3):
+        made = [{"p": p, "q": q, "v": n * 10 + i, "s": f"{i}" * n} for i, (p, q) in enumerate(places)]
+        table.write(pa.Table.from_pylist(made, schema))
+    whole = [table.to_arrow(columns, filter) for columns in (None, ["v"], ["q", "p"]) for filter in (None, "v > 7")]
+    monkeypatch.setattr(local, "WHOLE_FILE", -1)
+    assert whole == [
+        table.to_arrow(columns, filter) for columns in (None, ["v"], ["q", "p"]) for filter in (None, "v > 7")
+    ]
+    found = {row["v"]: (str(row["p"]), row["q"], row["s"]) for row in whole[0].to_pylist()}
+    blank = whole[0].filter(pa.compute.equal(whole[0]["v"], 2))["q"][0].as_py()
+    wanted = {
+        n * 10 + i: (str(p), blank if i == 2 else q, f"{i}" * n) for n in range(3) for i, (p, q) in enumerate(places)
+    }
+    assert found == wanted
+
+
+def test_a_small_file_cut_short_is_damaged(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("v", pa.int64())])))
+    table.write(pa.table({"v": [1, 2, 3]}))
+    (file,) = (tmp_path / "t").rglob("*.parquet")
+    for left in (0, 3, 100):
+        file.write_bytes(file.read_bytes()[:left])
+        with pytest.raises(CorruptedError, match=file.name):
+            table.to_arrow()
