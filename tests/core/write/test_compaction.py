@@ -16,6 +16,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import check_levels, delta, levels_of, only_levels, rows_rewritten, shape
 from tests.support.draws import draws
 from tests.support.faulty_io import MemoryIO
@@ -227,10 +228,10 @@ def test_format_codec_and_statistics_of_each_level(tmp_path):
 
 def test_who_never_compacts(tmp_path):
     often = {"num-sorted-run.compaction-trigger": "1"}
-    for name, options, sequence in (("a", {"write_only": "true"}, (0, 1)), ("b", {}, (0, 2))):
+    for name, options, numbers in (("a", {"write_only": "true"}, (0, 1)), ("b", {}, (0, 2))):
         table = keyed_table(tmp_path / name, bucket="1", **options, **often)
         for i in range(6):
-            with table.writer(sequence=sequence) as writer:
+            with table.writer(role=WriterRole(*numbers)) as writer:
                 writer.write(orders((i, "a", 1)))
                 table.committer().commit(writer.prepare_commit())
         assert shape(table) == [(0, 1)] * 6
