@@ -1,4 +1,4 @@
-"""Table: what a user holds. Every method is one question or one change; the work is done in the packages below."""
+"""The table of the public interface. Each method is one read or one change, done by the packages below."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -56,12 +56,12 @@ from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 
 Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
-_ROUTINGS = 5  # times that rows are dealt out to dynamic buckets before others are left to win
+_ROUTINGS = 5  # attempts to route rows to dynamic buckets when others commit first
 _VIEW = SEPARATOR + READ_OPTIMIZED
 
 
 class Table:
-    """A table at a place. Cheap to make, immutable: methods read the newest snapshot when they are called.
+    """A table in a directory. Cheap to make; holds no state but a key cache; methods read the newest snapshot.
 
     ``when`` in the methods below is at most one of ``snapshot_id=7``, ``tag="v1"``, ``timestamp=`` (epoch milliseconds,
     a datetime, or "2026-01-31 12:00:00" in local time), ``version=`` (tag name, else snapshot id), ``watermark=``.
@@ -70,14 +70,14 @@ class Table:
 
     def __init__(self, store: FileStore, *, read_optimized: bool = False) -> None:
         self._store, self._read_optimized = store, read_optimized
-        self._key_blocks = KeyCache(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
-        self._look_up: Lookup | None = None
+        self._key_cache = KeyCache(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
+        self._lookup: Lookup | None = None
 
     def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[FileStore, bool]]:
-        """Travels without what it has cached."""
-        return _arrived, (self._store, self._read_optimized)
+        """Pickle without the caches."""
+        return _unpickled, (self._store, self._read_optimized)
 
-    # ---- opening and making
+    # ---- opening and creating
 
     @staticmethod
     def open(
@@ -86,11 +86,11 @@ class Table:
         options: Mapping[str, str] | None = None,
         branch: str | None = None,
     ) -> "Table":
-        """The table whose directory is ``path``; ``options`` are dynamic ones for this object only.
+        """Open the table in the directory ``path``; ``options`` are dynamic options for this object only.
 
-        ``path$branch_b`` is its branch ``b``, ``path$ro`` its :meth:`read_optimized` view, ``path$branch_b$ro`` that of
-        a branch.
-        Raises NotFoundError when no table is there, InvalidInputError for an unknown option or one that cannot change.
+        ``path$branch_b`` is its branch ``b``, ``path$ro`` its :meth:`read_optimized` view, ``path$branch_b$ro`` the
+        view of the branch.
+        Raises NotFoundError if ``path`` holds no table, InvalidInputError for an unknown or immutable option.
         """
         location = TableLocation.parse(path)
         named = location.branch
@@ -107,7 +107,7 @@ class Table:
         *,
         ignore_if_exists: bool = False,
     ) -> "Table":
-        """Make a table at ``path``. Raises AlreadyExistsError if one is there, unless that is to be ignored."""
+        """Create a table at ``path``. Raises AlreadyExistsError for an existing table, unless ``ignore_if_exists``."""
         location = TableLocation.parse(path)
         if location.read_optimized:
             raise InvalidInputError(f"{path!r} names a view of a table, and cannot be created: leave {_VIEW!r} out")
@@ -123,24 +123,27 @@ class Table:
         return Table.open(path, storage_options)
 
     def with_options(self, options: Mapping[str, str | None]) -> "Table":
-        """This table with dynamic options laid over its own; None takes an option away."""
+        """Return this table with dynamic options on top of its own; a value `None` removes an option."""
         return with_store(self, self._store.with_options(options))
 
     def read_optimized(self) -> "Table":
-        """The view ``$ro``: quick to read and possibly late. Of a table with a primary key it shows what the last full
-        compaction left, without merging; a table without one it shows as it is. It cannot be written."""
+        """Return the view ``$ro``, which is fast to read, possibly late, and cannot be written.
+
+        With a primary key, the view has the rows that the last full compaction left, without merging. Without a
+        primary key, the view has all rows.
+        """
         return Table(self._store, read_optimized=True)
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def path(self) -> str:
-        """Where the table's directory is."""
+        """The directory of the table."""
         return self._store.root
 
     @property
     def store(self) -> FileStore:
-        """Place, schema, options and I/O as one value, for engines."""
+        """Path, schema, options and I/O as one value, for engines."""
         return self._store
 
     @property
@@ -154,11 +157,11 @@ class Table:
         return self._store.schema.arrow
 
     def snapshots(self) -> list[Snapshot]:
-        """All snapshots kept, oldest first."""
+        """Return all snapshots that have not expired, oldest first."""
         return list(self._store.snapshots.all())
 
     def snapshot(self, **when: object) -> Snapshot | None:
-        """The snapshot meant by ``when``; the newest without it; None for a table nothing was committed to."""
+        """Return the snapshot that ``when`` selects, by default the newest. `None`: the table has no commit."""
         return self._travel(when)[1]
 
     # ---- reading
@@ -166,28 +169,28 @@ class Table:
     def to_arrow(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> pa.Table:
-        """Rows as one Arrow table, all in memory; for more than fits, see :meth:`to_batches`."""
-        scan, read = self._question(columns, filter, limit, when)
+        """Read rows into one Arrow table in memory; :meth:`to_batches` reads in bounded memory."""
+        scan, read = self._scan_and_reader(columns, filter, limit, when)
         splits = scan.plan().splits
         if limit is not None:
             return pa.Table.from_batches(_limited(_chained(read, splits), limit), read.schema)
-        pieces = parallel_map(lambda split: list(read.to_batches(split)), splits, threads=READERS)
-        return pa.Table.from_batches([batch for piece in pieces for batch in piece], read.schema)
+        parts = parallel_map(lambda split: list(read.to_batches(split)), splits, threads=READERS)
+        return pa.Table.from_batches([batch for part in parts for batch in part], read.schema)
 
     def to_batches(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> Iterator[pa.RecordBatch]:
-        """Rows as a stream of record batches, in bounded memory."""
-        scan, read = self._question(columns, filter, limit, when)
+        """Read rows as a stream of record batches, in bounded memory."""
+        scan, read = self._scan_and_reader(columns, filter, limit, when)
         return _limited(_chained(read, scan.plan().splits), limit)
 
     def changes(self, from_snapshot: int, to_snapshot: int | None = None) -> pa.Table:
-        """What has changed since ``from_snapshot`` (0: since the beginning) up to ``to_snapshot`` or now.
+        """Return the changes after ``from_snapshot`` (0: all changes) through ``to_snapshot`` (`None`: the newest).
 
-        The first column, ``rowkind``, is "+I" for a row that came, "-U" and "+U" for one before and after a change,
-        "-D" for one that went. The option ``changelog-producer`` decides what is told: without one it is the rows that
-        were written, once per key and commit. Overwriting tells nothing. Raises OutOfRangeError for snapshots not kept
-        any more.
+        The first column, ``rowkind``, is "+I" for an inserted row, "-U" and "+U" for a row before and after an update,
+        "-D" for a deleted row. The option ``changelog-producer`` chooses the source of changes; without a changelog
+        they are the written rows, once per key and commit. An overwrite emits no changes.
+        Raises OutOfRangeError for snapshots that have expired.
         """
         found = changes(self._store, from_snapshot, to_snapshot)
         return pa.Table.from_batches(found, changes_schema(self._store))
@@ -200,11 +203,11 @@ class Table:
         changelog: bool = False,
         ignore_deletes: bool = False,
     ) -> Stream:
-        """The changes as they come: ``plan()`` gives what is new, ``checkpoint()`` and ``restore()`` keep the place.
+        """Return a stream of changes: ``plan()`` returns new splits; ``checkpoint()`` and ``restore()`` its position.
 
-        It starts with all rows there are, or as ``scan.mode`` and its companions say, given by :meth:`with_options`.
-        With ``changelog`` a first column ``rowkind`` tells rows that came from rows that went; without it a deleted row
-        is an UnsupportedError, or left out where ``ignore_deletes``.
+        The stream starts with all rows, or as the options ``scan.mode`` and its companions of :meth:`with_options` say.
+        With ``changelog`` a first column ``rowkind`` has the kind of each row. Without ``changelog`` a deleted row
+        raises UnsupportedError, or is skipped with ``ignore_deletes``.
         """
         store = self._store
         if self._read_optimized:
@@ -216,34 +219,34 @@ class Table:
         return Stream(StreamScan(store, chosen, predicate), reader)
 
     def explain(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> str:
-        """What a read would touch, and what pruning left out, as text."""
-        scan, _ = self._question(columns, filter, None, when)
+        """Return as text which files a read would open, and which files pruning skips."""
+        scan, _ = self._scan_and_reader(columns, filter, None, when)
         return explain(scan, scan.plan())
 
     def scan(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> TableScan:
-        """A question whose ``plan()`` gives splits, to be read anywhere by a reader of the same columns and filter."""
-        return self._question(columns, filter, limit, when)[0]
+        """Return a scan whose ``plan()`` has splits, which a reader of the same columns and filter reads anywhere."""
+        return self._scan_and_reader(columns, filter, limit, when)[0]
 
     def reader(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> TableRead:
-        """Reads the splits of a scan made with the same arguments: ``reader.to_batches(split)``."""
-        return self._question(columns, filter, None, when)[1]
+        """Return a reader of the splits of a scan with the same arguments: ``reader.to_batches(split)``."""
+        return self._scan_and_reader(columns, filter, None, when)[1]
 
     def get(self, key: Key, columns: Sequence[str] | None = None) -> dict[str, object] | pa.Table | None:
-        """The row of a primary key, {column: value}, as a dict, or None where there is none.
+        """Return the row of a primary key, {column: value}, as a dict; `None`: no row has the key.
 
-        Of many keys, a sequence of such or a table of the key's columns, the rows that there are as a table, in the
-        order of the keys. Opens only files that can hold a key, and decodes values only where it is met. Keys of files
-        once decoded, and all of small files, are kept by this object, up to ``lookup.cache-max-memory-size``.
+        For many keys (a sequence of dicts, or a table of the key's columns), return the found rows as a table in the
+        order of the keys. Opens only files that can hold a key, and decodes values only of matching rows. This object
+        caches decoded keys, and small files whole, up to ``lookup.cache-max-memory-size``.
         """
         store, snapshot = self._travel({})
-        wanted = key_table(store.schema, key)
+        keys = key_table(store.schema, key)
         scan = TableScan(store, snapshot, read_optimized=self._read_optimized)
         with raise_if_expired(store, None if snapshot is None else snapshot.id):
-            if self._look_up is None or self._look_up.scan != scan:
-                self._look_up = Lookup(scan, self._key_blocks)
-            rows = self._look_up.rows(wanted, project(store.schema, columns))
+            if self._lookup is None or self._lookup.scan != scan:
+                self._lookup = Lookup(scan, self._key_cache)
+            rows = self._lookup.rows(keys, project(store.schema, columns))
         if not isinstance(key, Mapping):
             return rows
         return rows.to_pylist()[0] if rows.num_rows else None
@@ -251,11 +254,11 @@ class Table:
     # ---- writing
 
     def write(self, data: Rows, row_kinds: Sequence[str] | pa.Array | None = None) -> Snapshot | None:
-        """Add rows (upsert them, with a primary key) in one commit; None when ``data`` holds no row.
+        """Add rows (with a primary key: upsert rows) in one commit. Returns `None` if ``data`` has no row.
 
         ``data`` is a pyarrow Table, RecordBatch or RecordBatchReader, or a DataFrame of pandas or of another library
-        that speaks Arrow. Columns are matched by name; a missing one is filled with its default or NULL. Either all
-        rows become visible or none; after an error no file is left, but for CommitUnknownError.
+        that exports Arrow. Columns match by name; a missing column is filled with its default or NULL. Either all
+        rows become visible or none. After an error no file is left, except after CommitUnknownError.
         """
         data = arrow_data(data)
         learning = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)
@@ -279,8 +282,8 @@ class Table:
     def overwrite(self, data: Rows, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
 
-        ``partition`` is None for the whole table, {column: value} for what lies there (rows outside are refused), or
-        "dynamic". A table that sets ``dynamic-partition-overwrite`` to true itself is dynamic without being asked.
+        ``partition`` is `None` for the whole table, {column: value} for one partition (other rows are refused), or
+        "dynamic". The option ``dynamic-partition-overwrite`` = true makes "dynamic" the default.
         """
         if partition is None and self._store.options.get(DYNAMIC_PARTITION_OVERWRITE.key) == "true":
             partition = DYNAMIC
@@ -299,14 +302,14 @@ class Table:
     def delete(
         self, filter: str | Predicate, *, progress: Progress | None = None, runner: Runner = LOCAL
     ) -> Snapshot | None:
-        """Delete the rows that match, in one commit; None where there are none.
+        """Delete the rows that match, in one commit. Returns `None` if no row matches.
 
-        Whole partitions, where the filter names nothing else, are dropped unread. A table without a primary key marks
-        the rows with ``deletion-vectors.enabled`` and else rewrites the files they lie in; one with a primary key gets
-        a row of kind -D for each, or UnsupportedError where its options leave such rows without effect. ``progress``
-        and ``runner`` are those of :meth:`compact`, for tables without a primary key. Where others change the same rows
-        meanwhile, or the snapshot expires, what matches is looked for again; CommitConflictError, or OutOfRangeError,
-        if that is in vain ten times.
+        A filter on partition columns alone drops whole partitions unread. A table without a primary key records
+        deletion vectors with ``deletion-vectors.enabled``, and else rewrites the files of the rows. A table with a
+        primary key stores a row of kind -D for each row; UnsupportedError if its options ignore rows of this kind.
+        ``progress`` and ``runner`` are the arguments of :meth:`compact`, for tables without a primary key. If others
+        change the same rows meanwhile, or the snapshot expires, the search repeats. After ten attempts it raises
+        CommitConflictError or OutOfRangeError.
         """
         predicate = bound_filter(filter, self._writable().schema.fields)
         if predicate is None:
@@ -314,16 +317,16 @@ class Table:
         return self._expired(delete_rows(self._store, predicate, runner=runner, progress=progress))
 
     def update_columns(self, data: pa.Table) -> Snapshot | None:
-        """Give rows new values of some columns, in one commit; None where ``data`` has no row.
+        """Update some columns of rows, in one commit. Returns `None` if ``data`` has no row.
 
-        For tables with ``data-evolution.enabled``. ``data`` holds ``_ROW_ID``, as a read of it gave, and the columns to
-        change; all others stay where they are. Raises InvalidInputError for ids the table does not have,
-        CommitConflictError where others changed the same columns of the same files meanwhile.
+        For tables with ``data-evolution.enabled``. ``data`` has ``_ROW_ID``, as a read returned it, and the columns to
+        change; other columns stay. Raises InvalidInputError for ids that the table does not have,
+        CommitConflictError if others changed the same columns of the same files meanwhile.
         """
         return self._expired(update_columns(self._writable(), data))
 
     def truncate(self) -> Snapshot | None:
-        """Remove every row in one commit; the snapshots before it can still be read."""
+        """Remove every row in one commit; older snapshots stay readable."""
         return self._expired(self.committer().truncate())
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
@@ -348,7 +351,7 @@ class Table:
         return TableWrite(store, overwrite=overwrite, role=role, base_id=base_id, commit_user=commit_user)
 
     def committer(self, commit_user: str | None = None) -> TableCommit:
-        """Publishes the messages of writers, as ``commit_user`` or a fresh one."""
+        """Return a committer of the messages of writers, as ``commit_user`` or as a new user."""
         return TableCommit(self._writable(), commit_user)
 
     # ---- maintenance; the short verbs call the group
@@ -405,12 +408,12 @@ class Table:
     # ---- changing
 
     def alter(self, changes: Sequence[SchemaChange]) -> "Table":
-        """Apply schema changes, all or none; returns the table with its new schema."""
+        """Apply schema changes, all or none, and return the table with its new schema."""
         return Table(self._writable().alter(changes))
 
     # ---- inside
 
-    def _question(
+    def _scan_and_reader(
         self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
     ) -> tuple[TableScan, TableRead]:
         store, snapshot = self._travel(when)
@@ -428,7 +431,7 @@ class Table:
         return made
 
     def _travel(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:
-        """The snapshot meant, and the store with the schema to read it by: its own when travelling, else the newest."""
+        """Return the selected snapshot and its store: with the snapshot's schema for time travel, else the newest."""
         store, moment = self._store, TimeTravel.of(when)
         if moment == NEWEST:
             moment = TimeTravel.from_options(store.options)
@@ -446,7 +449,7 @@ class Table:
         return f"Table({hide_secrets(self.path) + (_VIEW if self._read_optimized else '')!r}, schema {self.schema.id})"
 
 
-def _arrived(store: FileStore, read_optimized: bool) -> Table:
+def _unpickled(store: FileStore, read_optimized: bool) -> Table:
     return Table(store, read_optimized=read_optimized)
 
 
@@ -456,15 +459,15 @@ def _chained(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.Record
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    left = limit
+    remaining = limit
     for batch in batches:
-        if left is None:
+        if remaining is None:
             yield batch
             continue
-        if left > 0:
-            yield batch.slice(0, left)
-            left -= batch.num_rows
-        if left <= 0:
+        if remaining > 0:
+            yield batch.slice(0, remaining)
+            remaining -= batch.num_rows
+        if remaining <= 0:
             return
 
 
@@ -483,7 +486,7 @@ def _batches(data: Data) -> Iterator[pa.RecordBatch]:
 
 
 def _completed(batch: pa.RecordBatch, partition: Mapping[str, object] | str | None) -> pa.RecordBatch:
-    """Partition columns that the data leaves out take the value the overwrite names."""
+    """Return the batch with the partition columns that it lacks, filled from the overwritten partition."""
     if partition is None or isinstance(partition, str):
         return batch
     for column, value in partition.items():

@@ -124,7 +124,7 @@ def test_keys_once_decoded_are_kept_and_new_snapshots_seen(tmp_path):
     table.write(rows(random.Random(1), 30))
     known = table.to_arrow().to_pylist()[0]
     assert table.get({"k": known["k"]}) == known
-    assert table._look_up._blocks.held > 0
+    assert table._lookup._blocks.held > 0
     table.write(pa.table({"k": [known["k"]], "t": ["x"], "p": [0], "v": [-1], "w": [None]}, FIELDS))
     assert table.get({"k": known["k"]})["v"] == -1
     assert table.get({"k": known["k"]}, columns=["w", "v"]) == {"w": None, "v": -1}
