@@ -1,4 +1,4 @@
-"""What changed, as rows: each with its kind, or only those that came where nothing else may have happened."""
+"""Changes as rows: every changed row with its kind, or only added rows."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -37,9 +37,9 @@ class ChangeRead:
     """Rows of the splits of a stream: the columns ``fields``, of rows matching ``predicate`` (bound to the store's
     schema).
 
-    With ``kinds`` every row that changed comes, its kind ("+I", "-U", "+U", "-D") in a first column ``rowkind``.
-    Without it rows that came, or came instead of others, do; one that went is an UnsupportedError, or left out where
-    the user says so by ``ignore_deletes``.
+    With ``kinds``: every changed row, with its kind ("+I", "-U", "+U", "-D") in a first column ``rowkind``. Without
+    ``kinds``: added rows and the new rows of updates. A deleted row then raises UnsupportedError, or is left out with
+    ``ignore_deletes``.
     """
 
     store: FileStore
@@ -47,10 +47,10 @@ class ChangeRead:
     predicate: Predicate | None = None
     kinds: bool = False
     ignore_deletes: bool = False
-    _at_any_place: FileStore = field(init=False, compare=False, repr=False)
+    _without_start: FileStore = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_at_any_place", without_start(self.store))
+        object.__setattr__(self, "_without_start", without_start(self.store))
 
     @property
     def schema(self) -> pa.Schema:
@@ -58,38 +58,41 @@ class ChangeRead:
         return arrow_schema((ROW_KIND, *self.fields) if self.kinds else self.fields)
 
     def to_batches(self, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
-        """The rows of one split in their order; batches are never empty. Memory as of a batch read.
+        """Yield the rows of one split in their order; batches are never empty. Memory: as of a batch read.
 
-        Where keys may move from one partition to another, those that left a place come before those that came to one.
-        Raises OutOfRangeError where the snapshot expires meanwhile.
+        If keys may move between partitions, rows of keys that left a bucket precede rows of keys that entered one.
+        Raises OutOfRangeError if the snapshot expires meanwhile.
         """
         for snapshot_id, group in itertools.groupby(split.units, lambda piece: piece.split.snapshot_id):
             with raise_if_changes_expired(self.store, snapshot_id):
                 pieces = list(group)
                 for batch in self._of_snapshot(pieces):
-                    shaped = self._with_kinds(batch) if self.kinds else self._came(batch, snapshot_id)
+                    shaped = self._with_kinds(batch) if self.kinds else self._added_rows(batch, snapshot_id)
                     if shaped.num_rows:
                         yield shaped
 
     def _of_snapshot(self, pieces: Sequence[ChangeUnit]) -> Iterator[pa.RecordBatch]:
-        if not self._moves(pieces):
+        if not self._may_move_keys(pieces):
             for piece in pieces:
-                yield from self._told(piece)
+                yield from self._unit_batches(piece)
             return
         keys = self.store.schema.trimmed_primary_keys
         for alive in (False, True):
             for piece in pieces:
-                yield from keys_with_last_kind(self._told(piece, keys), keys, alive=alive)
+                yield from keys_with_last_kind(self._unit_batches(piece, keys), keys, alive=alive)
 
-    def _moves(self, pieces: Sequence[ChangeUnit]) -> bool:
-        """Whether keys may have left one of these places for another. Refuses what would not tell in which order."""
+    def _may_move_keys(self, pieces: Sequence[ChangeUnit]) -> bool:
+        """Return True if keys may have moved between these buckets.
+
+        Raises UnsupportedError if the files do not give the order of the changes of a key.
+        """
         stored: dict[tuple[bytes, int], list[DataFileMeta]] = {}
         for piece in pieces:
             as_stored = piece.source is RowSource.STORED_KINDS and piece.split.raw_convertible
             found = stored.setdefault((piece.split.partition, piece.split.bucket), [])
             found.extend(piece.split.files if as_stored else ())
-        went = any(piece.source is RowSource.DELETED or any(map(may_delete, piece.split.files)) for piece in pieces)
-        if not self.store.schema.is_cross_partition or len(stored) < 2 or not went:
+        deletes = any(piece.source is RowSource.DELETED or any(map(may_delete, piece.split.files)) for piece in pieces)
+        if not self.store.schema.is_cross_partition or len(stored) < 2 or not deletes:
             return False
         for files in stored.values():
             if any(len(runs) > 1 for runs in sections(files, self.store.schema.key_arrow)):
@@ -100,11 +103,11 @@ class ChangeRead:
                 )
         return True
 
-    def _told(self, piece: ChangeUnit, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """``_VALUE_KIND``, the columns asked for, ``keys``, and where deletes are refused those the filter looks at."""
-        store, fields = self._at_any_place, self._read_fields(keys)
+    def _unit_batches(self, piece: ChangeUnit, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield ``_VALUE_KIND``, the columns asked for, ``keys``, and, to refuse deletes, the filter's columns."""
+        store, fields = self._without_start, self._read_fields(keys)
         if store.schema.primary_keys and piece.source is RowSource.STORED_KINDS:
-            yield from TableRead(store, fields, self._read_predicate(), forgiving=True).told(piece.split)
+            yield from TableRead(store, fields, self._read_predicate(), forgiving=True).changelog_batches(piece.split)
             return
         kind = pa.scalar(DELETE if piece.source is RowSource.DELETED else INSERT, pa.int8())
         schema = arrow_schema((VALUE_KIND, *fields))
@@ -122,7 +125,10 @@ class ChangeRead:
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
 
     def _read_predicate(self) -> Predicate | None:
-        """A row that went need not say more than its key: whether a delete is meant cannot be told by other columns."""
+        """Return the predicate to read with: if deletes are refused, only its part on the key.
+
+        A deleted row may hold nothing but its key, so a filter on other columns could hide the delete.
+        """
         if self.predicate is None or not self._refuses_deletes:
             return self.predicate
         return restrict(self.predicate, set(self.store.schema.primary_keys))
@@ -131,34 +137,34 @@ class ChangeRead:
         asked = batch.columns[1 : 1 + len(self.fields)]
         return pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *asked], schema=self.schema)
 
-    def _came(self, batch: pa.RecordBatch, snapshot_id: int) -> pa.RecordBatch:
+    def _added_rows(self, batch: pa.RecordBatch, snapshot_id: int) -> pa.RecordBatch:
         kinds = batch.column(0).to_numpy()
-        alone = self.store.options.value(CHANGELOG_PRODUCER) == "none"  # then no -U has a +U beside it: the row is gone
-        if self._refuses_deletes and (is_retract(kinds) if alone else kinds == DELETE).any():
+        deletes_by_update = self.store.options.value(CHANGELOG_PRODUCER) == "none"  # no -U has a +U: it deletes
+        if self._refuses_deletes and (is_retract(kinds) if deletes_by_update else kinds == DELETE).any():
             raise UnsupportedError(
                 f"rows of {self.store.root} were deleted at snapshot {snapshot_id}, which a stream of rows "
                 "cannot tell: read changes with their kinds ('read.changelog' = 'true'), or leave deletes out "
                 "('read.ignore-deletes' = 'true')"
             )
-        came = ~is_retract(kinds)
-        rows = batch if came.all() else batch.filter(pa.array(came))
+        adds = ~is_retract(kinds)
+        rows = batch if adds.all() else batch.filter(pa.array(adds))
         if self.predicate is not None and self._refuses_deletes:
             rows = rows.filter(evaluate(self.predicate, rows))
         return rows.select(range(1, 1 + len(self.fields)))
 
 
 def changes_schema(store: FileStore) -> pa.Schema:
-    """The columns of changes: ``rowkind`` (text such as "+I"), then those of the table."""
+    """Return the columns of changes: ``rowkind`` (text such as "+I"), then the columns of the table."""
     return ChangeRead(store, store.schema.fields, kinds=True).schema
 
 
 def changes(store: FileStore, after: int, through: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The changes of every snapshot from ``after``, which does not count, ``through`` one that does (None: the newest).
+    """Yield the changes of the snapshots `after < id <= through`; `None`: through the newest.
 
-    Where the table has a changelog producer they are what it told; else the rows that were written, once per key and
-    commit. Snapshot by snapshot; of one key in the order they happened. Overwriting tells nothing, unless the table's
-    options ask for it. What has expired is read as long as its changelog is kept. Memory: as of a batch read.
-    OutOfRangeError for snapshots that are not there.
+    With a changelog producer these are the rows of its changelog, else the written rows, once per key and commit. They
+    are in the order of snapshots, and within a snapshot in the order of changes of a key. An overwrite yields no rows
+    unless the table's options ask for them. An expired snapshot is read if its changelog exists. Memory: as of a batch
+    read. Raises OutOfRangeError for snapshots that do not exist.
     """
     check_readable(store.schema)
     read = ChangeRead(store, store.schema.fields, kinds=True)

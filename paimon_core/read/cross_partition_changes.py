@@ -1,5 +1,6 @@
-"""Keys that leave one bucket for another: what is told of the places they leave comes before what is told where they
-arrive, so that who follows never deletes a row that has just come.
+"""The order of changes of keys that move between partitions: deletes in the old bucket before inserts in the new one.
+
+So a consumer never deletes the new row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +19,14 @@ __all__ = ["keys_with_last_kind"]
 def keys_with_last_kind(
     batches: Iterator[pa.RecordBatch], keys: Sequence[str], *, alive: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Of rows in order of ``keys`` those of the keys whose last row adds (``alive``), or those of the others.
+    """Yield the rows of the keys whose last row adds (``alive``), or the rows of all other keys.
 
-    The first column has the kinds (int8). Memory: a batch, and the rows of its last key.
+    Memory: a batch, and the rows of its last key.
+
+    Args:
+        batches: rows in order of ``keys``; the first column holds the kinds (int8).
+        keys: columns of the key.
+        alive: the keys to choose.
     """
     held: pa.RecordBatch | None = None
     for batch in batches:
@@ -35,7 +41,7 @@ def keys_with_last_kind(
 
 
 def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Where each key begins."""
+    """Return the position where each key begins."""
     differs = np.zeros(rows.num_rows - 1, bool)
     for key in keys:
         column = in_key_order(rows.column(key))
@@ -45,6 +51,6 @@ def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
 
 def _chosen(rows: pa.RecordBatch, starts: npt.NDArray[np.int64], *, alive: bool) -> Iterator[pa.RecordBatch]:
     ends = np.append(starts[1:], rows.num_rows)
-    kept = is_retract(rows.column(0).to_numpy()[ends - 1]) != alive
-    if kept.any():
-        yield rows if kept.all() else rows.filter(pa.array(np.repeat(kept, ends - starts)))
+    chosen = is_retract(rows.column(0).to_numpy()[ends - 1]) != alive
+    if chosen.any():
+        yield rows if chosen.all() else rows.filter(pa.array(np.repeat(chosen, ends - starts)))

@@ -1,4 +1,4 @@
-"""The way to answer one split: merge where runs overlap, drop retractions, filter, project."""
+"""Rows of one split: overlapping runs are merged, retracting rows dropped, the rest filtered and projected."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class TableRead:
     fields: tuple[DataField, ...]
     predicate: Predicate | None = None
     forgiving: bool = False
-    """Whether ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files`` hold: for rows that are only shown."""
+    """True if ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files`` apply: only for reads by users."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -48,9 +48,9 @@ class TableRead:
         return arrow_schema(self.fields)
 
     def to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
-        """The rows of one split; batches are never empty. Memory is bounded by two batches per overlapping run.
+        """Yield the rows of one split; batches are never empty. Memory: two batches per overlapping run.
 
-        Raises OutOfRangeError where the split's snapshot has expired, and files of it with it.
+        Raises OutOfRangeError if the split's snapshot has expired and its files are deleted.
         """
         check_readable(self.store.schema)
         with raise_if_expired(self.store, split.snapshot_id):
@@ -60,9 +60,11 @@ class TableRead:
         read = self._merged if self.store.schema.primary_keys else self._joined
         return self._answers(self._raw(split, self._needed()) if split.raw_convertible else read(split), self.schema)
 
-    def told(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
-        """The rows of one split of a table with a primary key as they were told: ``_VALUE_KIND`` (int8) comes first,
-        and rows that retract come, too. What overlaps is merged, as one write of all of it would have been."""
+    def changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one split of a table with a primary key, with their kinds and with rows that retract.
+
+        The first column is ``_VALUE_KIND`` (int8). Overlapping files are merged, as if one write had written all rows.
+        """
         check_readable(self.store.schema)
         if split.raw_convertible:
             rows: Iterator[pa.RecordBatch | pa.Table] = self._raw(split, (*self._needed(), VALUE_KIND))
@@ -73,7 +75,7 @@ class TableRead:
     def _answers(
         self, pieces: Iterator[pa.RecordBatch] | Iterator[pa.RecordBatch | pa.Table], schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        """The rows that match, of the columns asked for."""
+        """Yield the rows that match, with the columns of ``schema``."""
         names = schema.names
         for piece in pieces:
             rows = piece if self.predicate is None else kept(piece, evaluate(self.predicate, piece))
@@ -83,7 +85,7 @@ class TableRead:
                 yield batch if batch.schema.names == names else _project(batch, names, schema)
 
     def _needed(self) -> tuple[DataField, ...]:
-        """The columns asked for, then those only the predicate looks at."""
+        """Return the columns asked for, then further columns of the predicate."""
         asked = {f.name for f in self.fields}
         extra = columns(self.predicate) - asked if self.predicate is not None else set()
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
@@ -91,11 +93,11 @@ class TableRead:
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = load_vectors(self.store.io, split.vectors)
         read = file_reader(self.store, split.partition, split.bucket, fields, self.predicate, vectors, split.part)
-        read = self._passing_over(split, read)
+        read = self._skipping_bad_files(split, read)
         return (batch for file in split.files for batch in read(file, 1))
 
     def _joined(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
-        """Rows of which each file has some columns. What is left out by position or by a filter comes after."""
+        """Yield rows whose columns are stored in several files."""
         if split.vectors:
             raise UnsupportedError(
                 f"cannot read {self.store.root}: rows of columns in several files have deletion vectors, whose "
@@ -109,14 +111,14 @@ class TableRead:
         place = (self.store, split.partition, split.bucket)
         return self.merged(
             split.files,
-            lambda fields, predicate: self._passing_over(split, file_reader(*place, fields, predicate, vectors)),
+            lambda fields, predicate: self._skipping_bad_files(split, file_reader(*place, fields, predicate, vectors)),
             kinds=kinds,
         )
 
-    def _passing_over(self, split: DataSplit, read: ReadFile) -> ReadFile:
-        """Return ``read``, but for files that the options say may be missing or damaged: each is warned of once.
+    def _skipping_bad_files(self, split: DataSplit, read: ReadFile) -> ReadFile:
+        """Return ``read`` without errors for missing or corrupt files that the options allow; each is warned of once.
 
-        Rows before the damage come out. A file that is missing because its snapshot has expired is no lost one.
+        Rows before the corruption are read. A file that is missing because its snapshot has expired is an error.
         """
         store, options = self.store, self.store.options
         lost, corrupt = options.value(SCAN_IGNORE_LOST_FILES), options.value(SCAN_IGNORE_CORRUPT_FILES)
@@ -146,10 +148,13 @@ class TableRead:
         *,
         kinds: bool = False,
     ) -> Iterator[pa.Table]:
-        """The merged rows of files of one bucket, deleted ones dropped, not yet filtered; with further columns.
+        """Yield the merged rows of files of one bucket, without deleted rows, not yet filtered, with further columns.
 
-        ``reading``: how to read these columns of a file, where rows that a predicate is not true for may be left out.
-        ``kinds``: deletes are kept, and ``_VALUE_KIND`` is among the columns.
+        Args:
+            files: files of one bucket.
+            reading: a function from columns and a predicate to a reader of files; rows for which the predicate is not
+                true may be left out.
+            kinds: deleted rows stay, and ``_VALUE_KIND`` is one of the columns.
         """
         store, schema = self.store, self.store.schema
         needed = self._needed()
@@ -185,7 +190,7 @@ class TableRead:
 
 
 def _stacked(runs: Sequence[SortedRun]) -> bool:
-    """Whether files of more than one level above 0 are among them."""
+    """Return True if the files are of more than one level above 0."""
     return len({file.level for run in runs for file in run.files if file.level}) > 1
 
 

@@ -60,7 +60,10 @@ TAKES_BACK = frozenset(
 
 
 def aggregate(function: str, field: FieldOptions) -> Aggregate:
-    """The function of that name for a column. InvalidInputError names an unknown one, or a type it does not take."""
+    """Return the function of this name for a column.
+
+    Raises InvalidInputError for an unknown name and for a type that the function does not take.
+    """
     maker = AGGREGATES.get(function)
     if maker is None:
         near = difflib.get_close_matches(function, AGGREGATES, 1)

@@ -123,7 +123,7 @@ class Bitmap64:
                     self.room = max(self.room + (self.room >> 1), len(self.containers))
 
     def serialize(self) -> bytes:
-        """The bytes the reference engine gives the same bitmap."""
+        """Return the bytes that the reference engine writes for the same bitmap."""
         if self.root is None:
             return b"\0"
         held = [container for container in self.containers if container is not None]
@@ -136,7 +136,7 @@ class Bitmap64:
 
 
 def _leaves(node: _Node | _Leaf | None) -> list[_Leaf]:
-    """The keys in ascending order and the places of their containers."""
+    """Return the keys in ascending order and the positions of their containers."""
     if node is None:
         return []
     if isinstance(node, tuple):
@@ -145,7 +145,7 @@ def _leaves(node: _Node | _Leaf | None) -> list[_Leaf]:
 
 
 def _inserted(node: _Node | _Leaf | None, key: bytes, depth: int, place: int) -> _Node | _Leaf:
-    """The tree with a key more; ``depth`` bytes of the key are used up above it."""
+    """Return the tree with a further key; ``depth``: bytes of the key that the nodes above it consume."""
     if node is None:
         return (key, place)
     prefix = node[0][depth:] if isinstance(node, tuple) else node.prefix

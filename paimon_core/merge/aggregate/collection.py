@@ -1,6 +1,6 @@
 """Functions on arrays and maps as collections: collect, merge_map, merge_map_with_keytime.
 
-A null takes part in nothing, a retracted null included.
+A null has no effect, a retracted null included.
 """
 
 import itertools
@@ -25,10 +25,10 @@ from paimon_core.types.selection import Mask, Positions
 
 
 def collect(field: FieldOptions) -> Aggregate:
-    """Concatenation, or with distinct the set union, of arrays. Lawful without retracts.
+    """Make collect: concatenation, or with distinct the set union, of arrays. Lawful without retracts.
 
-    A retract takes away the oldest equal element for each of its own; what comes before any array does nothing. Late
-    rows append like others. A distinct collect keeps the first of equal elements, but an array that was copied as the
+    A retract removes the oldest equal element for each of its own; before any array it has no effect. Late rows append
+    like others. A distinct collect keeps the first of equal elements, but an array that was copied as the
     first value keeps its repeats until something is added to it.
     """
     field.check_type("collect", isinstance(field.type, ArrayType), "ARRAY")
@@ -57,7 +57,7 @@ def _collect(distinct: bool, column: Column, feed: AggregateInput) -> Column:
 
 
 def _in_set(feed: AggregateInput) -> Mask:
-    """Rows that a distinct collect takes in as a set: all but a copied array and the retracts directly behind it."""
+    """Return the mask of rows that a distinct collect adds as a set: not a copied array and the retracts after it."""
     added: Positions = np.cumsum(~feed.retract)
     within: Positions = added - (added - ~feed.retract)[feed.starts][feed.group()]
     in_set: Mask = ~feed.opened[feed.group()] | (within > 1)
@@ -65,7 +65,7 @@ def _in_set(feed: AggregateInput) -> Mask:
 
 
 def _queue_length(steps: Positions, classes: Classes) -> Positions:
-    """How long the queue of each class is after steps of +1 and -1, where -1 on an empty one does nothing."""
+    """Return the length of each class's queue after steps of +1 and -1; -1 on an empty queue has no effect."""
     total = np.cumsum(steps)
     total -= classes.spread(total[classes.starts] - steps[classes.starts])
     lowest = np.minimum.reduceat(total, classes.starts)
@@ -81,7 +81,7 @@ def _never_added(column: Column, feed: AggregateInput) -> Mask:
 
 
 def merge_map(field: FieldOptions) -> Aggregate:
-    """Union of maps, the entry that lies last winning its key; a retract drops its keys. Lawful without retracts."""
+    """Make merge_map: union of maps; the last entry of a key wins, a retract drops keys. Lawful without retracts."""
     field.check_type("merge_map", isinstance(field.type, MapType), "MAP")
     return _merge_map
 
@@ -94,14 +94,14 @@ def _merge_map(column: Column, feed: AggregateInput) -> Column:
 
 
 def _kept(elements: Elements, classes: Classes) -> Mask:
-    """In class order: added, and not taken back by a later element of the class."""
+    """Return the mask, in class order, of elements that are added and not retracted by a later one of their class."""
     minus = elements.retract[classes.order]
-    kept: Mask = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
-    return kept
+    stays: Mask = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
+    return stays
 
 
 def _winners(rank: Positions, classes: Classes) -> Positions:
-    """The element of the highest rank in each class, in the order of elements; none where no rank is above -1."""
+    """Return the element of the highest rank in each class, in the order of elements; none if all ranks are -1."""
     best = classes.best(rank)
     return np.sort(classes.order[(rank >= 0) & (rank == classes.spread(best))])
 
@@ -110,10 +110,10 @@ def _winners(rank: Positions, classes: Classes) -> Positions:
 
 
 def merge_map_with_keytime(field: FieldOptions) -> Aggregate:
-    """Union of maps to rows, where a row replaces another of its key only if its time, a text, is greater.
+    """Make merge_map_with_keytime: union of maps to rows; a row replaces one of its key if its time (text) is greater.
 
-    ``fields.<name>.ts-field`` names the time column of the row, by default the last. The first map is taken as it is;
-    in others a null row drops its key, a row without time does nothing. Lawful but for null rows and missing times.
+    ``fields.<name>.ts-field`` names the time column of the row, by default the last. The first map is copied. In later
+    maps a null row drops its key, and a row without time has no effect. Lawful but for null rows and missing times.
     """
     kind, name = field.type, "merge_map_with_keytime"
     row = kind.value if isinstance(kind, MapType) else None
@@ -148,7 +148,7 @@ def _merge_map_with_keytime(field: FieldOptions, time: int, column: Column, feed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entries:
-    """Entries of maps to rows: the code of the key, whether there is a row, the place of its time among all or -1."""
+    """Entries of maps to rows: code of the key, mask of entries with a row, and rank of the row's time, -1: none."""
 
     key: Positions
     has_row: Mask
@@ -164,7 +164,7 @@ def _places(texts: Column) -> Positions:
 
 
 def _keytime(entries: _Entries, elements: Elements) -> Positions:
-    """The elements that stay where no row is late."""
+    """Return the elements of the result, if no row is late."""
     classes = Classes.of(entries.key, elements.group)
     order, place = classes.order, np.arange(len(classes.order))
     opening = (elements.row == first(valid(elements.column), elements.feed.starts)[elements.group])[order]
@@ -176,9 +176,9 @@ def _keytime(entries: _Entries, elements: Elements) -> Positions:
 
 
 def _keytime_in_turn(entries: _Entries, elements: Elements) -> Positions:
-    """The elements that stay, by a loop over rows.
+    """Return the elements of the result, by a loop over rows.
 
-    A late map is the one that what was there is merged into, so that its null rows and missing times count anew.
+    Earlier entries are merged into a late map, so its null rows and missing times count again.
     """
     key, has_row, time = entries.key.tolist(), entries.has_row.tolist(), entries.time.tolist()
     older, present = elements.feed.older.tolist(), valid(elements.column).tolist()

@@ -1,6 +1,6 @@
-"""Columns of lists and maps as flat elements: whose row they are of, which of them are equal, and back to lists.
+"""Columns of lists and maps as flat elements with the number of their row, codes of equal elements, and lists again.
 
-Functions on collections decide for every element whether it stays; no list is ever built in Python.
+Functions on collections decide which elements stay; no list is ever built in Python.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from paimon_core.types.selection import Mask, Positions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """The elements of a column in arrival order, for one feed.
+    """The elements of a column in order of arrival.
 
-    ``values`` are the elements (of a map its entries, structs of key and value); ``row`` and ``group`` the row and the
-    group each is of, ``retract`` whether its row takes back.
+    ``values``: the elements (of a map: structs of key and value). ``row``, ``group``: numbers of each element's row and
+    group. ``retract``: mask of elements whose row retracts.
     """
 
     column: Column
@@ -33,12 +33,12 @@ class Elements:
 
     @staticmethod
     def of(column: Column, feed: AggregateInput) -> "Elements":
-        """Spread a column of lists or maps; a null has no elements."""
+        """Return the elements of a column of lists or maps; a null has none."""
         values, row = spread(column)
         return Elements(column, feed, values, row, feed.group()[row], feed.retract[row])
 
     def line(self) -> Positions:
-        """The place of each element where rows lie as they end up: those of late rows under what was there."""
+        """Return the rank of each element in the final order of rows, where late rows are before earlier ones."""
         rows = self.feed.line()
         if rows is None:
             return np.arange(len(self.row))
@@ -49,9 +49,9 @@ class Elements:
         return line
 
     def gather(self, keep: Positions, absent: Mask, values: Column | None = None) -> Column:
-        """One list or map a group of the elements kept, given in their order; null where absent.
+        """Return one list or map for each group, of the elements ``keep`` in their order; null for groups ``absent``.
 
-        ``values`` stand in for the elements kept, one each.
+        ``values``: replacements of the elements ``keep``, one each; `None`: the elements.
         """
         at = pa.array(offsets(np.bincount(self.group[keep], minlength=len(self.feed.starts))))
         kept = self.values.take(pa.array(keep)) if values is None else values
@@ -63,8 +63,10 @@ class Elements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """Elements of one group that are equal: ``order`` sorts by (group, value), then by arrival; class i begins at
-    ``starts[i]`` of that order and has ``counts[i]`` elements."""
+    """Classes of equal elements of one group.
+
+    ``order`` sorts by (group, value), then by arrival. Class i is `order[starts[i]:starts[i] + counts[i]]`.
+    """
 
     order: Positions
     starts: Positions
@@ -72,26 +74,26 @@ class Classes:
 
     @staticmethod
     def of(code: Positions, group: Positions) -> "Classes":
-        """The classes of equal codes."""
+        """Return the classes of equal codes."""
         wide = group * (code.max(initial=0) + 2) + code + 1
         order = np.argsort(wide, kind="stable")
         starts = np.flatnonzero(np.diff(wide[order], prepend=-1))
         return Classes(order, starts, sizes_of(starts, len(order)))
 
     def spread(self, of_class: Positions) -> Positions:
-        """A number of each class, given to its elements in class order."""
+        """Repeat a number of each class for each of its elements, in class order."""
         return np.repeat(of_class, self.counts)
 
     def last(self, mask: Mask) -> Positions:
-        """The last place (in class order) of each class where the mask (in class order) holds, else -1."""
+        """Return each class's last position (in class order) where the mask (in class order) is true; -1: none."""
         return self.best(np.where(mask, np.arange(len(mask)), -1))
 
     def first(self, mask: Mask) -> Positions:
-        """The first place (in class order) of each class where the mask (in class order) holds, else len(mask)."""
+        """Return each class's first position (in class order) where the mask is true; `len(mask)`: none."""
         return -self.best(np.where(mask, -np.arange(len(mask)), -len(mask)))
 
     def best(self, rank: Positions) -> Positions:
-        """The highest rank (in class order) of each class."""
+        """Return the highest rank of each class; ranks are in class order."""
         if not len(self.starts):
             return np.zeros(0, np.int64)
         highest: Positions = np.maximum.reduceat(rank, self.starts)
@@ -99,7 +101,7 @@ class Classes:
 
 
 def spread(column: Column) -> tuple[Column, Positions]:
-    """All elements of a column of lists or maps, and the row of each."""
+    """Return all elements of a column of lists or maps, and the row of each."""
     lengths = np.where(valid(column), np.diff(column.offsets.to_numpy()), 0)
     if pt.is_map(column.type):
         column = column.cast(pa.list_(column.type.field(0)))
@@ -107,10 +109,10 @@ def spread(column: Column) -> tuple[Column, Positions]:
 
 
 def codes(values: Column, *, one_zero: bool = False) -> Positions:
-    """Numbers that are equal where the values are; -1 where they are null.
+    """Return numbers that are equal if the values are; -1: null.
 
-    NaN equals itself and maps are equal in any order; -0.0 equals 0.0 only with ``one_zero``. So values that Java holds
-    to be different are equal here: binary elements of one content, inner arrays with nulls that were read from files,
+    NaN equals itself and maps are equal in any order; -0.0 equals 0.0 only with ``one_zero``. So values that differ in
+    Java are equal here: binary elements of one content, inner arrays with nulls that were read from files,
     inner NaN.
     """
     kind = values.type

@@ -16,14 +16,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """What a maker of aggregates gets to know. InvalidInputError where an option that is asked for makes no sense."""
+    """A column and its options, from which aggregate functions are made.
+
+    Every property raises InvalidInputError if its option cannot be parsed.
+    """
 
     name: str
     type: DataType
     options: Options
 
     def text(self, option: str, default: str) -> str:
-        """The text of ``fields.<name>.<option>``."""
+        """Return the text of ``fields.<name>.<option>``."""
         return self.options.get(field_option(self.name, option), default)
 
     @property
@@ -34,17 +37,17 @@ class FieldOptions:
 
     @property
     def ignore_retract(self) -> bool:
-        """Whether rows that retract leave the column as it is."""
+        """True if rows that retract leave the column unchanged."""
         return self._parsed("ignore-retract", boolean, False)
 
     @property
     def distinct(self) -> bool:
-        """Whether repeated elements count once."""
+        """True if repeated elements count once."""
         return self._parsed("distinct", boolean, False)
 
     @property
     def delimiter(self) -> str:
-        """What stands between the joined texts of listagg."""
+        """The text between the joined texts of listagg."""
         return self.text("list-agg-delimiter", ",")
 
     @property
@@ -54,11 +57,11 @@ class FieldOptions:
 
     @property
     def count_limit(self) -> int:
-        """How many rows an array may come to hold."""
+        """The largest number of rows of a nested array."""
         return self._parsed("count-limit", number(), MAX_INT)
 
     def check_type(self, function: str, fits: bool, accepted: str) -> None:
-        """InvalidInputError, naming the column and what the function takes, unless the type fits."""
+        """Raise InvalidInputError, naming the column and the types that the function takes, unless the type fits."""
         if not fits:
             raise InvalidInputError(
                 f"column {self.name!r} has type {self.type}, and the aggregate function {function} takes {accepted}: "
@@ -66,7 +69,7 @@ class FieldOptions:
             )
 
     def check_root(self, function: str, *roots: str) -> None:
-        """As :meth:`check_type`, for functions of plain types."""
+        """Raise InvalidInputError as :meth:`check_type` does unless the column's type is one of ``roots``."""
         self.check_type(function, isinstance(self.type, AtomicType) and self.type.root in roots, ", ".join(roots))
 
     def _parsed(self, option: str, parse: Callable[[str], T], default: T) -> T:

@@ -1,6 +1,6 @@
-"""Functions that choose one row of each group: first and last values. They look at where values are, never at them.
+"""Functions that pick one row of each group: first and last values.
 
-Knowing that, an engine moves only the values chosen.
+They need to know which values are null, never the values. So an engine copies only the picked values.
 """
 
 from collections.abc import Callable
@@ -25,21 +25,21 @@ from paimon_core.types.selection import Mask, Positions
 
 @dataclass(frozen=True, slots=True)
 class RowPick:
-    """An aggregate that picks a row: ``rows(present, feed)`` is its position for each group, -1 for null.
+    """An aggregate that picks a row: `rows(present, feed)` is its position for each group, -1: null.
 
-    ``seen(present, feed)``, for functions that remember: whether each group has been fed a first value.
+    `seen(present, feed)`: mask of groups that have a first value; `None`: the function needs no memory of it.
     """
 
     rows: Callable[[Mask, AggregateInput], Positions]
     seen: Callable[[Mask, AggregateInput], Mask] | None = None
 
     def __call__(self, column: Column, feed: AggregateInput) -> Column:
-        """The chosen values."""
+        """Return the picked values."""
         return pick(column, self.rows(valid(column), feed))
 
 
 def choose_some(function: RowPick, present: Mask, feed: AggregateInput, times: Positions) -> Positions:
-    """The rows chosen where rows are fed ``times`` (0, 1, 2) over, as :func:`apply_repeated` does."""
+    """Return the picked rows of an input whose rows are repeated ``times`` (0, 1, 2), as in :func:`apply_repeated`."""
     if (times == 1).all():
         return function.rows(present, feed)
     index, part, back = repeated(feed, times)
@@ -50,7 +50,7 @@ def choose_some(function: RowPick, present: Mask, feed: AggregateInput, times: P
 
 
 def seen_after(function: RowPick, present: Mask, feed: AggregateInput, times: Positions) -> Mask:
-    """Whether a function that remembers has been fed a first value in each group."""
+    """Return the mask of groups in which a function with memory has a first value."""
     assert function.seen is not None
     index, part, back = repeated(feed, times)
     before = np.zeros(len(back), bool) if feed.seen is None else feed.seen
@@ -58,7 +58,7 @@ def seen_after(function: RowPick, present: Mask, feed: AggregateInput, times: Po
 
 
 def ignore_retract(function: Aggregate) -> Aggregate:
-    """The function, for which rows that retract leave the column as it is."""
+    """Return the function with rows that retract left out."""
     if not isinstance(function, RowPick):
         return lambda column, feed: apply_repeated(function, column, feed, np.where(feed.retract, 0, 1))
     return RowPick(
@@ -68,7 +68,7 @@ def ignore_retract(function: Aggregate) -> Aggregate:
 
 
 def last_value(_: FieldOptions) -> Aggregate:
-    """The last value, null too; null after a retract. Lawful."""
+    """Make last_value: the last value, null too; null after a retract. Lawful."""
     return RowPick(_last_row)
 
 
@@ -80,7 +80,7 @@ def _last_row(_: Mask, feed: AggregateInput) -> Positions:
 
 
 def last_non_null_value(_: FieldOptions) -> Aggregate:
-    """The last value that is not null; a retract of one clears. Lawful without retracts."""
+    """Make last_non_null_value: a retract of a value clears the column. Lawful without retracts."""
     return RowPick(_last_present)
 
 
@@ -98,21 +98,21 @@ def _last_present(present: Mask, feed: AggregateInput) -> Positions:
 
 
 def primary_key(_: FieldOptions) -> Aggregate:
-    """The value of the last row, whatever its kind. Lawful."""
+    """Make primary-key: the value of the last row, whatever its kind. Lawful."""
     return RowPick(lambda _, feed: last(~feed.older | feed.retract, feed.starts))
 
 
 def first_value(field: FieldOptions) -> Aggregate:
-    """The first value, null too. Lawful without late rows.
+    """Make first_value: the first value, null too. Lawful without late rows.
 
-    A late row replaces the value once one was *seen*, that is applied and not only copied by an opening row. What was
-    seen outlives a removal: the first value of the rows that follow is then the one the removal left.
+    A late row replaces the value if a first value was *seen*: applied, and not only copied by an opening row. A removal
+    of the record does not reset this: the first value of the following rows is then the one of the removing row.
     """
     return _first(field, "first_value", skip_null=False)
 
 
 def first_non_null_value(field: FieldOptions) -> Aggregate:
-    """The first value that is not null; as :func:`first_value`, late rows replacing it even by null."""
+    """Make first_non_null_value: as :func:`first_value`, without nulls, but a late row replaces it even by null."""
     return _first(field, "first_non_null_value", skip_null=True)
 
 
@@ -140,15 +140,15 @@ def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
 
 
 def _behind_opened(feed: AggregateInput) -> Positions:
-    """The first row of each group, the second of those that were opened, -1 where these have none."""
+    """Return the first row of each group; of an opened group the second, -1: it has one row."""
     second = np.where(sizes_of(feed.starts, len(feed.retract)) > 1, feed.starts + 1, -1)
     return np.where(feed.opened, second, feed.starts)
 
 
 def _follow(counts: Mask, feed: AggregateInput, *, skip_null: bool) -> tuple[Positions, Mask]:
-    """The row chosen in each group and whether it has seen one, row by row. ``counts``: rows that can be a first value.
+    """Return the picked row of each group and the mask of groups with a first value, by a loop over rows.
 
-    A late row that finds nothing to lie under makes that nothing the first value, if null may be one.
+    ``counts``: mask of rows that can be a first value. A late first row makes null the first value, if null may be one.
     """
     lone = feed.older[feed.starts] & ~feed.opened
     at = np.where(lone & (not skip_null), -1, feed.starts)

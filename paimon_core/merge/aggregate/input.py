@@ -1,4 +1,4 @@
-"""What an aggregate function is: a column and the rows fed to it, to one value a group.
+"""Aggregate functions as engines see them: from a column and its rows to one value for each group.
 
 "Lawful" in the docstrings of functions: feeding the results of parts equals feeding the whole. "Unlawful", or "lawful
 without ...": the answer depends on where flushes and compactions fell, for every engine of the format.
@@ -22,11 +22,11 @@ from paimon_core.types.selection import Mask, Positions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AggregateInput:
-    """The rows one aggregate is fed, in arrival order; group i begins at ``starts[i]`` and every group has rows.
+    """The rows of one aggregate function, in order of arrival; group i begins at `starts[i]` and has rows.
 
-    ``retract``: take the value back. ``older``: late by its sequence group, so it goes *under* what is there.
-    ``opened``: groups whose first row is copied, not applied (such a row is never marked as a retract). ``seen``:
-    groups that had been fed before a row removed what they held (only first values remember that); None means none.
+    ``retract``: mask of rows whose value is taken back. ``older``: mask of late rows, which their sequence group orders
+    before the rows that arrived earlier. ``opened``: mask of groups whose first row is copied, not applied; such a row
+    never retracts. ``seen``: mask of groups that had a first value before a row removed the record; `None`: no group.
     """
 
     starts: Positions
@@ -36,30 +36,30 @@ class AggregateInput:
     seen: Mask | None = None
 
     def line(self) -> Positions | None:
-        """Rows as they end up lying: late ones first, the latest foremost; None when as they came."""
+        """Return the final order of the rows, late rows first and the latest foremost; `None`: order of arrival."""
         if not self.older.any():
             return None
         at = np.arange(len(self.older))
         return np.lexsort((np.where(self.older, -at, at), self.group()))
 
     def group(self) -> Positions:
-        """The number of each row's group."""
+        """Return the number of each row's group."""
         return numbered(self.starts, len(self.retract))
 
 
 Aggregate: TypeAlias = Callable[[Column, AggregateInput], Column]
-"""The column in the order of the feed, to an array of the same type with one value for each group."""
+"""A function from a column in the order of its input to an array of its type with one value for each group."""
 Step: TypeAlias = Callable[[list[tuple[Any, bool]]], Any]
-"""One group's (value, retract) pairs, as they came, to its value."""
+"""A function from the (value, retract) pairs of one group, in order of arrival, to its value."""
 
 
 def pick(column: Column, index: Positions) -> Column:
-    """Values at these rows; null where a row is negative."""
+    """Return the values at these rows; -1: null."""
     return column.take(pa.array(index, mask=index < 0))
 
 
 def valid(column: Column) -> Mask:
-    """Where the column holds a value."""
+    """Return the mask of the values that are not null."""
     if not column.null_count:
         return np.ones(len(column), bool)
     present: Mask = column.is_valid().to_numpy(zero_copy_only=False)
@@ -67,18 +67,18 @@ def valid(column: Column) -> Mask:
 
 
 def numbers(column: Column, missing: object) -> npt.NDArray[Any]:
-    """The values as numpy, ``missing`` where they are null."""
+    """Return the values as numpy, with ``missing`` for null."""
     filled: npt.NDArray[Any] = column.fill_null(pa.scalar(missing, column.type)).to_numpy(zero_copy_only=False)
     return filled
 
 
 def offsets(counts: Positions) -> npt.NDArray[np.int32]:
-    """Offsets of lists that have so many elements."""
+    """Return the offsets of lists with these numbers of elements."""
     return np.append(0, np.cumsum(counts)).astype(np.int32)
 
 
 def refuse_retract(field: FieldOptions, function: str, feed: AggregateInput) -> None:
-    """InvalidInputError, naming the column and the way out, if a row is to be taken back."""
+    """Raise InvalidInputError, naming the column and the way out, if a row retracts."""
     if feed.retract.any():
         raise InvalidInputError(
             f"column {field.name!r}: a row of kind -U or -D came, and the aggregate function {function} cannot take a "
@@ -87,9 +87,13 @@ def refuse_retract(field: FieldOptions, function: str, feed: AggregateInput) -> 
 
 
 def apply_repeated(function: Aggregate, column: Column, feed: AggregateInput, times: Positions) -> Column:
-    """Apply the function to rows repeated ``times`` (0, 1, 2) over; a group left without rows gives null.
+    """Apply the function to rows that are repeated; the value of a group without rows is null.
 
-    Of a row given twice the first is added and the second taken back.
+    Args:
+        function: the aggregate function.
+        column: the values.
+        feed: the rows.
+        times: how often (0, 1, 2) each row is repeated. If twice, the first is added and the second taken back.
     """
     if (times == 1).all():
         return function(column, feed)
@@ -100,7 +104,7 @@ def apply_repeated(function: Aggregate, column: Column, feed: AggregateInput, ti
 
 
 def repeated(feed: AggregateInput, times: Positions) -> tuple[Positions, AggregateInput, Positions]:
-    """The rows a feed of repeated rows has, that feed, and for each group its number there (-1: nothing is left)."""
+    """Return the repeated rows, their input, and each group's number in it (-1: the group has no rows)."""
     index, counts = np.repeat(np.arange(len(times)), times), np.add.reduceat(times, feed.starts)
     some = counts > 0
     again = np.append(False, index[1:] == index[:-1])[: len(index)] | (times[index] < 2)
@@ -115,8 +119,7 @@ def repeated(feed: AggregateInput, times: Positions) -> tuple[Positions, Aggrega
 
 
 def per_group(function: Step) -> Aggregate:
-    """The adapter for the awkward few that do not care which rows are late: the function over one group's pairs at a
-    time, in a Python loop."""
+    """Return an aggregate that calls the function for one group at a time, in a Python loop, and ignores late rows."""
 
     def aggregate(column: Column, feed: AggregateInput) -> Column:
         pairs = list(zip(column.to_pylist(), feed.retract.tolist(), strict=True))

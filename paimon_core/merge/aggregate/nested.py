@@ -1,7 +1,7 @@
 """Functions on arrays of rows as small tables: nested_update, nested_partial_update.
 
-Both take the first array as it is, null rows and repeated keys included; it is a table from the next one on. The order
-of rows in a table with a key is free.
+Both copy the first array, null rows and repeated keys included; the next array makes it a table. Rows of a table with a
+key have no defined order.
 """
 
 import itertools
@@ -26,7 +26,7 @@ _UNKNOWN = ("nested-sequence-field", "nested-key-null-strategy")
 
 @dataclass(frozen=True, slots=True)
 class _Nested:
-    """What the options of a column say, inner columns by their place in the rows."""
+    """The options of a column, inner columns by their index in the inner rows."""
 
     field: FieldOptions
     key: tuple[int, ...]
@@ -34,8 +34,11 @@ class _Nested:
 
     @staticmethod
     def of(field: FieldOptions, function: str) -> "_Nested":
-        """InvalidInputError where the type is not an array of rows or an option names what is not in them,
-        UnsupportedError for two options of later releases."""
+        """Return the options of a column.
+
+        Raises InvalidInputError if the type is no array of rows or an option names an unknown inner column,
+        UnsupportedError for two options of later releases.
+        """
         row = field.type.element if isinstance(field.type, ArrayType) else None
         field.check_type(function, isinstance(row, RowType), "ARRAY of ROW")
         assert isinstance(row, RowType)
@@ -64,9 +67,9 @@ def _indexes(field: FieldOptions, names: Sequence[str], option: str, wanted: Ite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """The inner rows of a column: the code of each one's key, which are rows of a table, and which are left as copied.
+    """The inner rows of a column: codes of their keys, mask of rows of a table, mask of copied rows.
 
-    ``line`` is where each lies at last: those of late rows under what was there.
+    ``line``: rank of each in the final order, as in :meth:`Elements.line`.
     """
 
     elements: Elements
@@ -95,7 +98,7 @@ class _Rows:
 
 
 def nested_update(field: FieldOptions) -> Aggregate:
-    """With a nested key an upsert of rows, without one their concatenation, of up to count-limit rows.
+    """Make nested_update: an upsert of rows by nested key, without one a concatenation, of up to count-limit rows.
 
     A retract removes rows by key, or all rows equal to its own. Lawful without retracts and limits.
     """
@@ -115,7 +118,7 @@ def _nested_update(nested: _Nested, column: Column, feed: AggregateInput) -> Col
 
 
 def _updated(nested: _Nested, rows: _Rows) -> Positions:
-    """The inner rows that stay where no limit is met."""
+    """Return the inner rows of the result in groups that cannot meet the limit."""
     elements, stays = rows.elements, rows.copied.copy()
     if nested.key or elements.retract.any():
         among = np.flatnonzero(rows.table)
@@ -133,7 +136,7 @@ def _updated(nested: _Nested, rows: _Rows) -> Positions:
 
 
 def _in_turn(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
-    """The inner rows that stay in groups that may meet the limit, by a loop: what is full depends on every step."""
+    """Return the inner rows of the result in groups that may meet the limit, by a loop over rows."""
     elements, feed = rows.elements, rows.elements.feed
     present, retract, older = valid(elements.column).tolist(), feed.retract.tolist(), feed.older.tolist()
     begins = np.searchsorted(elements.row, np.arange(len(present) + 1)).tolist()
@@ -166,7 +169,7 @@ class _Table:
     """Inner rows that are not null."""
 
     def put(self, held: list[int], new: list[int]) -> list[int]:
-        """``new`` put into ``held``, as far as there is room."""
+        """Return ``held`` with the rows ``new`` added up to the limit."""
         limit = self.nested.limit
         if len(held) >= limit:
             return held
@@ -174,9 +177,9 @@ class _Table:
         both = [e for e in held if self.real[e]] + added
         return list({self.code[e]: e for e in both}.values()) if self.nested.key else both
 
-    def without(self, held: list[int], gone: list[int]) -> list[int]:
-        """``held`` without what ``gone`` names."""
-        codes = {self.code[e] for e in gone if self.real[e]}
+    def without(self, held: list[int], removed: list[int]) -> list[int]:
+        """Return ``held`` without rows of the keys of ``removed``."""
+        codes = {self.code[e] for e in removed if self.real[e]}
         rest = [e for e in held if self.real[e] and self.code[e] not in codes]
         return list({self.code[e]: e for e in rest}.values()) if self.nested.key else rest
 
@@ -185,7 +188,7 @@ class _Table:
 
 
 def nested_partial_update(field: FieldOptions) -> Aggregate:
-    """Per nested key, the last value of every inner column that is not null. Lawful."""
+    """Make nested_partial_update: for each nested key the last non-null value of every inner column. Lawful."""
     nested = _Nested.of(field, "nested_partial_update")
     if not nested.key:
         raise InvalidInputError(

@@ -34,7 +34,7 @@ _EXACT = Context(prec=80)
 
 
 def sum_(field: FieldOptions) -> Aggregate:
-    """The sum of the values that are not null; a retract subtracts. Lawful but for float rounding."""
+    """Make sum: the sum of the non-null values; a retract subtracts. Lawful but for float rounding."""
     field.check_root("sum", *NUMBERS)
 
     def aggregate(column: Column, feed: AggregateInput) -> Column:
@@ -56,7 +56,7 @@ def sum_(field: FieldOptions) -> Aggregate:
 
 
 def _sums(values: _I64, feed: AggregateInput) -> _I64 | None:
-    """Sums of signed 64-bit values; None where one does not fit."""
+    """Return the sums of signed 64-bit values; `None`: a sum that does not fit."""
     most = max(-int(values.min()), int(values.max()))
     if most * int(sizes_of(feed.starts, len(values)).max()) < 2**63:
         signed = np.where(feed.retract, -values, values) if feed.retract.any() else values
@@ -67,7 +67,7 @@ def _sums(values: _I64, feed: AggregateInput) -> _I64 | None:
 
 
 def _limb_sums(limbs: list[_I64], feed: AggregateInput) -> list[_I64]:
-    """Sums of numbers in limbs of 32 bits, most significant first; carried, so that only the first may be wide."""
+    """Return sums of numbers in limbs of 32 bits, most significant first; only the first may be wide."""
     sign = np.where(feed.retract, -1, 1)
     sums = [np.add.reduceat(limb * sign, feed.starts) for limb in limbs]
     for i in range(len(sums) - 1, 0, -1):
@@ -94,7 +94,7 @@ def _decimal_sums(column: Column, feed: AggregateInput, absent: Mask, field: Fie
 
 
 def _halves(column: Column) -> _I64:
-    """Low and high 64 bits of decimals."""
+    """Return the low and high 64 bits of decimals."""
     start = 2 * column.offset
     return np.frombuffer(column.buffers()[1], np.int64)[start : start + 2 * len(column)].reshape(-1, 2)
 
@@ -112,7 +112,7 @@ def _overflow(field: FieldOptions, function: str) -> NoReturn:
 
 
 def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.NDArray[Any]:
-    """Each group's values combined strictly from left to right."""
+    """Combine the values of each group strictly from left to right."""
     total = values[starts]
     sizes = sizes_of(starts, len(values))
     hot = np.flatnonzero(sizes > _HOT)
@@ -128,8 +128,10 @@ def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.
 
 
 def product(field: FieldOptions) -> Aggregate:
-    """The product of the values that are not null; a retract divides (integers towards zero), a retract of nothing is
-    nothing. Lawful without retracts. Decimals go through a loop, for their rounding to the column's scale at each step.
+    """Make product: the product of the non-null values; a retract divides, integers towards zero.
+
+    A retract before any value has no effect. Lawful without retracts. Decimals need a loop, because each step
+    rounds to the column's scale.
     """
     field.check_root("product", *NUMBERS)
 
@@ -172,7 +174,7 @@ def _products(values: _I64, starts: Positions, kind: pa.DataType, field: FieldOp
 def _divided(
     values: npt.NDArray[Any], present: Mask, feed: AggregateInput, kind: pa.DataType, field: FieldOptions
 ) -> tuple[npt.NDArray[Any], Mask]:
-    """Products with retracts, a row of every group at a time, and which groups have one."""
+    """Return products with retracts, one row of every group at a time, and the mask of groups that have one."""
     one = values.dtype.type(1)
     seen = present[feed.starts] & ~feed.retract[feed.starts]
     total = np.where(seen, values[feed.starts], one)
@@ -226,12 +228,12 @@ def _decimal_product(field: FieldOptions, kind: pa.Decimal128Type, pairs: list[t
 
 
 def max_(field: FieldOptions) -> Aggregate:
-    """The largest value, nulls skipped; NaN is the largest, 0.0 above -0.0. Lawful."""
+    """Make max: the largest value, nulls skipped; NaN is the largest, 0.0 above -0.0. Lawful."""
     return _extreme(field, "max", np.maximum)
 
 
 def min_(field: FieldOptions) -> Aggregate:
-    """The smallest value, nulls skipped; NaN is the largest, -0.0 below 0.0. Lawful."""
+    """Make min: the smallest value, nulls skipped; NaN is the largest, -0.0 below 0.0. Lawful."""
     return _extreme(field, "min", np.minimum)
 
 
@@ -255,7 +257,7 @@ def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
 
 
 def _best_rows(column: Column, present: Mask, feed: AggregateInput, better: Any) -> npt.NDArray[Any]:
-    """The row with the best value of each group, NaN where it has none: word by word, among those that still tie."""
+    """Return the row with the best value of each group, NaN: none; word by word, among rows that still tie."""
     found = np.full(len(feed.starts), np.nan)
     rows = np.flatnonzero(present)
     if not len(rows):

@@ -1,4 +1,4 @@
-"""Values as integers that order as they do."""
+"""Integers in the order of values."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from paimon_core.merge.normalized_keys import Column
 
 
 def sortable(column: Column) -> npt.NDArray[Any]:
-    """Integers in the order of the values, anything at nulls: NaN largest, -0.0 (as -1) under 0.0, texts by bytes.
+    """Return integers in the order of the values, any for nulls: NaN largest, -0.0 (as -1) under 0.0, texts by bytes.
 
-    Fixed-width numbers keep their width, and floats are undone by :func:`flip`; other types are ranked.
+    Fixed-width numbers keep their width, and :func:`flip` restores floats; other types are ranked.
     """
     kind = column.type
     if pa.types.is_floating(kind):
@@ -35,6 +35,6 @@ def sortable(column: Column) -> npt.NDArray[Any]:
 
 
 def flip(bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """IEEE bits to integers in the same order, and back."""
+    """Convert IEEE bits to integers in the same order, or back."""
     ordered: npt.NDArray[Any] = bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max)
     return ordered

@@ -1,8 +1,8 @@
-"""Unions of Apache DataSketches: hll_sketch and theta_sketch. Null takes part in nothing; a value alone stays as it is.
+"""Unions of Apache DataSketches: hll_sketch and theta_sketch. Null has no effect; a single value is unchanged.
 
-Each step unites what is there with the next value in the way, order and precision of the reference engine. So the
-estimates are equal, and the bytes too but for the HIP accumulator of HLL, which a union has no use for. Loops over
-values: each is a data structure of its own.
+Each step unites the result with the next value in the order and precision of the reference engine. So the estimates are
+equal, and the bytes too, except for the HIP accumulator of HLL, which a union does not use. Values are united in a
+loop, because each is a data structure of its own.
 """
 
 from functools import partial
@@ -19,7 +19,7 @@ _SINGLE_ITEM = 0x20
 
 
 def hll_sketch(field: FieldOptions) -> Aggregate:
-    """Union of HLL sketches; the result is compact, of type HLL_4, and as precise as the least precise value."""
+    """Make hll_sketch: union of HLL sketches; the result is compact, HLL_4, and as precise as the least precise."""
     field.check_root("hll_sketch", "VARBINARY")
     sketches = _datasketches(field, "hll_sketch")
 
@@ -34,7 +34,7 @@ def hll_sketch(field: FieldOptions) -> Aggregate:
 
 
 def theta_sketch(field: FieldOptions) -> Aggregate:
-    """Union of theta sketches of up to 4096 entries; the result is compact and ordered."""
+    """Make theta_sketch: union of theta sketches of up to 4096 entries; the result is compact and ordered."""
     field.check_root("theta_sketch", "VARBINARY")
     sketches = _datasketches(field, "theta_sketch")
 
@@ -48,7 +48,7 @@ def theta_sketch(field: FieldOptions) -> Aggregate:
 
 
 def _as_java(theta: bytes) -> bytes:
-    """A compact sketch as Java lays it out, which differs in fields that readers pass over."""
+    """Return a compact sketch in Java's layout, which differs in fields that readers ignore."""
     if len(theta) == 8:  # empty: no hash of the seed
         return theta[:6] + bytes(2)
     if len(theta) == 16:  # one entry: said by a flag

@@ -14,10 +14,10 @@ from paimon_core.types.selection import Positions
 
 
 def listagg(field: FieldOptions) -> Aggregate:
-    """Texts joined by the delimiter, null and empty ones skipped; all empty gives an empty text. Lawful.
+    """Make listagg: texts joined by the delimiter, null and empty ones skipped. Lawful.
 
-    Distinct: the first text stays as it is; of what follows, tokens between delimiters that are new are added. Then
-    lawful too.
+    If all texts are empty, the result is empty. Distinct: the first text is unchanged; of later texts new tokens
+    between delimiters are added. This is lawful too.
     """
     root = isinstance(field.type, AtomicType) and field.type.root == "VARCHAR" and field.type.length == MAX_LENGTH
     field.check_type("listagg", root, "STRING")
@@ -46,7 +46,7 @@ def listagg(field: FieldOptions) -> Aggregate:
 
 
 def _new_tokens(texts: Column, group: Positions, delimiter: str) -> tuple[Column, Positions]:
-    """The first text of each group whole, then the tokens of the others that the group does not have yet."""
+    """Return the whole first text of each group, then the tokens of its other texts that are new in the group."""
     if not len(texts):
         return texts, group
     opens = np.append(True, group[1:] != group[:-1])
