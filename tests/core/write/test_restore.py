@@ -16,6 +16,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.write import restore
 from paimon_core.write.restore import Restore
+from paimon_core.write.table_write import WriterRole
 from tests.support.faulty_io import FaultyIO, MemoryIO
 from tests.support.tables import append_table, keyed_table, orders
 
@@ -82,7 +83,7 @@ def test_only_manifests_that_can_hold_the_buckets_written_are_read_and_each_once
     with opened(counting).writer() as writer:
         for bucket in (1, 3):  # the second batch meets another bucket
             writer.write(rows(5, by_bucket[bucket][0][0]))
-            writer._deal_out()
+            writer._route()
         writer.write(rows(5, *range(20)))
         found = {m.bucket: m.new_files[0].max_sequence_number for m in writer.prepare_commit()}
         assert found[0] == 2 * len(by_bucket[0]) - 1
@@ -154,8 +155,8 @@ def bucket_written(io, key):
 KEPT_OPEN = {
     "write-only": ({"bucket": "1", "write-only": "true"}, {}),
     "dynamic, write-only": ({"bucket": "-1", "write-only": "true"}, {}),
-    "one of two": ({"bucket": "1"}, {"sequence": (0, 2)}),
-    "dynamic, one of two": ({"bucket": "-1"}, {"sequence": (0, 2)}),
+    "one of two": ({"bucket": "1"}, {"role": WriterRole(0, 2)}),
+    "dynamic, one of two": ({"bucket": "-1"}, {"role": WriterRole(0, 2)}),
     "postponed": ({"bucket": "-2", "write-only": "true"}, {}),
 }
 
