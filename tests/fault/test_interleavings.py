@@ -404,7 +404,7 @@ def test_a_writer_of_a_table_made_anew_is_refused_and_leaves_nothing():
     io.delete_directory(ROOT)
     create_table(io, ROOT, Schema(ORDERS), lambda: 1)
     files = set(io.files)
-    with pytest.raises(CommitConflictError, match="open it again"):
+    with pytest.raises(CommitConflictError, match="open it and write again"):
         stale.write(orders((9, "x", 9)))
     assert set(io.files) == files
 
