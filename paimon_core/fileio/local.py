@@ -14,9 +14,6 @@ from paimon_core.fileio.storage import FileStatus, OutputStream
 
 T = TypeVar("T")
 
-WHOLE_FILE = 256 << 10
-"""Files up to this size are read at once: that costs less than the footer and each column by themselves."""
-
 
 class LocalStorage:
     """The local file system (or anything mounted)."""
@@ -27,13 +24,8 @@ class LocalStorage:
             return file.read()
 
     def open(self, path: str, size: int | None) -> pa.NativeFile:
-        """Small files at once, larger ones by ``pread``, without holding the interpreter, from many threads at once."""
-        file = pa.OSFile(local_path(path), "rb")
-        there = file.size()  # ``size`` is what is promised
-        if there > WHOLE_FILE:
-            return file
-        with file:
-            return pa.BufferReader(file.read_buffer(there))
+        """Open for reads by ``pread``, without holding the interpreter, from many threads at once."""
+        return pa.OSFile(local_path(path), "rb")
 
     def write(self, path: str, data: bytes) -> None:
         """Replace atomically: readers see the old content or the new one."""

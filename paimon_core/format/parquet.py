@@ -31,6 +31,7 @@ from paimon_core.types.system_fields import ROW_POSITION
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # a seek costs nothing: no need to coalesce reads
 _BIG_ROW_GROUP = 4 << 20
 _STREAM_BUFFER = 1 << 20
+_WHOLE_FILE = 256 << 10  # bytes; one read costs less than separate reads of the footer and of each column
 _REMOTE_RUN = 16 << 20  # encoded bytes of the row groups that are fetched from a distant store at once
 _WORTH_THREADS = 1 << 20  # encoded bytes below which handing columns to threads costs more than decoding them
 
@@ -65,6 +66,7 @@ class ParquetFormat:
     ) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
         with as_corrupted(path):
+            source = _read_ahead(source)
             file = _open(source)
             if self.promised not in (None, file.metadata.num_rows):
                 raise CorruptedError(
@@ -167,6 +169,13 @@ def _numbered(
         rows = np.arange(done, done := done + batch.num_rows)
         group = np.searchsorted(read, rows, "right")
         yield batch.add_column(at, arrow_field(ROW_POSITION), pa.array(rows + (ends - read)[group]))
+
+
+def _read_ahead(source: Any) -> Any:
+    """Return a small local file as a buffer in memory, any other source as it is."""
+    if isinstance(source, pa.OSFile) and source.size() <= _WHOLE_FILE:
+        return pa.BufferReader(source.read_buffer(source.size()))
+    return source
 
 
 def _open(source: Any, metadata: Any = None, *, streamed: bool = False) -> pq.ParquetFile:

@@ -612,7 +612,7 @@ def test_one_large_file_is_read_by_several_tasks(spark, path):
     (split,) = table.scan().plan().splits
     assert len(split.files) == 1
     assert tasks_of(load(spark, path)) == 1
-    cut = load(spark, path, **{"source.split.target-size": f"{split.size // 4 + 1} b"})
+    cut = load(spark, path, minPartitions="1", **{"source.split.target-size": f"{split.size // 4 + 1} b"})
     assert tasks_of(cut) == 4
     assert cut.agg(F.count("*"), F.countDistinct("id"), F.sum("v")).first() == (len(values), len(values), sum(values))
     assert cut.where("id BETWEEN 1000 AND 1999").count() == 1000

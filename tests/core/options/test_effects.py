@@ -48,4 +48,4 @@ def test_generated_users_begin_with_the_prefix(tmp_path):
 
 def test_the_time_for_attempts_is_bounded(tmp_path):
     table = append_table(tmp_path / "t", **{"commit.timeout": "3 s"})
-    assert TableCommit(table.store)._retries.timeout == pytest.approx(3)
+    assert TableCommit(table.store)._retry.timeout == pytest.approx(3)
