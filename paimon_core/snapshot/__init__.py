@@ -1,1 +1,1 @@
-"""The timeline of a table: snapshots, tags, branches, and the moment a reader means."""
+"""The timeline of a table: snapshots, tags, branches, changelogs, consumers and time travel."""

@@ -8,12 +8,12 @@ _PREFIX = "branch-"
 
 
 def branch_root(root: str, branch: str) -> str:
-    """Where the schemas, snapshots and tags of a branch lie; for ``main`` the table itself."""
+    """Return the directory of a branch's schemas, snapshots and tags; for ``main`` the table's root."""
     return root if branch == MAIN else join(root, "branch", _PREFIX + branch)
 
 
 def list_branches(io: FileIO, root: str) -> list[str]:
-    """The names of all branches except ``main``, sorted."""
+    """Return the names of all branches except ``main``, sorted."""
     entries = io.list(join(root, "branch"))
     return sorted(
         one.name.removeprefix(_PREFIX) for one in entries if one.is_directory and one.name.startswith(_PREFIX)

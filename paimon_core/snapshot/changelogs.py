@@ -1,4 +1,4 @@
-"""Snapshots whose rows have expired while their changes are kept: a directory of the same small files (format 10.5)."""
+"""Changelogs: copies of expired snapshots, by which their changes stay readable (format 10.5)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,29 +11,32 @@ from paimon_core.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Changelogs:
-    """Those below ``root``, a table's or a branch's. Of such a snapshot only what it added can still be read."""
+    """The changelogs below ``root``, the directory of a table or branch.
+
+    Of a snapshot with a changelog only its changes can be read, not its rows.
+    """
 
     io: FileIO
     root: str = field(repr=False)
 
     def ids(self) -> list[int]:
-        """All ids by listing, ascending."""
+        """Return all ids, ascending, by listing the directory."""
         return self._files.ids()
 
     def earliest_id(self) -> int | None:
-        """The oldest id; None where there are none."""
+        """Return the oldest id; `None`: no changelogs."""
         return self._files.earliest_id()
 
     def latest_id(self) -> int | None:
-        """The newest id; None where there are none."""
+        """Return the newest id; `None`: no changelogs."""
         return self._files.latest_id()
 
     def path(self, snapshot_id: int) -> str:
-        """Return where the changelog of this snapshot is kept, if it is."""
+        """Return the path of a snapshot's changelog, whether the file exists or not."""
         return self._files.path(snapshot_id)
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """What is kept of this snapshot, or None."""
+        """Return the changelog of a snapshot; `None`: no such changelog."""
         try:
             data = self._files.read(snapshot_id)
         except FileNotFoundError:
@@ -41,18 +44,24 @@ class Changelogs:
         return Snapshot.from_json(data, self._files.path(snapshot_id), snapshot_id)
 
     def all(self) -> Iterator[Snapshot]:
-        """Everything kept, oldest first; what expires meanwhile is left out."""
+        """Yield all changelogs, oldest first, without those that expire during the call."""
         return (found for found in parallel_map(self.find, self._files.ids()) if found is not None)
 
     def keep(self, snapshots: Sequence[Snapshot]) -> None:
-        """Keep the changes of these, which are in order, before they expire. Kept ones may be kept again."""
+        """Store changelogs of ``snapshots`` before the snapshots expire. Storing a changelog twice is harmless.
+
+        REQUIRES: ``snapshots`` in ascending order of id.
+        """
         for snapshot in snapshots:
             self.io.write(self._files.path(snapshot.id), snapshot.to_json())
         if snapshots:
             self._files.write_hint("LATEST", snapshots[-1].id)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Forget these, the oldest, in order; what they name stays."""
+        """Delete the oldest changelogs, but none of the files that the changelogs name.
+
+        REQUIRES: ``ids`` ascending, beginning with the oldest.
+        """
         for number in ids:
             self.io.delete(self._files.path(number))
         if ids:

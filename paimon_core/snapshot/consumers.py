@@ -1,4 +1,4 @@
-"""Consumers: how far readers of changes have come, kept beside the table under names (format 10.3)."""
+"""Consumers: the next snapshot of each named stream, stored with the table (format 10.3)."""
 
 import builtins
 import json
@@ -17,20 +17,22 @@ _NEXT = "nextSnapshot"
 
 @dataclass(frozen=True, slots=True)
 class Consumers:
-    """Those below ``root``, a table's or a branch's. A consumer names the first snapshot it still has to read;
-    expiry leaves that one and all younger ones alone."""
+    """The consumers below ``root``, the directory of a table or branch.
+
+    A consumer stores the first snapshot that its stream has not read. Expiry keeps this snapshot and all newer ones.
+    """
 
     io: FileIO
     root: str = field(repr=False)
 
     def path(self, consumer_id: str) -> str:
-        """The file of this consumer. InvalidInputError for what cannot be the name of one."""
+        """Return the path of a consumer's file. Raises InvalidInputError for an id that cannot name a consumer."""
         if not consumer_id.strip() or "/" in consumer_id:
             raise InvalidInputError(f"a consumer's id must not be blank or hold '/', but is {consumer_id!r}")
         return join(self._directory, _PREFIX + consumer_id)
 
     def get(self, consumer_id: str) -> int | None:
-        """The next snapshot it has to read; None where there is no such consumer."""
+        """Return the next snapshot that a consumer has to read; `None`: no such consumer."""
         path = self.path(consumer_id)
         try:
             data = self.io.read(path)
@@ -42,27 +44,27 @@ class Consumers:
         return found
 
     def record(self, consumer_id: str, next_snapshot: int) -> None:
-        """It has read all before this snapshot: replaces what was known of it."""
+        """Store ``next_snapshot`` as the first snapshot that the consumer has not read, replacing its older record."""
         document = json.dumps({_NEXT: next_snapshot}, indent=2, separators=(",", " : "))
         self.io.write(self.path(consumer_id), document.encode())
         self.io.sync([self.path(consumer_id)], self.root)
 
     def delete(self, consumer_id: str) -> None:
-        """Forget it; one that is not there is fine."""
+        """Delete a consumer. A consumer that does not exist is no error."""
         self.io.delete(self.path(consumer_id))
 
     def list(self) -> dict[str, int]:
-        """The next snapshot of each consumer, by id; those that go meanwhile are left out."""
+        """Return the next snapshot of each consumer by id, without consumers that are deleted during the call."""
         ids = sorted(self._modified())
         found = zip(ids, parallel_map(self.get, ids), strict=True)
         return {consumer_id: following for consumer_id, following in found if following is not None}
 
     def min_next(self) -> int | None:
-        """The oldest snapshot any consumer has still to read; None where there are no consumers."""
+        """Return the oldest snapshot that a consumer has still to read; `None`: no consumers."""
         return min(self.list().values(), default=None)
 
     def expire(self, older_than: int) -> "builtins.list[str]":
-        """Forget those that recorded nothing since this moment (epoch ms); their ids."""
+        """Delete the consumers last recorded before ``older_than`` (epoch ms), and return their ids, sorted."""
         gone = sorted(consumer_id for consumer_id, modified in self._modified().items() if modified < older_than)
         for consumer_id in gone:
             self.delete(consumer_id)

@@ -1,4 +1,4 @@
-"""How long snapshots, and changelogs that outlive them, are kept: numbers and times in, an id out (behaviour 7.10)."""
+"""Retention of snapshots and of changelogs that outlive them, as pure functions (behaviour 7.10)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,13 +19,16 @@ from paimon_core.options.snapshot import (
 __all__ = ["Retention", "changelog_retention", "first_kept", "outlived", "snapshot_retention"]
 
 Times = Callable[[range], Iterable[int | None]]
-"""The commit times (epoch ms) of ids, in their order and no more than are looked at; None for what is not there."""
+"""A function from ids to commit times (epoch ms) in the order of the ids, read lazily; `None`: no such id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """At least ``least`` of the newest are kept, at most ``most``; between the two those from ``older_than`` on
-    (epoch ms). ``limit``: the most that go at once."""
+    """A rule for what expires: at least ``least`` of the newest ids stay, at most ``most``.
+
+    Between the two bounds, ids with a commit time from ``older_than`` on (epoch ms) stay. One expiry removes at most
+    ``limit`` ids.
+    """
 
     least: int
     most: int
@@ -43,7 +46,7 @@ class Retention:
 
 
 def snapshot_retention(options: Options, now: int) -> Retention:
-    """What the options ``snapshot.*`` say at the moment ``now`` (epoch ms)."""
+    """Return the rule for snapshots by the options ``snapshot.*`` at the time ``now`` (epoch ms)."""
     return Retention(
         options.value(SNAPSHOT_NUM_RETAINED_MIN),
         options.value(SNAPSHOT_NUM_RETAINED_MAX),
@@ -53,13 +56,16 @@ def snapshot_retention(options: Options, now: int) -> Retention:
 
 
 def changelog_retention(options: Options, now: int) -> Retention:
-    """What the options ``changelog.*`` say, each that of the snapshots where it is not set."""
+    """Return the rule for changelogs by the options ``changelog.*`` at the time ``now`` (epoch ms).
+
+    An option that is not set takes the value of its counterpart for snapshots.
+    """
     least, most, time = _changelog_options(options)
     return Retention(least, most, now - _millis(time), options.value(SNAPSHOT_EXPIRE_LIMIT))
 
 
 def outlived(options: Options) -> bool:
-    """Whether changes are to be kept longer than the snapshots that made them."""
+    """Return True if changelogs stay longer than their snapshots."""
     least, most, time = _changelog_options(options)
     return (
         least > options.value(SNAPSHOT_NUM_RETAINED_MIN)
@@ -69,9 +75,14 @@ def outlived(options: Options) -> bool:
 
 
 def first_kept(retention: Retention, earliest: int, latest: int, below: int | None, times: Times) -> int:
-    """The oldest id to be kept of those from ``earliest`` to ``latest``; ``earliest`` where none goes.
+    """Return the oldest id that stays; ``earliest``: no id expires.
 
-    ``below``: ids from here on stay, whatever their age; None for no such bound.
+    Args:
+        retention: the rule.
+        earliest: the oldest id there is.
+        latest: the newest id there is.
+        below: ids from here on stay, whatever their age; `None`: no such bound.
+        times: the commit times of ids.
     """
     end = min(latest - retention.least + 1, earliest + retention.limit, latest + 1 if below is None else below)
     aged = range(max(latest - retention.most + 1, earliest), end)

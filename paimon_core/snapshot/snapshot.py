@@ -1,4 +1,4 @@
-"""A snapshot: one published state of a table, as ``snapshot/snapshot-<id>`` holds it (format 2)."""
+"""A snapshot: one published state of a table, in the file ``snapshot/snapshot-<id>`` (format 2)."""
 
 import json
 from collections.abc import Mapping
@@ -9,17 +9,17 @@ from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileio.paths import are_file_names
 
 NO_WATERMARK: Final = -(2**63)
-"""The watermark value that means none."""
+"""The value of ``watermark`` in files for: no watermark."""
 
 LONGEST: Final = 2**63
 """One more than the largest number that a file may hold."""
 
 BATCH_COMMIT_IDENTIFIER: Final = LONGEST - 1
-"""The identifier all batch commits share; streams count upwards instead."""
+"""The commit identifier of every batch commit; streams count upwards instead."""
 
 
 class CommitKind:
-    """What a snapshot did to the one before."""
+    """The kind of change from one snapshot to the next."""
 
     APPEND: Final = "APPEND"
     COMPACT: Final = "COMPACT"
@@ -28,15 +28,19 @@ class CommitKind:
 
 
 NEWEST_VERSION: Final = 3
-"""Of the format of snapshot files; newer ones may mean something else by the same keys."""
+"""The newest version of the format of snapshot files that this engine reads.
+
+In newer versions the same keys may have another meaning.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Fields in the order they are written; None is an absent key. Keys unknown here travel in ``extra``.
+    """A snapshot, with its fields in the order of the file. `None`: the key is absent.
 
-    ``total_record_count`` and ``delta_record_count`` are None only in files of format versions before 0.4.
-    A new snapshot carries ``next_row_id`` and ``watermark`` over from the one before.
+    ``extra`` holds the keys of the file that this engine does not know. ``total_record_count`` and
+    ``delta_record_count`` are `None` only in files of Paimon versions before 0.4. A new snapshot copies
+    ``next_row_id`` and ``watermark`` from its predecessor.
     """
 
     version: int = 3
@@ -67,7 +71,7 @@ class Snapshot:
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def to_json(self) -> bytes:
-        """The file's content, laid out like the Java writer's. Empty properties are omitted."""
+        """Return the content of the file, in the layout of the Java writer. Empty properties are omitted."""
         known = {key: getattr(self, name) for name, (key, _, _) in _KEYS.items()}
         if not known["properties"]:
             del known["properties"]
@@ -76,9 +80,14 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, data: bytes, path: str, snapshot_id: int | None = None) -> "Snapshot":
-        """Parse; null means absent. ``snapshot_id``: what the name of the file says, and the content must say, too.
+        """Parse the content of a snapshot or tag file; a JSON null is an absent key.
 
-        Raises CorruptedError naming ``path``, UnsupportedError for a newer version.
+        Args:
+            data: the content.
+            path: the file, for error messages.
+            snapshot_id: the id in the file's name, which must equal the id in the content; `None`: not checked.
+
+        Raises CorruptedError naming ``path``, UnsupportedError for a newer version of the format.
         """
         record = load_object(data, path)
         values: dict[str, Any] = {}
@@ -106,13 +115,13 @@ def _check_value(path: str, name: str, value: object) -> None:
         raise CorruptedError(f"{path}: {key!r} must be {_KIND_NAMES[kind]}, found {value!r}")
     if name in _FILES and not are_file_names((str(value),)):
         raise CorruptedError(f"{path}: {key!r} must be the name of a file, found {value!r}")
-    most = LONGEST // 1000 if name == "time_millis" else LONGEST  # times are told in microseconds, too
+    most = LONGEST // 1000 if name == "time_millis" else LONGEST  # times are also converted to microseconds
     if isinstance(value, int) and not -most <= value < most:
         raise CorruptedError(f"{path}: {key!r} must be from {-most} to {most - 1}, found {value}")
 
 
 def load_object(data: bytes, path: str) -> dict[str, Any]:
-    """The JSON object in a metadata file; CorruptedError otherwise."""
+    """Return the JSON object in a metadata file. Raises CorruptedError for any other content."""
     try:
         record = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -169,4 +178,4 @@ def _kind(name: str) -> type:
 _KEYS: dict[str, tuple[str, type, bool]] = {
     f.name: (_camel(f.name), _kind(f.name), f.name in _REQUIRED) for f in fields(Snapshot) if f.name != "extra"
 }
-"""Field name -> (key on disk, JSON type, required)."""
+"""Per field name: key on disk, JSON type, and whether the key is required."""

@@ -14,29 +14,35 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Snapshots below ``root``, a table's or a branch's. Always asks the store; others commit and expire meanwhile."""
+    """The snapshots below ``root``, the directory of a table or branch.
+
+    Every call asks the storage, because other processes commit and expire at the same time.
+    """
 
     io: FileIO
     root: str = field(repr=False)
 
     def path(self, snapshot_id: int) -> str:
-        """The file of this snapshot."""
+        """Return the path of a snapshot's file."""
         return self._files.path(snapshot_id)
 
     def ids(self) -> list[int]:
-        """All ids by listing, ascending."""
+        """Return all ids, ascending, by listing the directory."""
         return self._files.ids()
 
     def latest_id(self) -> int | None:
-        """The newest id; None before the first commit."""
+        """Return the newest id; `None`: no snapshot yet."""
         return self._files.latest_id()
 
     def earliest_id(self) -> int | None:
-        """The oldest id that is still there; None before the first commit."""
+        """Return the oldest id that has not expired; `None`: no snapshot yet."""
         return self._files.earliest_id()
 
     def latest(self) -> Snapshot | None:
-        """The newest snapshot; None before the first commit. Survives rollback and expiry under its feet."""
+        """Return the newest snapshot; `None`: no snapshot yet.
+
+        A rollback or an expiry during the call is met by another try. Raises OutOfRangeError after 10 tries.
+        """
         hint = self._files.hint("LATEST")
         if hint is not None and not self._files.exists(hint + 1):
             found = self.find(hint)
@@ -52,11 +58,11 @@ class Snapshots:
         raise self._restless()
 
     def earliest(self) -> Snapshot | None:
-        """The oldest snapshot; one that expires meanwhile is passed over for the next."""
+        """Return the oldest snapshot, without those that expire during the call; `None`: no snapshot."""
         return next(self.all(threads=1), None)
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """The snapshot, or None if it is not there."""
+        """Return a snapshot; `None`: no such snapshot."""
         path = self.path(snapshot_id)
         try:
             data = self.io.read(path)
@@ -65,20 +71,21 @@ class Snapshots:
         return Snapshot.from_json(data, path, snapshot_id)
 
     def get(self, snapshot_id: int) -> Snapshot:
-        """The snapshot; OutOfRangeError, naming the range there is, if it expired or never was."""
+        """Return a snapshot. Raises OutOfRangeError with the available range if no such snapshot exists."""
         found = self.find(snapshot_id)
         if found is None:
             raise OutOfRangeError(f"snapshot {snapshot_id} of {self.root} does not exist; {self._range()}")
         return found
 
     def all(self, threads: int | None = None) -> Iterator[Snapshot]:
-        """Every snapshot, oldest first, read ahead in parallel; those that expire meanwhile are left out."""
+        """Yield every snapshot, oldest first, without those that expire during the call; reads ahead in parallel."""
         return (found for found in parallel_map(self.find, self.ids(), threads) if found is not None)
 
     def at_or_before(self, millis: int) -> Snapshot | None:
-        """The newest snapshot committed at or before this moment (epoch ms); None if all are younger.
+        """Return the newest snapshot committed at or before ``millis`` (epoch ms); `None`: all are newer.
 
-        Commit times do not fall from one snapshot to the next, so a binary search reads few files.
+        Commit times never decrease from one snapshot to the next, so a binary search reads few files. Raises
+        OutOfRangeError if snapshots vanish during each of 10 tries.
         """
         for _ in range(_TRIES):
             ids = self.ids()
@@ -87,7 +94,7 @@ class Snapshots:
                 middle = (low + high) // 2
                 found = self.find(ids[middle])
                 if found is None:
-                    break  # expired or rolled back meanwhile: look at what is left
+                    break  # expired or rolled back during the search: list the ids again
                 if found.time_millis <= millis:
                     best, low = found, middle + 1
                 else:
@@ -97,15 +104,18 @@ class Snapshots:
         raise self._restless()
 
     def write_hint(self, which: Hint, snapshot_id: int) -> bool:
-        """Replace ``LATEST`` or ``EARLIEST``; False if that failed, which costs others only a listing."""
+        """Replace the hint ``LATEST`` or ``EARLIEST``. Return False on failure, which costs readers only a listing."""
         return self._files.write_hint(which, snapshot_id)
 
     def exists(self, snapshot_id: int) -> bool:
-        """Whether this snapshot is there."""
+        """Return True if the snapshot exists."""
         return self._files.exists(snapshot_id)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Forget these, the oldest, one after another, so that those left have no gap; what they name stays."""
+        """Delete the oldest snapshots one by one, so that the remaining ids have no gap.
+
+        The files that the snapshots name stay. REQUIRES: ``ids`` ascending, beginning with the oldest.
+        """
         for number in ids:
             self.io.delete(self.path(number))
         if ids:

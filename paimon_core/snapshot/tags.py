@@ -1,4 +1,4 @@
-"""Tags: named snapshots that outlive expiry, as ``tag/tag-<name>`` holds them (format 10.1)."""
+"""Tags: named snapshots that expiry keeps, in files ``tag/tag-<name>`` (format 10.1)."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A name for a snapshot. Times are given only where the tag was made to expire; local time, no zone."""
+    """A name for a snapshot. Only a tag that expires has times; ``create_time`` is local, without a zone."""
 
     name: str
     snapshot: Snapshot
@@ -27,22 +27,22 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """Tags below ``root``, a table's or a branch's."""
+    """The tags below ``root``, the directory of a table or branch."""
 
     io: FileIO
     root: str = field(repr=False)
 
     def path(self, name: str) -> str:
-        """The file of this tag."""
+        """Return the path of a tag's file."""
         return join(self._directory, _PREFIX + name)
 
     def names(self) -> list[str]:
-        """All tag names, sorted."""
+        """Return all tag names, sorted."""
         files = (status.name for status in self.io.list(self._directory) if not status.is_directory)
         return sorted(name.removeprefix(_PREFIX) for name in files if name.startswith(_PREFIX))
 
     def find(self, name: str) -> Tag | None:
-        """The tag, or None if there is none of that name."""
+        """Return a tag; `None`: no tag has this name."""
         if not name or "/" in name:
             return None
         path = self.path(name)
@@ -53,19 +53,19 @@ class Tags:
         return _parse(name, data, path)
 
     def get(self, name: str) -> Tag:
-        """The tag; NotFoundError lists those there are."""
+        """Return a tag. Raises NotFoundError with the existing names."""
         found = self.find(name)
         if found is None:
             raise NotFoundError(f"tag {name!r} of {self.root} does not exist; {self.summary()}")
         return found
 
     def list(self) -> "list[Tag]":
-        """All tags, by snapshot, then name."""
+        """Return all tags, sorted by snapshot id, then by name."""
         tags = [tag for tag in parallel_map(self.find, self.names()) if tag is not None]
         return sorted(tags, key=lambda tag: (tag.snapshot.id, tag.name))
 
     def summary(self) -> str:
-        """The tags there are, for messages."""
+        """Return the existing names as text for messages: at most 20."""
         names = self.names()
         more = ", ..." if len(names) > _SHOWN else ""
         return f"there are {', '.join(names[:_SHOWN])}{more}" if names else "there are no tags"
@@ -88,7 +88,7 @@ def _parse(name: str, data: bytes, path: str) -> Tag:
 
 
 def _moment(value: Any) -> datetime | None:
-    """``[year, month, day, hour, minute, second, nanos]``, trailing zeros optional; or ISO text."""
+    """Parse ``[year, month, day, hour, minute, second, nanos]``, trailing zeros optional, or ISO text."""
     if value is None:
         return None
     if isinstance(value, str):
