@@ -1,4 +1,4 @@
-"""A catalog that is nothing but directories: ``<warehouse>/<database>.db/<table>``."""
+"""A catalog of directories: ``<warehouse>/<database>.db/<table>``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,11 +23,11 @@ _KEYS = ("primary-key", "partition")
 
 
 class FileSystemCatalog:
-    """Databases and tables below a warehouse directory, local or on any store `FileIO` knows.
+    """Databases and tables below a warehouse directory, local or on any storage that `FileIO` supports.
 
-    ``options`` may hold ``table-default.<option>``: what tables made here get unless they say otherwise; and
-    ``data-file.external-paths.allowed``: roots outside of the tables below which their files may be read and deleted.
-    Names are case sensitive; a table is a text ``"db.table"`` or an `Identifier`.
+    ``options`` may contain ``table-default.<option>``, a default for tables that this catalog creates. They may also
+    contain ``data-file.external-paths.allowed``: roots outside of the tables, below which files of the tables may be
+    read and deleted. Names are case sensitive; a table is a text ``"db.table"`` or an `Identifier`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class FileSystemCatalog:
     # ---- databases
 
     def create_database(self, name: str, ignore_if_exists: bool = False) -> None:
-        """Make a database. Raises AlreadyExistsError, unless that is to be ignored."""
+        """Create a database. Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``."""
         path = self._database_path(name)
         if self._io.exists(path):
             if not ignore_if_exists:
@@ -57,11 +57,11 @@ class FileSystemCatalog:
         marker = join(path, _MARKER)
         self._io.write(marker, b"")
         self._io.delete(marker)
-        if not self._io.exists(path):  # a store without directories: something must stay to show the name is taken
+        if not self._io.exists(path):  # storage without directories: the marker must stay for `list_databases`
             self._io.write(marker, b"")
 
     def list_databases(self) -> list[str]:
-        """Names of all databases, sorted."""
+        """Return the names of all databases, sorted."""
         found = self._io.list(self.warehouse)
         return sorted(
             one.name.removesuffix(_SUFFIX)
@@ -70,7 +70,11 @@ class FileSystemCatalog:
         )
 
     def drop_database(self, name: str, ignore_if_not_exists: bool = False, cascade: bool = False) -> None:
-        """Remove a database, with all its tables if ``cascade``; else it must be empty."""
+        """Delete a database, with ``cascade`` also its tables.
+
+        Raises NotFoundError if it does not exist, unless ``ignore_if_not_exists``; InvalidInputError if it has tables,
+        unless ``cascade``.
+        """
         path = self._database_path(name)
         if not self._io.exists(path):
             if not ignore_if_not_exists:
@@ -86,14 +90,14 @@ class FileSystemCatalog:
     # ---- tables
 
     def list_tables(self, database: str) -> list[str]:
-        """Names of the tables of a database, sorted. Costs one listing per table."""
+        """Return the names of the tables of a database, sorted. Costs one listing per table."""
         path = self._existing_database(database)
         names = sorted(one.name for one in self._io.list(path) if one.is_directory)
         ids = parallel_map(lambda name: Schemas(self._io, join(path, name)).ids(), names)
         return [name for name, found in zip(names, ids, strict=True) if found]
 
     def create_table(self, identifier: str | Identifier, schema: Schema, ignore_if_exists: bool = False) -> Table:
-        """Make a table and open it; AlreadyExistsError if it is there, unless that is to be ignored."""
+        """Create a table and open it. Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``."""
         name = _plain(identifier, "created")
         self._existing_database(name.database)
         options = {**self._defaults_for(schema), **schema.options}
@@ -118,11 +122,14 @@ class FileSystemCatalog:
         return table if name.system_table is None else table.read_optimized()
 
     def table_exists(self, identifier: str | Identifier) -> bool:
-        """Whether there is such a table."""
+        """Return True if the table exists."""
         return bool(Schemas(self._io, self.location(_plain(identifier, "looked for"))).ids())
 
     def drop_table(self, identifier: str | Identifier, ignore_if_not_exists: bool = False) -> None:
-        """Remove a table with all its data, snapshots and branches."""
+        """Delete a table with all its data, snapshots and branches.
+
+        Raises NotFoundError if it does not exist, unless ``ignore_if_not_exists``.
+        """
         name = _plain(identifier, "dropped")
         if self.table_exists(name):
             self._io.delete_directory(self.location(name))
@@ -130,7 +137,10 @@ class FileSystemCatalog:
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
 
     def rename_table(self, source: str | Identifier, target: str | Identifier) -> None:
-        """Move a table to another name or database. Atomic only where renaming a directory is."""
+        """Move a table to another name or database. Atomic only if the storage renames directories atomically.
+
+        Raises NotFoundError without ``source``, AlreadyExistsError if ``target`` exists.
+        """
         old, new = _plain(source, "renamed"), _plain(target, "a new name")
         if not self.table_exists(old):
             raise NotFoundError(f"no table {str(old)!r} in {self.warehouse}; {self._known_tables(old.database)}")
@@ -140,11 +150,11 @@ class FileSystemCatalog:
         self._io.rename_directory(self.location(old), self.location(new))
 
     def alter_table(self, identifier: str | Identifier, changes: Sequence[SchemaChange]) -> Table:
-        """Change a table's schema or options, all changes or none; returns the table as it is now."""
+        """Apply changes to a table's schema or options, all or none, and return the changed table."""
         return self.table(identifier).alter(changes)
 
     def location(self, identifier: str | Identifier) -> str:
-        """The directory of a table, whether it exists or not."""
+        """Return the directory of a table, whether the table exists or not."""
         name = _identifier(identifier)
         return join(self._database_path(name.database), name.table)
 
@@ -157,7 +167,7 @@ class FileSystemCatalog:
         return join(self.warehouse, name + _SUFFIX)
 
     def _trusted(self, table: Table, options: Mapping[str, str] | None) -> Table:
-        """The table with what this catalog says of files outside of it; ``options`` of the call come first."""
+        """Return the table with the external roots that this catalog allows, unless ``options`` name some."""
         allowed, store = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key, table.store.within(self.warehouse)
         if allowed in self.options and allowed not in (options or {}):
             store = store.with_options({allowed: self.options[allowed]})
@@ -182,7 +192,7 @@ class FileSystemCatalog:
         return {key[prefix:]: value for key, value in self.options.items() if key.startswith(_TABLE_DEFAULT)}
 
     def _defaults_for(self, schema: Schema) -> dict[str, str]:
-        """Defaults, but no keys where the schema names them."""
+        """Return the table defaults, without keys that the schema itself gives."""
         given = dict(zip(_KEYS, (schema.primary_keys, schema.partition_keys), strict=True))
         return {key: value for key, value in self._table_defaults().items() if not given.get(key)}
 

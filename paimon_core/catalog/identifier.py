@@ -1,4 +1,4 @@
-"""Names of tables: ``db.table``, a branch of one, a system table about one."""
+"""Names of tables, of branches of tables and of system tables in a catalog."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ SYSTEM_DATABASE = "sys"
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """``database.table``, with ``$branch_<branch>`` and ``$<system table>`` where given."""
+    """A name ``database.table``, optionally with ``$branch_<branch>`` and ``$<system table>``."""
 
     database: str
     table: str
@@ -20,7 +20,7 @@ class Identifier:
 
     @staticmethod
     def parse(text: str) -> "Identifier":
-        """Read a name; parts may be quoted with backticks. Raises InvalidInputError saying what a name looks like."""
+        """Parse a name, whose parts may be quoted with backticks. Raises InvalidInputError with the expected form."""
         parts = _split(text)
         if len(parts) != 2 or not all(parts):
             raise InvalidInputError(f"{text!r} is no table name: it must be 'database.table'")
@@ -36,7 +36,7 @@ class Identifier:
 
 
 def _split(text: str) -> list[str]:
-    """Split at dots outside backticks."""
+    """Split ``text`` at the dots outside of backticks."""
     parts, quoted = [""], False
     for char in text:
         if char == "`":

@@ -1,4 +1,4 @@
-"""Editing columns where a path leads: into rows by field name, arrays by ``element``, maps by ``value``."""
+"""Edits of a column at the end of a path: rows by field name, arrays by ``element``, maps by ``value``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +10,12 @@ from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, 
 
 Fields: TypeAlias = tuple[DataField, ...]
 Edit: TypeAlias = Callable[[Fields, str], Fields]
-"""From the siblings at the end of a path and the name meant among them to the siblings afterwards."""
+"""A function from the siblings at the end of a path, and the name of one of them, to the edited siblings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a column goes among its siblings; ``reference`` is a sibling's name."""
+    """The position of a column among its siblings; ``reference`` is a sibling's name."""
 
     where: Literal["first", "last", "after", "before"]
     reference: str | None = None
@@ -26,7 +26,14 @@ LAST = Position("last")
 
 
 def within(fields: Fields, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> Fields:
-    """``fields`` with the edit made where the path leads."""
+    """Return ``fields`` after an edit at the end of a path.
+
+    Args:
+        fields: the fields in which the path begins.
+        path: the names down to the edited field.
+        edit: the edit.
+        above: the names above ``fields``, for error messages.
+    """
     name, *rest = path
     if not rest:
         return edit(fields, name)
@@ -48,7 +55,7 @@ def _within_type(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str,
 
 
 def _part(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str, ...]) -> DataType:
-    """The element of an array or the value of a map, edited itself or further inside."""
+    """Return the element type of an array or the value type of a map after the edit of it or of a part inside."""
     name, *rest = path
     if rest:
         return _within_type(t, rest, edit, (*above, name))
@@ -64,7 +71,7 @@ def _part(t: DataType, path: Sequence[str], edit: Edit, above: tuple[str, ...]) 
 
 
 def each(change: Callable[[DataField], DataField]) -> Edit:
-    """The edit that changes the one field meant."""
+    """Return the edit that applies ``change`` to the named field."""
 
     def edit(fields: Fields, name: str) -> Fields:
         at = index_of(fields, name)
@@ -74,7 +81,7 @@ def each(change: Callable[[DataField], DataField]) -> Edit:
 
 
 def moved(position: Position) -> Edit:
-    """The edit that puts the field meant elsewhere among its siblings."""
+    """Return the edit that moves the named field to a position among its siblings."""
 
     def edit(fields: Fields, name: str) -> Fields:
         at = index_of(fields, name)
@@ -86,7 +93,7 @@ def moved(position: Position) -> Edit:
 
 
 def placed(fields: Fields, one: DataField, position: Position) -> Fields:
-    """``fields`` with one more at the position."""
+    """Return ``fields`` with the field ``one`` inserted at a position."""
     match position.where:
         case "first":
             at = 0
@@ -102,7 +109,7 @@ def placed(fields: Fields, one: DataField, position: Position) -> Fields:
 
 
 def index_of(fields: Fields, name: str, above: tuple[str, ...] = ()) -> int:
-    """Where the field of that name is; NotFoundError with the path ``above`` otherwise."""
+    """Return the index of the field ``name``. Raises NotFoundError with the path ``above`` if there is none."""
     for i, one in enumerate(fields):
         if one.name == name:
             return i
@@ -110,11 +117,11 @@ def index_of(fields: Fields, name: str, above: tuple[str, ...] = ()) -> int:
 
 
 def not_found(fields: Fields, name: str, above: tuple[str, ...] = ()) -> NotFoundError:
-    """The error for a name that is not there, with those that are."""
+    """Return the error for a missing name, with the existing names."""
     return NotFoundError(f"no column {'.'.join((*above, name))!r}; there are {', '.join(f.name for f in fields)}")
 
 
 def check_free(fields: Fields, name: str, shown: str) -> None:
-    """Refuse a name that is taken, be it in another case."""
+    """Refuse a name that a field already has, also in another case. Raises AlreadyExistsError naming ``shown``."""
     for i in ColumnNames(field.name for field in fields).positions(name):
         raise AlreadyExistsError(f"column {shown!r} cannot be added, there is {fields[i].name!r}: choose another name")

@@ -1,4 +1,4 @@
-"""Options that name columns: which columns they name, and how they follow when a column is renamed."""
+"""Options that name columns: the columns of an option, and the option after a column was renamed or dropped."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -15,13 +15,13 @@ LISTS = (
     "partial-update.remove-record-on-sequence-group",
     "changelog-producer.row-deduplicate-ignore-fields",
 )
-"""Options whose value is a comma list of columns."""
+"""Options whose value is a comma-separated list of columns."""
 
 _INNER = ("nested-key", "nested-sequence-field")
 
 
 def columns_in(key: str, text: str) -> list[str]:
-    """The columns an option names, in its key and in its value."""
+    """Return the columns that an option names in its key and in its value."""
     if key in LISTS:
         return split_list(text)
     if split_index_option(key) is not None:
@@ -34,7 +34,7 @@ def columns_in(key: str, text: str) -> list[str]:
 
 
 def rename(options: Mapping[str, str], column: str, to: str) -> dict[str, str]:
-    """The options with every mention of a column under its new name."""
+    """Return the options with every mention of ``column`` replaced by ``to``."""
 
     def renamed(name: str) -> str:
         return to if name == column else name
@@ -43,7 +43,14 @@ def rename(options: Mapping[str, str], column: str, to: str) -> dict[str, str]:
 
 
 def rename_inner(options: Mapping[str, str], column: str, inner: str, to: str) -> dict[str, str]:
-    """The options with mentions of a field of the rows inside ``column`` under its new name."""
+    """Return the options with a renamed field inside a column of rows.
+
+    Args:
+        options: the options of the table.
+        column: the column, whose value contains rows.
+        inner: the old name of the field.
+        to: the new name of the field.
+    """
     result = dict(options)
     for option in _INNER:
         key = field_option(column, option)
@@ -53,7 +60,10 @@ def rename_inner(options: Mapping[str, str], column: str, inner: str, to: str) -
 
 
 def keep(options: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """The options without mentions of columns other than these; options that would name none are left out."""
+    """Return the options without mentions of columns outside of ``columns``.
+
+    An option is left out if none of its columns remains.
+    """
     known = set(columns)
     result = {}
     for key, text in options.items():
@@ -66,9 +76,9 @@ def keep(options: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
 
 
 def options_at(now: TableSchema, then: TableSchema) -> dict[str, str]:
-    """The options of a newer schema as they would have been written for an older one.
+    """Return the options of the newer schema ``now`` for the older schema ``then``.
 
-    Columns go by the names they had then; one that was not there yet cannot be named.
+    Columns get their names of ``then``. Columns that ``then`` does not have are removed from the options.
     """
     names_then = {field.id: field.name for field in then.fields}
     renamed = {field.name: names_then[field.id] for field in now.fields if field.id in names_then}

@@ -17,9 +17,10 @@ MAX_REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """Schemas under ``<table_root>/schema``; for a branch, ``table_root`` is the branch's directory.
+    """The schemas in ``<table_root>/schema``; for a branch, ``table_root`` is the branch's directory.
 
-    Timestamps of the columns ``in_micros``, told by their ids, are seen in microseconds: see `schema.microseconds`.
+    ``in_micros``: ids of columns whose timestamps are read in microseconds, see `schema.microseconds`. At most 256
+    versions are cached.
     """
 
     io: FileIO
@@ -28,37 +29,43 @@ class Schemas:
     _known: dict[int, TableSchema] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travels without what it remembers."""
+        """Pickle without the cache."""
         return Schemas, (self.io, self.table_root, self.in_micros)
 
     def path(self, schema_id: int) -> str:
-        """The file of a version."""
+        """Return the path of a version's file."""
         return join(self.table_root, "schema", f"{PREFIX}{schema_id}")
 
     def ids(self) -> list[int]:
-        """Ids of all versions, ascending; empty where there is no table. Costs one listing."""
+        """Return the ids of all versions, ascending; empty: no table. Costs one listing."""
         return numbers_in(self.io.list(join(self.table_root, "schema")), PREFIX)
 
     def latest(self) -> TableSchema | None:
-        """The newest version, or None where there is no table."""
+        """Return the newest version; `None`: no table."""
         ids = self.ids()
         return self._load(ids[-1]) if ids else None
 
     def get(self, schema_id: int) -> TableSchema:
-        """A version by id, remembered. Raises NotFoundError naming the file."""
+        """Return a version by id, from the cache if possible. Raises NotFoundError naming the file."""
         known = self._known.get(schema_id)
         return self._load(schema_id) if known is None else known
 
     def commit(self, schema: TableSchema) -> bool:
-        """Publish a new version; False if somebody else took its id. Atomic."""
+        """Publish a new version atomically. Return False if another process has published its id."""
         return self.io.create_exclusive(self.path(schema.id), schema.to_json())
 
     def apply(
         self, changes: Sequence[SchemaChange], has_snapshots: Callable[[], bool], now: Callable[[], int]
     ) -> TableSchema:
-        """Apply changes, all or none, to the newest version and publish the result, again while others win the id.
+        """Apply changes, all or none, to the newest version and publish the result.
 
-        `has_snapshots` returns True if the table has data, `now` the time in epoch ms.
+        If another process publishes the id first, the changes are applied to its version, until one attempt wins.
+
+        Args:
+            changes: the changes, in order.
+            has_snapshots: a function that returns True if the table has data.
+            now: a function that returns the time in epoch ms.
+
         Raises NotFoundError without a table, and as `schema.change.apply` does.
         """
         while True:

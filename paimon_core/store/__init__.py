@@ -1,1 +1,1 @@
-"""A table's place as one value: where everything lies and how to get at it."""
+"""Storage, path, schema and options of a table as one value, and the layout of its directories."""

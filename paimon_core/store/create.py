@@ -1,4 +1,4 @@
-"""Making a table at a place."""
+"""Creation of a table at a path."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,8 +16,8 @@ from paimon_core.store.file_store import now_millis
 def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] = now_millis) -> TableSchema:
     """Publish the first schema of a new table at ``root`` and return it.
 
-    Of several processes that create the same table one wins, the others get AlreadyExistsError. InvalidInputError for
-    a schema that breaks a rule, UnsupportedError for one this engine could not write to.
+    If several processes create the same table, one wins and the others get AlreadyExistsError. Raises
+    InvalidInputError for a schema that breaks a rule, UnsupportedError for a schema that this engine cannot write.
     """
     root = join(absolute(root))
     options = dict(schema.options)

@@ -1,4 +1,4 @@
-"""Files that are gone because their snapshot is: no damage, but a reader that came too late."""
+"""Files that are missing because their snapshot has expired: a reader that was too slow, no damage."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +11,16 @@ __all__ = ["ignore_if_expired", "is_missing", "raise_if_expired"]
 
 
 def is_missing(error: CorruptedError) -> bool:
-    """Whether it is for a file that is not there, not for what is in it."""
+    """Return True if ``error`` is about a missing file, not about the content of a file."""
     return isinstance(error.__cause__, FileNotFoundError)
 
 
 @contextmanager
 def raise_if_expired(store: FileStore, snapshot_id: int | None) -> Iterator[None]:
-    """Inside, files of a snapshot are read. OutOfRangeError where one is missing because the snapshot has expired,
-    NotFoundError where the whole table is gone.
+    """Translate errors of a block that reads files of a snapshot.
 
-    None and 0 are no snapshot.
+    Raises OutOfRangeError if a file is missing because the snapshot has expired, NotFoundError if the table was
+    dropped. ``snapshot_id``: `None` or 0 is no snapshot, and errors pass unchanged.
     """
     try:
         yield
@@ -38,7 +38,7 @@ def raise_if_expired(store: FileStore, snapshot_id: int | None) -> Iterator[None
 
 @contextmanager
 def ignore_if_expired(store: FileStore, snapshot: Snapshot | None) -> Iterator[None]:
-    """Inside, files of a snapshot are read; the rest is left out where one is missing because it has expired."""
+    """End a block that reads files of a snapshot, without error, if a file is missing because of expiry."""
     try:
         yield
     except CorruptedError as error:

@@ -1,6 +1,6 @@
-"""Files outside of a table's directory: whose word counts for reading them, and for deleting them (decision 15).
+"""Files outside of a table's directory: who may allow that they are read and deleted (decision 15).
 
-Metadata name such files by whole paths, and metadata may come from anybody.
+Metadata name such files by absolute paths, and metadata can come from anybody.
 """
 
 import re
@@ -21,13 +21,16 @@ _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://([^/]*)(/.*)?", re.DOTALL)
 _ALLOWED = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
 
 Place = tuple[str, str, tuple[str, ...]]
-"""Scheme, host or bucket, and the names of the directories down to a place."""
+"""A parsed path: scheme, host or bucket of an object store, and the names of directories from the root down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The word of the caller, who is not the table: ``roots`` below which external files may be read and deleted, and
-    the ``warehouse``, below which roots that the table declares may be read."""
+    """The paths that the caller allows, whatever the table declares.
+
+    Below ``roots`` external files may be read and deleted. Roots that the table declares may be read below
+    ``warehouse``.
+    """
 
     roots: tuple[str, ...] = field(default=(), repr=False)
     warehouse: str | None = field(default=None, repr=False)
@@ -39,10 +42,16 @@ NO_TRUST = Trust()
 def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) -> str:
     """Return ``path``, the external path of a file of the table at ``root``, if it may be read.
 
-    It must lie below a root that the caller named, or below one of those the table has ``declared``, which is on an
-    object store or in the caller's warehouse.
+    The path must be below the table, below a root of ``trust``, or below a root of ``declared`` that is on an object
+    store or in the warehouse of ``trust``.
 
-    Raises CorruptedError for a path below no root, InvalidInputError where only the table vouches for a root.
+    Args:
+        path: the external path.
+        declared: the roots in the table's option ``data-file.external-paths``.
+        trust: the paths that the caller allows.
+        root: the directory of the table.
+
+    Raises CorruptedError for a path below no root, InvalidInputError if only the table allows the root.
     """
     if is_below(path, (root, *trust.roots)):
         return path
@@ -65,7 +74,7 @@ def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) 
 
 
 def is_below(path: str, roots: Iterable[str], *, itself: bool = False) -> bool:
-    """Return True if ``path`` leads to a place below one of ``roots``, or with ``itself`` to one of them."""
+    """Return True if ``path`` is below one of ``roots``; with ``itself`` also if ``path`` is one of ``roots``."""
     place = _place(path)
     if place is None:
         return False
@@ -78,7 +87,7 @@ def is_below(path: str, roots: Iterable[str], *, itself: bool = False) -> bool:
 
 
 def _place(path: str) -> Place | None:
-    """The place of a path; None for a path that is not absolute, or that could lead elsewhere."""
+    """Parse a path; `None`: the path is not absolute, or a part of it such as ``..`` could lead elsewhere."""
     if scheme_of(path) == "file":
         scheme, host, rest = "file", "", local_path(path)
     else:
@@ -89,6 +98,6 @@ def _place(path: str) -> Place | None:
     names = tuple(rest.removeprefix("/").removesuffix("/").split("/")) if rest.strip("/") else ()
     if not rest.startswith("/") or any(name in ("", ".", "..") for name in names):
         return None
-    if "::" in path or "\0" in path or "\\" in path:  # fsspec reads a chain of file systems in the first
+    if "::" in path or "\0" in path or "\\" in path:  # fsspec takes `::` for a chain of file systems
         return None
     return _SAME_STORE.get(scheme, scheme), host, names

@@ -1,4 +1,4 @@
-"""A table as one picklable value: its storage, place, schema, options and branch."""
+"""A table as one picklable value: its storage, path, schema, options and branch."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,12 +41,12 @@ from paimon_core.store.layout import (
 
 
 def now_millis() -> int:
-    """Milliseconds since the epoch."""
+    """Return the time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def fresh_name() -> str:
-    """A name nobody else has: a random UUID as text."""
+    """Return a unique name: a random UUID as text."""
     return str(uuid4())
 
 
@@ -55,10 +55,10 @@ _NOT_OF_THE_SCHEMA = {"path", "branch", "primary-key", "partition", DATA_FILE_EX
 
 @dataclass(frozen=True, slots=True)
 class FileStore:
-    """Everything a scan, a writer or a commit needs to know of one version of a table.
+    """The storage, schema and options of a table, as scans, writers and commits take them.
 
-    ``schema`` already carries the dynamic options. ``now`` (milliseconds) and ``new_name`` are the only sources of
-    time and of names, so that a test can fix both; to travel between processes they must be module-level functions.
+    ``schema`` contains the dynamic options. ``now`` (milliseconds) and ``new_name`` are the only sources of time and
+    of names, so that a test can fix both. REQUIRES: both are module-level functions if the value is pickled.
     """
 
     io: FileIO
@@ -68,11 +68,11 @@ class FileStore:
     now: Callable[[], int] = now_millis
     new_name: Callable[[], str] = fresh_name
     trust: Trust = NO_TRUST
-    """What the caller says of files outside of ``root``."""
+    """The paths outside of ``root`` that the caller allows."""
     in_micros: frozenset[int] = frozenset()
-    """Ids of the columns whose timestamps are seen in microseconds, though stored finer; for reading only."""
+    """Ids of the columns that are stored in nanoseconds and read in microseconds; for reading only."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
-    """All versions of the schema of this branch; those once read are remembered as long as this store lives."""
+    """All versions of the schema of this branch; versions that were read once are cached with this object."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schemas", Schemas(self.io, self.branch_root, self.in_micros))
@@ -84,9 +84,15 @@ class FileStore:
         options: Mapping[str, str | None] | None = None,
         branch: str | None = None,
     ) -> "FileStore":
-        """The newest version of the table at ``root``, under dynamic ``options``.
+        """Open the table at ``root`` in the newest version of its schema.
 
-        Raises NotFoundError where no table or no such branch is, InvalidInputError for options that do not fit.
+        Args:
+            root: the directory of the table.
+            storage_options: the options of the file system; `None`: no options.
+            options: dynamic options on top of the stored options; a value `None` removes an option.
+            branch: the branch; `None`: the option ``branch``, or ``main``.
+
+        Raises NotFoundError if the table or the branch does not exist, InvalidInputError for options that do not fit.
         """
         root = join(absolute(root))
         io = FileIO.of(root, storage_options or {})
@@ -99,37 +105,37 @@ class FileStore:
 
     @property
     def options(self) -> Options:
-        """Stored options with the dynamic ones on top."""
+        """The stored options with the dynamic options on top."""
         return self.schema.options
 
     @property
     def branch_root(self) -> str:
-        """Where this branch keeps schemas, snapshots and tags."""
+        """The directory of this branch's schemas, snapshots and tags."""
         return branch_directory(self.root, self.branch)
 
     @property
     def snapshots(self) -> Snapshots:
-        """The timeline."""
+        """The snapshots of this branch."""
         return Snapshots(self.io, self.branch_root)
 
     @property
     def tags(self) -> Tags:
-        """Named snapshots."""
+        """The tags of this branch."""
         return Tags(self.io, self.branch_root)
 
     @property
     def manifests(self) -> Manifests:
-        """The manifests, of all branches. Its file names count from 0: keep one object while writing."""
+        """The manifests of all branches. Names of new files count from 0 in each object: write with one object."""
         directory = manifest_directory(self.root)
         return Manifests(self.io, directory, self.options, self.schema.partition_arrow, self.new_name)
 
     @property
     def bucket_function(self) -> str:
-        """How bucket keys become buckets: ``default``, ``mod`` or ``hive``."""
+        """The function from bucket keys to buckets: ``default``, ``mod`` or ``hive``."""
         return str(self.options.value(BUCKET_FUNCTION_TYPE)).lower()
 
     def with_options(self, options: Mapping[str, str | None]) -> "FileStore":
-        """The same table under more dynamic options. Raises InvalidInputError for those that do not fit."""
+        """Return the table with further dynamic options. Raises InvalidInputError for options that do not fit."""
         if not options:
             return self
         branch = options.get("branch")
@@ -148,13 +154,13 @@ class FileStore:
         return replace(store, trust=replace(self.trust, roots=roots))
 
     def within(self, warehouse: str) -> "FileStore":
-        """The same table, of a caller who said in which ``warehouse`` it is."""
+        """Return the table with ``warehouse`` as the caller's warehouse: see `Trust`."""
         return replace(self, trust=replace(self.trust, warehouse=absolute(warehouse)))
 
     def in_microseconds(self) -> "FileStore":
-        """Return the same table as an engine reads it that cuts timestamps to microseconds; it must not be written to.
+        """Return the table with timestamps cut to microseconds, for reading only.
 
-        Columns whose finer digits decide something stay as they are: see `finer_columns`.
+        Columns whose finer digits decide something keep them: see `finer_columns`.
         """
         columns = finer_columns(self.schema)
         if not columns:
@@ -162,7 +168,7 @@ class FileStore:
         return replace(self, schema=in_microseconds(self.schema, columns), in_micros=columns)
 
     def with_schema(self, schema: TableSchema) -> "FileStore":
-        """The same table seen through another version of its schema."""
+        """Return the table with another version of its schema."""
         return replace(self, schema=schema)
 
     def alter(self, changes: Sequence[SchemaChange]) -> "FileStore":
@@ -170,42 +176,45 @@ class FileStore:
         return self.with_schema(self.schemas.apply(changes, lambda: self.snapshots.latest_id() is not None, self.now))
 
     def at_schema(self, schema_id: int) -> "FileStore":
-        """The table as of an older version of its schema, under the options of now; they name columns as of then."""
+        """Return the table with an older version of its schema and today's options.
+
+        Options that name columns use the column names of the older version.
+        """
         if schema_id == self.schema.id:
             return self
         then = self.schemas.get(schema_id)
         return self.with_schema(replace(then, options=Options(options_at(self.schema, then))))
 
     def partition_values(self, partition: bytes) -> tuple[Any, ...]:
-        """The internal values of a serialised partition, in partition order."""
+        """Return the internal values of a serialised partition, in partition order."""
         return deserialize(partition, self.schema.partition_arrow) if self.schema.partition_keys else ()
 
     def partition_path(self, partition: bytes) -> str:
-        """``k1=v1/k2=v2`` of a serialised partition."""
+        """Return ``k1=v1/k2=v2`` of a serialised partition."""
         return partition_path(self.partition_values(partition), self.schema.partition_fields, self.options)
 
     def bucket_path(self, partition: bytes, bucket: int) -> str:
-        """The directory of a bucket."""
+        """Return the directory of a bucket."""
         return bucket_directory(self.root, self.partition_path(partition), bucket, self.options)
 
     def file_path(self, partition: bytes, bucket: int, meta: DataFileMeta) -> str:
-        """The place of a data file: its external path if it has one, else its bucket's directory.
+        """Return the path of a data file: its external path if it has one, else a path in its bucket's directory.
 
-        Raises as `check_external` does for an external path that is not believed.
+        Raises as `check_external` for an external path that is not allowed.
         """
         if meta.external_path:
             return self._external(meta.external_path)
         return join(self.bucket_path(partition, bucket), meta.file_name)
 
     def file_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
-        """Return the places of a data file and of its indexes beside it. Raises as `file_path`."""
+        """Return the paths of a data file and of its index files in the same directory. Raises as `file_path`."""
         path = self.file_path(partition, bucket, meta)
         return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
 
     def deletable_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
-        """The places of a data file and of its indexes beside it.
+        """Return the paths of a data file and of its index files, if this engine may delete them.
 
-        None outside of the table, but below a root that the caller named.
+        Empty for a file outside of the table, unless the file is below a root of `trust`.
         """
         path = meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
         if meta.external_path and not self._is_deletable(meta.external_path):
@@ -213,37 +222,40 @@ class FileStore:
         return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
 
     def delete_file(self, partition: bytes, bucket: int, meta: DataFileMeta) -> None:
-        """Delete a data file and what lies beside it, as far as `deletable_paths` goes."""
+        """Delete a data file and its index files, if `deletable_paths` returns them."""
         for path in self.deletable_paths(partition, bucket, meta):
             self.io.delete(path)
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Make files and their names survive a power cut, unless ``commit.sync`` is false."""
+        """Make files and their directory entries survive a power failure, unless ``commit.sync`` is false."""
         if self.options.value(COMMIT_SYNC):
             self.io.sync(paths, self.root)
 
     def index_path(self, entry: IndexManifestEntry) -> str:
-        """The place of an index file: its external path, its bucket's directory, or the table's for indexes.
+        """Return the path of an index file: its external path, or a path in `index_directory`.
 
-        Raises as `check_external` does for an external path that is not believed.
+        Raises as `check_external` for an external path that is not allowed.
         """
         if entry.external_path is not None:
             return self._external(entry.external_path)
         return join(self.index_directory(entry.partition, entry.bucket), entry.file_name)
 
     def deletable_index_paths(self, entry: IndexManifestEntry) -> list[str]:
-        """The place of an index file; none outside of the table, but below a root that the caller named."""
+        """Return the path of an index file, if this engine may delete it.
+
+        Empty for a file outside of the table, unless the file is below a root of `trust`.
+        """
         if entry.external_path is None:
             return [join(self.index_directory(entry.partition, entry.bucket), entry.file_name)]
         return [entry.external_path] if self._is_deletable(entry.external_path) else []
 
     def delete_index(self, entry: IndexManifestEntry) -> None:
-        """Delete an index file, as far as `deletable_index_paths` goes."""
+        """Delete an index file, if `deletable_index_paths` returns it."""
         for path in self.deletable_index_paths(entry):
             self.io.delete(path)
 
     def index_directory(self, partition: bytes, bucket: int) -> str:
-        """Where new index files of a bucket go."""
+        """Return the directory of a bucket's new index files: the bucket's own, or the one of the table."""
         beside = self.options.value(INDEX_FILE_IN_DATA_FILE_DIR)
         return self.bucket_path(partition, bucket) if beside else index_directory(self.root)
 
@@ -256,7 +268,7 @@ class FileStore:
 
 
 def _chosen_branch(argument: str | None, option: str | None) -> str:
-    """The branch named by the argument or the option ``branch``; both may, but not differently."""
+    """Return the branch that the argument or the option ``branch`` names; both may name it if they agree."""
     named = {name for name in (argument, option) if name and name != MAIN_BRANCH}
     for name in named:
         check_name(name, name)

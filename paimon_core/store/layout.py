@@ -1,7 +1,7 @@
-"""Where everything of a table lies, relative to its root (format 1).
+"""The directories of a table, relative to its root (format 1).
 
-Directory names of partitions are decoration: the true values are in the metadata. They still follow the
-rules of Paimon exactly, so that a table written by several engines has one directory per partition.
+The values of partitions come from the metadata, not from directory names. The names still follow the rules of Paimon
+exactly, so that a table written by several engines has one directory per partition.
 """
 
 import re
@@ -24,24 +24,24 @@ POSTPONE_BUCKET = -2
 MAIN_BRANCH = "main"
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
-_NOT_BLANK = "\x85\xa0\u2007\u202f"  # Python strips these, but they do not count as white space here
+_NOT_BLANK = "\x85\xa0\u2007\u202f"  # Python strips these characters, but Paimon does not count them as white space
 _FIRST_DAY = (date.min - date(1970, 1, 1)).days
-_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats, also where Python has no dates any more
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats after each cycle, also beyond the dates of Python
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def escape(text: str) -> str:
-    """A partition key or value as it stands in a directory name."""
+    """Return a partition key or value as the text in a directory name."""
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def unescape(text: str) -> str:
-    """The text behind a directory name; a malformed ``%`` sequence stays as it is."""
+    """Undo `escape`; a malformed ``%`` sequence stays as it is."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def partition_path(values: Sequence[Any], fields: Sequence[DataField], options: Options) -> str:
-    """``k1=v1/k2=v2`` for internal values of the partition columns; empty for an unpartitioned table."""
+    """Return ``k1=v1/k2=v2`` for internal values of the partition columns; empty for an unpartitioned table."""
     default, legacy = options.value(PARTITION_DEFAULT_NAME), options.value(PARTITION_LEGACY_NAME)
     parts = []
     for value, field in zip(values, fields, strict=True):
@@ -55,7 +55,10 @@ def _is_blank(text: str) -> bool:
 
 
 def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
-    """One value as text, in the old spelling (``partition.legacy-name``) or as a cast to string gives it."""
+    """Return one internal value as text: by a cast to string, or with ``legacy`` as ``partition.legacy-name`` asks.
+
+    Raises UnsupportedError for a binary value with ``legacy``.
+    """
     assert isinstance(field.type, AtomicType), f"partition column {field.name} is nested"
     match field.type.root:
         case "BOOLEAN":
@@ -86,7 +89,7 @@ def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
 
 
 def java_float(value: np.floating[Any]) -> str:
-    """The shortest text that reads back as the same number: plain from 0.001 to below 10^7, else ``d.dE±n``."""
+    """Return the shortest text that parses to the same number: plain from 0.001 to below 10^7, else ``d.dE±n``."""
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):
@@ -98,32 +101,39 @@ def java_float(value: np.floating[Any]) -> str:
 
 
 def bucket_name(bucket: int) -> str:
-    """The directory of a bucket."""
+    """Return the name of a bucket's directory."""
     return "bucket-postpone" if bucket == POSTPONE_BUCKET else f"bucket-{bucket}"
 
 
 def bucket_directory(root: str, partition: str, bucket: int, options: Options) -> str:
-    """The directory of a bucket inside the table at ``root``; ``partition`` as `partition_path` spells it."""
+    """Return the directory of a bucket.
+
+    Args:
+        root: the directory of the table.
+        partition: the result of `partition_path`.
+        bucket: the bucket, -2 for the postponed bucket.
+        options: the options of the table.
+    """
     return join(root, options.value(DATA_FILE_PATH_DIRECTORY) or "", partition, bucket_name(bucket))
 
 
 def branch_directory(root: str, branch: str) -> str:
-    """Where a branch keeps its schemas, snapshots and tags; its data lies with the table's."""
+    """Return the directory of a branch's schemas, snapshots and tags; its data files are in the table's directories."""
     return root if branch == MAIN_BRANCH else join(root, "branch", f"branch-{branch}")
 
 
 def manifest_directory(root: str) -> str:
-    """Manifest lists, manifests and index manifests, of all branches."""
+    """Return the directory of manifest lists, manifests and index manifests of all branches."""
     return join(root, "manifest")
 
 
 def index_directory(root: str) -> str:
-    """Hash indexes and deletion vectors, of all branches."""
+    """Return the directory of hash indexes and deletion vectors of all branches."""
     return join(root, "index")
 
 
 def statistics_directory(root: str) -> str:
-    """Table statistics, of all branches."""
+    """Return the directory of table statistics of all branches."""
     return join(root, "statistics")
 
 
