@@ -1,1 +1,1 @@
-"""Table schemas: what a user wishes, what is stored, how it changes, how old files fit, and what is supported."""
+"""Table schemas: creation, storage, changes, evolution of old files, and the features that are refused."""

@@ -1,4 +1,4 @@
-"""Changes to a schema, and the schema that follows from them."""
+"""Changes of a schema, and their application."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,7 +66,7 @@ Name: TypeAlias = str | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A new column, nullable; old rows have NULL in it."""
+    """The addition of a nullable column. Old rows have NULL in it."""
 
     name: Name
     type: DataType | str
@@ -77,14 +77,14 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """A column less; its values stay in old files, unreachable."""
+    """The removal of a column. Its values stay in old files and cannot be read."""
 
     name: Name
 
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Another name (the last part of a path) for the same column; options that name it follow."""
+    """A new name for a column: the last part of its path. Options that name the column change with it."""
 
     name: Name
     to: str
@@ -92,7 +92,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class UpdateType:
-    """Another type; values in old files are cast when read."""
+    """A new type for a column. Reads cast the values of old files."""
 
     name: Name
     type: DataType | str
@@ -101,7 +101,7 @@ class UpdateType:
 
 @dataclass(frozen=True, slots=True)
 class UpdateNullability:
-    """Accept NULL, or no longer."""
+    """A change of a column to nullable or NOT NULL."""
 
     name: Name
     nullable: bool
@@ -109,7 +109,7 @@ class UpdateNullability:
 
 @dataclass(frozen=True, slots=True)
 class UpdateComment:
-    """Another comment, or none."""
+    """A new comment on a column; `None`: no comment."""
 
     name: Name
     comment: str | None
@@ -117,7 +117,7 @@ class UpdateComment:
 
 @dataclass(frozen=True, slots=True)
 class UpdateDefault:
-    """Another default for rows written from now on, or none."""
+    """A new default for rows that are written later; `None`: no default."""
 
     name: Name
     default: str | None
@@ -125,7 +125,7 @@ class UpdateDefault:
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """Another place among the siblings."""
+    """A new position of a column among its siblings."""
 
     name: Name
     position: Position
@@ -133,7 +133,7 @@ class MoveColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """A table option."""
+    """A new value of a table option."""
 
     key: str
     value: str
@@ -141,21 +141,21 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class RemoveOption:
-    """A table option back to its default."""
+    """The removal of a table option: its default is in effect again."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateTableComment:
-    """Another comment on the table, or none."""
+    """A new comment on the table; `None`: no comment."""
 
     comment: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class DropPrimaryKey:
-    """No primary key any more; only while the table is empty."""
+    """The removal of the primary key; only for a table without data."""
 
 
 ColumnChange: TypeAlias = (
@@ -165,10 +165,15 @@ SchemaChange: TypeAlias = ColumnChange | SetOption | RemoveOption | UpdateTableC
 
 
 def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: bool) -> TableSchema:
-    """The schema after all changes in order, under the next id; ``has_snapshots`` says whether the table has data.
+    """Return the schema after all changes, in order, with the next id.
 
-    Raises InvalidInputError for a change that breaks a rule, NotFoundError for a column that is not there,
-    AlreadyExistsError for a name that is taken; then none of the changes counts.
+    Args:
+        schema: the schema before the changes, which stays as it is.
+        changes: the changes, in order.
+        has_snapshots: True if the table has data.
+
+    Raises InvalidInputError for a change that breaks a rule, NotFoundError for a column that does not exist,
+    AlreadyExistsError for a name that another column has.
     """
     draft = _Draft(schema, has_snapshots)
     for change in changes:
@@ -199,7 +204,7 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
 
 @dataclass(slots=True)
 class _Draft:
-    """A schema in the making."""
+    """A schema to which changes are applied one by one."""
 
     base: TableSchema
     has_snapshots: bool
@@ -252,7 +257,7 @@ class _Draft:
             self._follow(path, change.to)
 
     def _edit(self, change: ColumnChange, path: Sequence[str]) -> Edit:
-        """What is to be done with the siblings at the end of the path; refuses what needs no look at them."""
+        """Return the edit of the siblings at the end of the path. Refuse a change that always breaks a rule."""
         column = path[0] if len(path) == 1 else None
         match change:
             case AddColumn():
@@ -330,7 +335,7 @@ class _Draft:
         return change_name
 
     def _follow(self, path: Sequence[str], to: str) -> None:
-        """Keys and options that name the renamed column."""
+        """Replace the renamed column's name in keys and options."""
         if len(path) == 1:
             self.primary_keys = tuple(to if key == path[0] else key for key in self.primary_keys)
             self.options = rename(self.options, path[0], to)

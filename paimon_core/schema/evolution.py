@@ -1,8 +1,8 @@
-"""Reading a file written under one schema as if it had been written under another (format 3.6).
+"""Schema evolution: batches of a file written with one schema, as batches of another schema (format 3.6).
 
-Columns are the same when their *ids* are the same, whatever they are called: so renaming, reordering, dropping and
-adding again come out right, inside rows, arrays and maps too. A column the file does not have is null; one whose type
-has changed is cast. Defaults of columns belong to writing and are not applied here.
+Columns with equal ids are the same column, whatever their names are. So renaming, reordering, dropping and adding again
+give the right values, also inside rows, arrays and maps. A column that the file does not have is null. A column of
+another type is cast. Defaults of columns are applied by writes only.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,26 +29,26 @@ from paimon_core.types.datatype import (
 )
 
 ArrowArray: TypeAlias = Any
-"""A ``pa.Array``; what it offers depends on its type, which is data here."""
+"""A ``pa.Array`` of any type; ``Any``, because the methods depend on a type that is known at run time only."""
 
 Conversion: TypeAlias = Callable[[ArrowArray], ArrowArray]
 
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """How batches of ``file_columns`` become batches of the fields asked for."""
+    """A conversion of batches of ``file_columns`` to batches of the read fields."""
 
     file_columns: tuple[DataField, ...]
-    """What to ask of the file, under the file's own names and types."""
+    """The columns to read from the file, with the file's own names and types."""
     columns: tuple[tuple[int, Conversion | None], ...]
-    """For every field asked for: the position among ``file_columns`` (-1: not in the file) and its conversion."""
+    """Per read field: its index in ``file_columns`` (-1: not in the file) and its conversion (`None`: unchanged)."""
     schema: pa.Schema
     identity: bool
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with exactly the fields asked for; the same object where nothing has changed.
+        """Return the batch with exactly the read fields; the same object if nothing has changed.
 
-        Raises InvalidInputError where a value cannot be cast (text that is no number).
+        Raises InvalidInputError for a value that cannot be cast, such as a text that is no number.
         """
         if self.identity:
             return batch
@@ -65,9 +65,9 @@ class Evolution:
 
 
 def evolve(file_fields: Sequence[DataField], read_fields: Sequence[DataField]) -> Evolution:
-    """The plan for reading ``read_fields`` from a file of ``file_fields``; remembered per pair.
+    """Return the conversion from a file of ``file_fields`` to ``read_fields``, from a cache of 256 pairs if possible.
 
-    Raises UnsupportedError where a type cannot become the other.
+    Raises UnsupportedError for a type that cannot be cast to the other.
     """
     return _evolve(tuple(file_fields), tuple(read_fields))
 
@@ -80,7 +80,7 @@ def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ..
     for field in read_fields:
         source = stored.get(field.id)
         if source is None:
-            # a column that is not there is null even where the schema of today promises values
+            # a column that the file does not have is null, even if the read schema says NOT NULL
             columns.append((-1, None))
             continue
         source = _no_finer(source, field)
@@ -94,9 +94,9 @@ def _evolve(file_fields: tuple[DataField, ...], read_fields: tuple[DataField, ..
 
 
 def _no_finer(source: DataField, target: DataField) -> DataField:
-    """Return the file's column, timestamps of nanoseconds as microseconds where no more is asked for.
+    """Return the file's column, with nanoseconds as microseconds if ``target`` has no finer digits.
 
-    Decoders round down as a cast would, and microseconds hold all of time.
+    Decoders round down as a cast does, and microseconds of 64 bits reach every timestamp.
     """
     coarse = without_finer_digits(source.type)
     if not isinstance(coarse, AtomicType) or not isinstance(target.type, AtomicType) or coarse == source.type:
@@ -106,7 +106,7 @@ def _no_finer(source: DataField, target: DataField) -> DataField:
 
 
 def _conversion(source: DataType, target: DataType, name: str) -> Conversion | None:
-    """How an array of one type becomes the other; None where the arrays are the same. Nullability aside."""
+    """Return the conversion between two types without regard to nullability; `None`: the arrays are equal."""
     if with_nullable(source, True) == with_nullable(target, True):
         return None
     match source, target:
@@ -143,7 +143,7 @@ def _row_conversion(source: RowType, target: RowType, name: str) -> Conversion:
     fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
 
     def convert(array: ArrowArray) -> ArrowArray:
-        children = array.flatten()  # with the nulls of the row itself, so that nothing hidden is cast
+        children = array.flatten()  # with the nulls of the row itself, so that no hidden value is cast
         arrays = [
             pa.nulls(len(array), field.type) if at < 0 else change(children[at])
             for (at, change), field in zip(plan, fields, strict=True)
@@ -178,7 +178,7 @@ def _map_conversion(key: Conversion, value: Conversion, target: MapType | Multis
 
 
 def _without_hidden_values(array: ArrowArray) -> ArrowArray:
-    """The same lists, none of the null ones with a length: a null offset would give it to the list before."""
+    """Return the lists without values under null lists, which a null offset would give to the list before."""
     if not array.null_count:
         return array
     lengths = np.diff(array.offsets.to_numpy())
@@ -188,7 +188,7 @@ def _without_hidden_values(array: ArrowArray) -> ArrowArray:
 
 
 def _offsets(array: ArrowArray) -> tuple[ArrowArray, int, int]:
-    """Offsets that start at 0 and are null where the list is; where its values start, and how many there are."""
+    """Return offsets from 0 on, null for null lists; the index of the first value; and the number of values."""
     offsets = array.offsets.to_numpy()
     start, end = int(offsets[0]), int(offsets[-1])
     mask = np.append(array.is_null().to_numpy(zero_copy_only=False), False) if array.null_count else None

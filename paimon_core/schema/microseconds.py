@@ -1,7 +1,7 @@
-"""A table's schema as an engine sees it whose timestamps have microseconds.
+"""A table's schema with timestamps in microseconds, for engines such as Spark that cut finer digits.
 
-Such an engine cuts finer digits off, so they need not be decoded: then a timestamp that nanoseconds of 64 bits cannot
-hold, before 1677 or after 2262, is read as well.
+Finer digits are then not decoded. So timestamps before 1677 and after 2262, which nanoseconds of 64 bits cannot hold,
+are read as well.
 """
 
 import re
@@ -18,10 +18,10 @@ _WORD = re.compile(r"[^\s.,;:=]+")
 
 
 def finer_columns(schema: TableSchema) -> frozenset[int]:
-    """Return the ids of the top-level columns of finer timestamps whose finer digits decide nothing in the table.
+    """Return the ids of the top-level timestamp columns whose digits beyond microseconds can be cut without effect.
 
-    They decide what lies where in keys, which row is newer in sequence fields, and maybe whatever an option that names
-    the column is about; a merge engine that computes with values is given all digits.
+    Columns of keys, and columns that an option names (such as a sequence field), are not among them. A merge engine
+    that computes with values needs all digits of all columns.
     """
     if schema.primary_keys and not engine_type(schema.options).keeps_rows:
         return frozenset()
@@ -32,7 +32,7 @@ def finer_columns(schema: TableSchema) -> frozenset[int]:
 
 
 def in_microseconds(schema: TableSchema, columns: Collection[int]) -> TableSchema:
-    """Return the schema with the timestamps of these columns, told by their ids, in microseconds."""
+    """Return the schema with the timestamps of ``columns`` (field ids) in microseconds."""
     fields = tuple(_cut(field) if field.id in columns and _is_finer(field) else field for field in schema.fields)
     return schema if fields == schema.fields else replace(schema, fields=fields)
 

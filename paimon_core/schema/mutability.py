@@ -1,4 +1,4 @@
-"""Which options may change once a table holds data, and how."""
+"""The rules for changes of options on a table with data."""
 
 from collections.abc import Mapping
 
@@ -37,15 +37,20 @@ IMMUTABLE = frozenset(
         "sequence.snapshot-ordering",
     }
 )
-"""Options that say how the files already written are to be understood."""
+"""Options that determine the meaning of files already written."""
 
 _ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 
 
 def check_change(options: Mapping[str, str], key: str, value: str | None) -> None:
-    """Refuse a change that data already written does not allow; None takes the option away.
+    """Refuse a change of an option that written data does not allow.
 
-    ``options`` are those before the change. An equal value is no change. Raises InvalidInputError.
+    Args:
+        options: the options before the change.
+        key: the option.
+        value: the new value; `None` removes the option, an equal value is no change.
+
+    Raises InvalidInputError.
     """
     old = options.get(key)
     if old == value:

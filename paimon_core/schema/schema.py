@@ -1,4 +1,4 @@
-"""What a user asks for when making a table."""
+"""The schema of a table to be created."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from paimon_core.types.datatype import DataField
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Columns, keys and options of a table to be.
+    """The columns, keys and options of a table to be created.
 
     ``fields`` is an Arrow schema, or Paimon fields whose ids are assigned anew on creation.
     """

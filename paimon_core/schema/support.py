@@ -1,8 +1,8 @@
-"""What this engine does not do yet, by name and with the reason: better refused than half done (format 16).
+"""The features that this engine does not support yet, by name and with the reason of the refusal (format 16).
 
-A feature is refused on *read* where the rows shown could be wrong without it, on *write* where what is written
-could be wrong, or would break a promise that other readers rely on. Options that only steer upkeep (expiry, automatic
-tags, compaction) or speed are accepted; who gives one without effect is warned (the marks in ``paimon_core.options``).
+A feature is refused on *read* if rows could be wrong without it. A feature is refused on *write* if the written rows
+could be wrong, or could break a guarantee that other readers rely on. Options that affect only speed or the time of
+expiry, automatic tags and compaction are accepted. An option without effect warns (``paimon_core.options``).
 """
 
 import re
@@ -37,10 +37,10 @@ _SCAN_MODES = {
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One feature that is missing: how a schema shows that it needs it, where that matters and why."""
+    """A missing feature: how a schema shows that it needs the feature, and the reason why it is refused."""
 
     found: Callable[[TableSchema], str | None]
-    """What in the schema asks for the feature, as a user would name it; None where nothing does."""
+    """A function to the part of the schema that needs the feature, in a user's words; `None`: no part needs it."""
     reason: str
     read: bool = False
     write: bool = False
@@ -61,11 +61,11 @@ def check_writable(schema: TableSchema) -> None:
 
 
 def limits_of(schema: TableSchema) -> list[tuple[str, Limit]]:
-    """Every missing feature this schema asks for."""
+    """Return every missing feature that the schema needs, with the part of the schema that needs it."""
     return [(found, limit) for limit in LIMITS if (found := limit.found(schema))]
 
 
-# ---- how a schema shows what it needs
+# ---- functions that find the need of a feature in a schema
 
 
 def _shown(key: str, value: object) -> str:
@@ -89,7 +89,7 @@ def _set(*keys: str) -> Callable[[TableSchema], str | None]:
 
 
 def _is(key: str, *values: str, keyed: bool = False) -> Callable[[TableSchema], str | None]:
-    """The option has one of these values; ``keyed``: it counts only with a primary key."""
+    """Return a function that finds the option with one of ``values``; ``keyed``: only in tables with a primary key."""
 
     def found(schema: TableSchema) -> str | None:
         value = _text(schema, key)
@@ -107,7 +107,7 @@ def _is_not(key: str, *values: str, keyed: bool = False) -> Callable[[TableSchem
 
 
 def _text(schema: TableSchema, key: str) -> str:
-    """An option by its text, for keys whose values other engines extend."""
+    """Return an option as text, for options to which other engines add values."""
     default = ALL_OPTIONS[key].default if key in ALL_OPTIONS else ""
     return schema.options.get(key, str(default)).strip().lower().replace("_", "-")
 
@@ -142,7 +142,7 @@ def _level_format(schema: TableSchema) -> str | None:
 
 
 def _file_index(schema: TableSchema) -> str | None:
-    """A kind of file index that is not known."""
+    """Find a file index of an unknown kind."""
     known = (None, *FILE_INDEXES)
     return next((_shown(k, v) for k, v in schema.options.items() if split_index_option(k) not in known), None)
 
@@ -156,7 +156,7 @@ def _field_default(schema: TableSchema) -> str | None:
 
 
 def _shredded_maps(schema: TableSchema) -> str | None:
-    """Maps whose entries lie in columns of their own."""
+    """Find maps whose entries are stored in columns of their own."""
     for key, value in schema.options.items():
         if "shared-shredding" in key or (key.endswith(".map.storage-layout") and value.strip().lower() != "default"):
             return _shown(key, value)
@@ -164,7 +164,7 @@ def _shredded_maps(schema: TableSchema) -> str | None:
 
 
 def _special_column(schema: TableSchema) -> str | None:
-    """A column, or a part of one, of a type without values here; top-level BLOB columns lie in files of their own."""
+    """Find a column, or a part of one, of a type that is not supported. Top-level BLOB columns are supported."""
     evolving = _on("data-evolution.enabled")(schema) is not None
     rest = tuple(f for f in schema.fields if not (evolving and is_blob_type(f.type)))
     special = ((path, t) for path, t in _types(rest) if _is_special(t))
@@ -172,14 +172,14 @@ def _special_column(schema: TableSchema) -> str | None:
 
 
 def _no_blobs(schema: TableSchema) -> str | None:
-    """Columns that are to be blobs and are of another type, as other engines leave them."""
+    """Find columns that an option names as blobs and that have another type, as other engines may store them."""
     others = {f.name for f in schema.fields if not is_blob_type(f.type)}
     named = schema.options.value(ALL_OPTIONS["blob-field"])
     return next((_shown("blob-field", name) for name in named if name in others), None)
 
 
 def _variant_elsewhere(schema: TableSchema) -> str | None:
-    """A VARIANT column where not all files are Parquet."""
+    """Find a VARIANT column in a table with a file format other than Parquet."""
     per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
     others = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
     variants = (path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT")
@@ -258,7 +258,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_on("partition.timestamp-format.strict"), "partition values would not be checked", write=True),
     Limit(_set("commit.callbacks"), "callbacks are classes of another language", write=True),
     Limit(_set("commit.strict-mode.last-safe-snapshot"), "commits of others would not be checked", write=True),
-    # which rows a read means
+    # rows of a read
     Limit(
         _set("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
         "only whole snapshots can be read",
@@ -271,4 +271,4 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(_is_not("scan.mode", *_SCAN_MODES), "only whole snapshots can be read", read=True),
 )
-"""All that is missing, most fundamental first: the first one found is the one a user is told."""
+"""All missing features, the most fundamental first: an error names the first one that a schema needs."""

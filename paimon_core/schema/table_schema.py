@@ -1,4 +1,4 @@
-"""One version of a table's schema, as ``schema/schema-<id>`` stores it (format 3)."""
+"""One version of a table's schema, in the file ``schema/schema-<id>`` (format 3)."""
 
 import json
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ _KNOWN_KEYS = {
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A stored schema, or one about to be stored. Ids, not names, tie columns of different versions together.
+    """One version of a table's schema. Columns of different versions are the same if their ids are equal.
 
-    Without slots, so that what follows from the stored values is computed once and kept.
+    The class has no slots, because its cached properties need an instance dictionary.
     """
 
     id: int
@@ -40,20 +40,21 @@ class TableSchema:
     time_millis: int = 0
     version: int = CURRENT_VERSION
     extra: tuple[tuple[str, str], ...] = ()
-    """Keys of the file this engine does not know, each with its JSON text; written back unchanged."""
+    """Keys of the file that this engine does not know, each with its JSON text; they are written back unchanged."""
 
     def __hash__(self) -> int:
         return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only what is stored travels, not what was computed from it."""
+        """Return the stored values for pickling, without cached properties."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @staticmethod
     def from_json(data: bytes, path: str) -> "TableSchema":
-        """Parse a schema file; ``path`` names it in errors: CorruptedError, UnsupportedError for a newer version.
+        """Parse the content of a schema file; ``path`` names the file in errors.
 
-        Versions before 3 had other defaults, which are made explicit here so that they survive a rewrite.
+        Versions before 3 had other defaults. These defaults become explicit options, so that a rewrite keeps them.
+        Raises CorruptedError for bad content, UnsupportedError for a newer version.
         """
         try:
             schema = _from_dict(json.loads(data))
@@ -67,7 +68,7 @@ class TableSchema:
         return schema
 
     def to_json(self) -> bytes:
-        """The bytes of the schema file. Absent values are left out: a null comment would read as the text ``null``."""
+        """Return the bytes of the schema file, without absent values: Java reads null as the text ``null``."""
         document: dict[str, Any] = {
             "version": self.version,
             "id": self.id,
@@ -84,18 +85,18 @@ class TableSchema:
         return json.dumps(document, indent=2, ensure_ascii=False).encode()
 
     def field(self, name: str) -> DataField:
-        """The column of exactly that name; NotFoundError lists what there is."""
+        """Return the column with exactly this name. Raises NotFoundError with the existing names."""
         try:
             return self._by_name[name]
         except KeyError:
             raise NotFoundError(f"no column {name!r}; the table has {', '.join(self._by_name)}") from None
 
     def has_field(self, name: str) -> bool:
-        """Whether there is a column of exactly that name."""
+        """Return True if a column has exactly this name."""
         return name in self._by_name
 
     def copy(self, options: Mapping[str, str | None]) -> "TableSchema":
-        """The same schema under dynamic options; None takes an option away."""
+        """Return the schema with dynamic options; a value `None` removes an option."""
         return replace(self, options=self.options.merged(options)) if options else self
 
     @cached_property
@@ -113,7 +114,7 @@ class TableSchema:
 
     @cached_property
     def trimmed_primary_keys(self) -> tuple[str, ...]:
-        """The primary key without partition columns: what identifies a row inside a bucket, and what files sort by."""
+        """The primary key without partition columns. It identifies a row in a bucket and orders the rows of files."""
         return tuple(key for key in self.primary_keys if key not in self.partition_keys)
 
     @cached_property
@@ -128,7 +129,7 @@ class TableSchema:
 
     @property
     def is_cross_partition(self) -> bool:
-        """Whether a key can move between partitions: the primary key lacks a partition column."""
+        """True if a key can move between partitions: the primary key lacks a partition column."""
         return bool(self.primary_keys) and not set(self.partition_keys) <= set(self.primary_keys)
 
     @cached_property
@@ -148,7 +149,7 @@ class TableSchema:
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """All columns."""
+        """All columns as an Arrow schema."""
         schema: pa.Schema = arrow_schema(self.fields)
         return schema
 

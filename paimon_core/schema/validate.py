@@ -1,4 +1,4 @@
-"""What a schema must keep to, when it is made and when it changes."""
+"""The rules for schemas, checked when a schema is created and when it changes."""
 
 import math
 from collections import Counter
@@ -50,10 +50,10 @@ _OPENING_ONLY = {"path", "branch", DATA_FILE_EXTERNAL_PATHS_ALLOWED.key}
 
 
 def create(schema: Schema, now_millis: int) -> TableSchema:
-    """The first version (id 0) of the schema a user asks for.
+    """Return the first version (id 0) of a schema, created at ``now_millis`` (epoch ms).
 
-    Numbers the columns, moves the options ``primary-key`` and ``partition`` to where they belong and makes key columns
-    NOT NULL, columns of bytes that ``blob-field`` names BLOB. Raises InvalidInputError naming what breaks a rule.
+    Columns get ids, and the options ``primary-key`` and ``partition`` become keys. Key columns become NOT NULL. Columns
+    of bytes that ``blob-field`` names become BLOB. Raises InvalidInputError for a schema that breaks a rule.
     """
     options = dict(schema.options)
     check_known(options, "the options of the new table")
@@ -77,15 +77,15 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
 
 
 def validate(schema: TableSchema) -> None:
-    """Refuse a schema that breaks a rule, whether new or changed. Raises InvalidInputError."""
+    """Refuse a new or changed schema that breaks a rule. Raises InvalidInputError."""
     for rule in _RULES:
         rule(schema)
 
 
 def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> None:
-    """Refuse dynamic options that are unknown, cannot be understood, or would reinterpret the table's files.
+    """Refuse dynamic options that are unknown, cannot be parsed, or change the meaning of the table's files.
 
-    ``primary-key`` and ``partition`` may repeat what the table has.
+    ``primary-key`` and ``partition`` may repeat the keys of the table. Raises InvalidInputError.
     """
     given = {key: value for key, value in options.items() if key not in _OPENING_ONLY}
     check_known({key: value or "" for key, value in given.items()}, "the options given")
@@ -110,9 +110,9 @@ def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> Non
 
 
 def warn_of_stored(schema: TableSchema, where: str) -> None:
-    """Warn once of each option that the table stores about one of its columns, or of a family, and that means nothing.
+    """Warn once of each stored option without meaning: of an unknown column, or an unknown member of a family.
 
-    ``where`` names the table. Other engines may have left such options, so they stop no read and no write.
+    ``where`` names the table. Other engines may have stored such options, so reads and writes go on.
     """
     warn_of_strays(schema.options, where)
     for key in schema.options:
@@ -123,7 +123,7 @@ def warn_of_stored(schema: TableSchema, where: str) -> None:
 
 
 def check_case(names: Iterable[str]) -> None:
-    """Refuse names equal but for case: SQL engines could not tell the columns apart."""
+    """Refuse names that differ in case only, because SQL engines do not distinguish such columns."""
     names = list(names)
     seen: dict[str, str] = {}
     for name in names:
@@ -148,7 +148,7 @@ def _not_null(field: DataField) -> DataField:
 
 
 def _with_blobs(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[DataField, ...]:
-    """The columns, those named BLOB: they are, or are bytes."""
+    """Return the columns, with those in ``names`` as BLOB. Such a column must be BLOB or bytes."""
     bytes_or_blobs = {
         f.name for f in fields if isinstance(f.type, AtomicType) and f.type.root in (*BINARY_ROOTS, "BLOB")
     }
