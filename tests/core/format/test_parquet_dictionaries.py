@@ -59,7 +59,8 @@ def test_nested_columns_of_distinct_values_have_none_and_variants_keep_theirs(tm
     lists = pa.array([[i, -i] for i in range(ROWS)], pa.list_(pa.int64()))
     row = pa.StructArray.from_arrays([pa.array(ids), pa.array(ids % 5)], ["many", "few"])
     variant = pa.StructArray.from_arrays(
-        [pa.array([b"%d" % i for i in ids]), pa.array([b"m"] * ROWS)], ["value", "metadata"]
+        [pa.array([b"%d" % i for i in ids]), pa.array([b"m"] * ROWS)],
+        fields=[pa.field(name, pa.binary(), nullable=False) for name in ("value", "metadata")],
     )
     rows = pa.table({"l": lists, "r": row, "v": variant})
     fields = [*fields_from_arrow(rows.schema)[:2], DataField(2, "v", parse_type("VARIANT"))]
