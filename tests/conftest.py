@@ -3,11 +3,12 @@
 import os
 import random
 import sys
+from functools import partial
 
 import pytest
 
 from tests.conformance.compare import TALLY
-from tests.support import draws
+from tests.support import draws, text_cases
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers: this Python, not the first on PATH
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -22,6 +23,8 @@ def pytest_addoption(parser):
     group.addoption("--draws", choices=draws.ONE_IN, default="short", help="length of properties and random games")
     group.addoption("--seed", type=int, default=0, help="seed of everything that is drawn; 0, the default, is fixed")
     group.addoption("--new-seeds", action="store_true", help="draw a seed for this run")
+    cases = parser.getgroup("text cases", "files of inputs and expected outputs (tests/support/text_cases.py)")
+    cases.addoption("--rewrite", action="store_true", help="write the outputs of the text cases into their files")
 
 
 @pytest.hookimpl(tryfirst=True)  # before hypothesis reads its options
@@ -77,6 +80,12 @@ def seed(request):
 def rng(request, seed):
     """Random numbers of this test: the same in every run with the same seed."""
     return random.Random(f"{seed} {request.node.name}")
+
+
+@pytest.fixture
+def check_case(request):
+    """The comparison of a text case with a function; with `--rewrite` it updates the file of the case."""
+    return partial(text_cases.check, rewrite=request.config.option.rewrite)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The policy against a literal rendering of the rules it compresses, and the worked examples of the engine's tests."""
+"""The compaction policy: the cases of `universal.txt`, and equality with a literal rendering of the rules."""
 
 import random
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from paimon_core.lsm.universal import (
 )
 from paimon_core.options.option import Options
 from tests.support.manifests import data_file
+from tests.support.text_cases import text_cases
 
 HOUR = 3_600_000
 
@@ -127,26 +128,23 @@ def test_picks_equal_the_letter_of_the_rules():
 L0 = lambda *sizes: [(0, size) for size in sizes]  # noqa: E731
 
 
-@pytest.mark.parametrize(
-    ("policy", "levels", "runs", "level", "taken"),
-    [
-        ({}, 6, L0(10, 10, 10, 10), None, 0),
-        ({}, 6, L0(10, 10, 10, 10, 10), 5, 5),
-        ({}, 6, [*L0(10, 10, 10, 10), (5, 1000)], 4, 4),
-        ({}, 6, [*L0(10, 10, 10, 10), (4, 100), (5, 1000)], 3, 4),
-        ({}, 6, [*L0(1, 20, 20, 20), (4, 100), (5, 1000)], 3, 4),
-        ({}, 6, [*L0(10, 10, 9), (1, 300), (5, 1000)], 4, 4),
-        ({"run_trigger": 3}, 3, [*L0(10, 20), (1, 97), (2, 100)], 2, 4),
-        ({"run_trigger": 3, "max_size_amplification": 25}, 4, [(0, 1), (1, 1), (2, 1), (3, 50)], 2, 3),
-        ({"run_trigger": 3, "max_size_amplification": 25}, 4, [(0, 1), (1, 2), (2, 3), (3, 50)], 2, 3),
-        ({"force_level_0": 1}, 3, L0(1, 2, 2, 2), 2, 4),
-        ({"force_level_0": 1}, 3, [(0, 1), (1, 2), (2, 2)], 2, 3),
-        ({"force_level_0": 1}, 3, [(0, 1), (2, 2)], 1, 1),
-    ],
-)
-def test_worked_examples(policy, levels, runs, level, taken):
-    expected = None if level is None else (level, runs[:taken])
-    assert picked(UniversalCompaction(**policy), runs, levels) == expected
+def compaction(text: str) -> str:
+    """Answer a case of `universal.txt`."""
+    lines = text.splitlines()
+    options = Options(dict(line.split(" = ") for line in lines if " = " in line))
+    levels = [line.removeprefix("L").split() for line in lines if line.startswith("L")]
+    runs = [(int(level), int(size)) for level, *sizes in levels for size in sizes]
+    number = max(num_levels(options), 1 + max(level for level, _ in runs))
+    found = picked(UniversalCompaction.of(options), runs, number)
+    if found is None:
+        return "nothing"
+    level, files = found
+    return f"compact {' '.join(str(size) for _, size in files)} to level {level}"
+
+
+@text_cases(__file__, "universal.txt")
+def test_picked_runs(case, check_case):
+    check_case(case, compaction)
 
 
 @pytest.mark.parametrize(
