@@ -1,1 +1,1 @@
-"""Every byte goes through here: one `FileIO` of eleven verbs over local disks and fsspec stores."""
+"""Input and output of all bytes: `FileIO`, with one set of methods for local disks and fsspec stores."""

@@ -1,4 +1,4 @@
-"""Directories of small immutable files numbered in their names: snapshots, schemas, changelogs (format 1.4)."""
+"""Directories of small immutable files with a number in the name: snapshots, schemas, changelogs (format 1.4)."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 def numbers_in(listed: Iterable[FileStatus], prefix: str) -> list[int]:
     """Return the numbers of the files ``<prefix><number>`` in a listing, ascending.
 
-    Names that no engine gives, such as ``<prefix>09``, are passed over.
+    Other names are skipped. So is ``<prefix>09``: no engine writes leading zeros.
     """
     names = (status.name for status in listed if not status.is_directory)
     tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
@@ -25,10 +25,10 @@ def numbers_in(listed: Iterable[FileStatus], prefix: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class NumberedDirectory:
-    """``<directory>/<prefix><id>``, with optional hint files holding the newest and the oldest id.
+    """A directory of files ``<directory>/<prefix><id>``, with optional hint files for the newest and the oldest id.
 
-    Hints may be stale, missing or garbage: they save a listing, they never decide. Other names in the
-    directory (temporary files of any writer) are passed over.
+    A hint may be stale, missing or garbage. It only saves a listing: every hint is checked before it is used. Other
+    names in the directory, such as temporary files, are skipped.
     """
 
     io: FileIO
@@ -36,25 +36,25 @@ class NumberedDirectory:
     prefix: str
 
     def path(self, number: int) -> str:
-        """Return the file of this number."""
+        """Return the path of the file with this number."""
         return join(self.directory, f"{self.prefix}{number}")
 
     def ids(self) -> list[int]:
-        """All numbers by listing, ascending."""
+        """List the directory and return all numbers, ascending."""
         return numbers_in(self.io.list(self.directory), self.prefix)
 
     def exists(self, number: int) -> bool:
-        """Whether the file of this number is there."""
+        """Return True if the file with this number exists."""
         return self.io.exists(self.path(number))
 
     def read(self, number: int) -> bytes:
-        """Return the content. Raises FileNotFoundError if the file is missing."""
+        """Return the content of the file with this number. Raises FileNotFoundError if the file is missing."""
         return self.io.read(self.path(number))
 
     def latest_id(self) -> int | None:
-        """Return the largest number; ``None``: the directory is empty.
+        """Return the largest number; `None`: the directory is empty.
 
-        The hint ``v`` is taken if ``v`` is there and ``v + 1`` is not: numbers are contiguous at the young end.
+        The hint ``v`` is right if file ``v`` exists and file ``v + 1`` does not: the newest numbers have no gaps.
         """
         hint = self.hint("LATEST")
         if hint is not None and not self.exists(hint + 1) and self.exists(hint):
@@ -62,9 +62,9 @@ class NumberedDirectory:
         return max(self.ids(), default=None)
 
     def earliest_id(self) -> int | None:
-        """Return the smallest number; ``None``: the directory is empty.
+        """Return the smallest number; `None`: the directory is empty.
 
-        The hint ``v`` is taken if ``v`` is there and ``v - 1`` is not: the oldest go first, so there are no gaps.
+        The hint ``v`` is right if file ``v`` exists and file ``v - 1`` does not: the oldest files are deleted first.
         """
         hint = self.hint("EARLIEST")
         if hint is not None and not self.exists(hint - 1) and self.exists(hint):
@@ -72,15 +72,15 @@ class NumberedDirectory:
         return min(self.ids(), default=None)
 
     def hint(self, which: Hint) -> int | None:
-        """Return the number in the hint file, unchecked; ``None``: the file is missing or holds no number."""
+        """Return the number in the hint file, unchecked; `None`: the file is missing or holds no number."""
         try:
             text = self.io.read(join(self.directory, which)).strip()
-        except OSError:  # a listing follows, and raises if the store is really down
+        except OSError:  # callers list the directory next, which raises if the store is down
             return None
         return int(text) if text.isdigit() and len(text) < 20 and int(text) > 0 else None
 
     def write_hint(self, which: Hint, number: int) -> bool:
-        """Replace the hint; its loss costs others a listing, so failing is an answer, not an error."""
+        """Replace the hint; return False if that failed: a missing hint only costs readers a listing."""
         for _ in range(_HINT_TRIES):
             try:
                 self.io.write(join(self.directory, which), b"%d" % number)

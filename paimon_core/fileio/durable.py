@@ -1,4 +1,4 @@
-"""Files and their names pushed to the disk, so that they survive a power cut."""
+"""Files and their names synced to the disk, so that they survive a power cut."""
 
 import errno
 import os
@@ -7,57 +7,58 @@ from collections.abc import Collection, Iterable
 from paimon_core.fileio.parallel import parallel_map
 
 THREADS = 32
-"""Files pushed at a time: the disk writes many in about the time of one."""
+"""Files synced at a time: the disk writes many in about the time of one."""
 _UNABLE = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EROFS}
 
 
-def sync_all(places: Collection[str], root: str | None) -> None:
-    """Push files and the directories that name them to the disk, those between a directory and ``root`` included.
+def sync_all(paths: Collection[str], root: str | None) -> None:
+    """Sync files, their directories, and all directories between those and ``root``.
 
-    A directory that does not lie below ``root`` is pushed with all above it. Missing files are passed over, file
-    systems that cannot sync as well. Raises OSError where the disk did not take the content.
+    Above a directory outside ``root`` all directories are synced. Missing files are skipped, and so are file systems
+    that cannot sync. Raises OSError if the disk did not take the content.
     """
-    wanted = [*dict.fromkeys(places), *_directories(places, root)]
-    for _ in parallel_map(_sync, wanted, THREADS):
+    for _ in parallel_map(_sync, [*dict.fromkeys(paths), *_directories(paths, root)], THREADS):
         pass
 
 
 def sync_directory(directory: str) -> None:
-    """Make new names in a directory survive, where directories can be synced."""
+    """Sync a directory, so that new names in it survive; do nothing where directories cannot be synced."""
     _sync(directory or ".")
 
 
 def make_directories(directory: str) -> None:
-    """Make a directory with its parents, each of whose names survives a power cut."""
+    """Make a directory and its missing parents, and sync each of their names."""
     missing = []
     while directory and not os.path.isdir(directory):
         missing.append(directory)
         directory = os.path.dirname(directory)
-    for place in reversed(missing):
-        os.makedirs(place, exist_ok=True)
-        sync_directory(os.path.dirname(place))
+    for path in reversed(missing):
+        os.makedirs(path, exist_ok=True)
+        sync_directory(os.path.dirname(path))
 
 
-def _directories(places: Iterable[str], root: str | None) -> list[str]:
-    stop = None if root is None else os.path.normpath(root)
+def _directories(paths: Iterable[str], root: str | None) -> list[str]:
+    """Return the directories of the paths with their parents, up to ``root`` or the root of the file system."""
+    top = None if root is None else os.path.normpath(root)
     found: dict[str, None] = {}
-    for directory in {os.path.dirname(place) for place in places}:
-        at = os.path.normpath(directory)
-        while at not in found:
-            found[at] = None
-            if at in (stop, os.path.dirname(at)):
+    for path in paths:
+        directory = os.path.normpath(os.path.dirname(path))
+        while directory not in found:
+            found[directory] = None
+            if directory in (top, os.path.dirname(directory)):
                 break
-            at = os.path.dirname(at)
+            directory = os.path.dirname(directory)
     return list(found)
 
 
-def _sync(place: str) -> None:
+def _sync(path: str) -> None:
+    """Sync a file or directory; skip a missing one, and a directory that this user may not read."""
     try:
-        handle = os.open(place, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError):
         return
     except PermissionError:
-        if os.path.isdir(place):  # a directory that is not ours to read, as one high above a table
+        if os.path.isdir(path):  # far above a table
             return
         raise
     try:

@@ -1,11 +1,12 @@
-"""Create a file only if it is not there: the one atomic step every commit rests on (format 13.2).
+"""Creation of a file only if it does not exist: the atomic step of every commit (format 13.2).
 
-Both ways make the complete content visible under the final name at once, or not at all, whoever else
-tries at the same time, from any process or machine.
+A hard link on local disks, a conditional put on S3. Of all processes and machines that try at the same time one
+succeeds. Its complete content becomes visible under the final name in one step.
 """
 
 import errno
 import os
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -15,13 +16,13 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 
 
 def temporary_name(path: str) -> str:
-    """Return a fresh hidden sibling, ``.<name>.<uuid>.tmp``: other readers of the directory skip this form."""
+    """Return a new hidden name in the same directory, ``.<name>.<uuid>.tmp``, which readers of the directory skip."""
     directory, name = os.path.split(path)
     return os.path.join(directory, f".{name}.{uuid4()}.tmp")
 
 
 def write_synced(path: str, data: bytes) -> None:
-    """Write a new file and push it to the disk."""
+    """Write a new file and sync it. Raises FileExistsError if the name is taken."""
     with open(path, "xb") as file:
         file.write(data)
         file.flush()
@@ -29,11 +30,11 @@ def write_synced(path: str, data: bytes) -> None:
 
 
 def link_exclusive(path: str, data: bytes) -> bool:
-    """Publish by hard link on a local file system; False if the name is taken.
+    """Publish a file by hard link on a local file system; return False if the name is taken.
 
-    ``link`` fails where the target exists, unlike ``rename``, and the content is complete and synced
-    before it gets its name. File systems without hard links (exFAT, some FUSE mounts) get ``O_EXCL``: still
-    one winner, but a reader may see the file while it is being written, and a crash may leave it torn.
+    Unlike ``rename``, ``link`` fails if the target exists. The content is complete and synced before the file gets its
+    name. On file systems without hard links (exFAT, some FUSE mounts) the file is opened with ``O_EXCL``. There one
+    writer wins as well, but a reader may see a half-written file, and a crash may leave one.
     """
     temporary = temporary_name(path)
     try:
@@ -41,7 +42,7 @@ def link_exclusive(path: str, data: bytes) -> bool:
         try:
             os.link(temporary, path)
         except FileExistsError:
-            return os.stat(temporary).st_nlink == 2  # on NFS a repeated request may find its own link
+            return os.stat(temporary).st_nlink == 2  # on NFS the client may repeat the request and find its own link
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise
@@ -49,15 +50,15 @@ def link_exclusive(path: str, data: bytes) -> bool:
         sync_directory(os.path.dirname(path))
         return True
     finally:
-        _unlink(temporary)
+        with suppress(OSError):
+            os.unlink(temporary)
 
 
 def put_if_absent(filesystem: Any, path: str, data: bytes) -> bool:
-    """Publish by conditional put (``If-None-Match: *``) on S3; False if the key is taken.
+    """Publish a file by conditional put (``If-None-Match: *``) on S3; return False if the key is taken.
 
-    An ``OSError`` leaves it open whether the file is there. So does False in one case: the client repeats a
-    put whose answer was lost and is then told that its own file exists. Only the content can tell: a caller
-    that must know reads it.
+    After an ``OSError`` the file may exist or not. False may mean this very call: if the answer to a put is lost, the
+    client repeats the put, and the store reports the client's own file. A caller that must know reads the content.
     """
     try:
         filesystem.pipe_file(path, data, mode="create")
@@ -71,21 +72,15 @@ def put_if_absent(filesystem: Any, path: str, data: bytes) -> bool:
 
 
 def _failed_precondition(error: OSError) -> bool:
-    """Whether the store answered 412; not every store says which condition failed, and only one was sent."""
+    """Return True if the store answered 412: only one condition was sent, so it is the one that failed."""
     response = getattr(error.__cause__, "response", None) or {}
     return response.get("Error", {}).get("Code") in ("PreconditionFailed", "412")
 
 
 def _open_exclusive(path: str, data: bytes) -> bool:
+    """Write a new file under its final name; return False if the name is taken."""
     try:
         write_synced(path, data)
     except FileExistsError:
         return False
     return True
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return

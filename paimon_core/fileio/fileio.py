@@ -1,4 +1,4 @@
-"""`FileIO`: the eleven verbs through which all bytes of a table pass."""
+"""`FileIO`: the methods by which the engine reads and writes all bytes of a table."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,21 +10,21 @@ from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.fileio.local import LocalStorage
 from paimon_core.fileio.paths import absolute, join, scheme_of
 from paimon_core.fileio.remote import RemoteStorage, open_filesystem
-from paimon_core.fileio.s3 import SCHEMES, is_proven, is_s3_option, s3_arguments
+from paimon_core.fileio.s3 import SCHEMES, is_amazon, is_s3_option, s3_arguments
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream, Storage
 
 __all__ = ["UNKNOWN_MODIFIED", "FileIO", "FileStatus", "OutputStream", "absolute", "join"]
 
 
 class FileIO:
-    """Bytes in and out, on whatever store a path names.
+    """Input and output of bytes on the store that a path names.
 
-    Paths are absolute strings in the user's spelling (``/a/b``, ``file:///a/b``, ``s3://bucket/a``). One
-    FileIO serves every store its paths mention, for a table may keep data files elsewhere. A missing file is a
-    ``FileNotFoundError``, any other failure of a store an ``OSError``.
+    Paths are absolute strings in the user's spelling (``/a/b``, ``file:///a/b``, ``s3://bucket/a``). One FileIO serves
+    several stores, because the data files of a table may be on another store. A missing file raises
+    ``FileNotFoundError``; any other failure of a store raises ``OSError``.
 
-    Travels to other processes as URL and options; connections are made where they are used, anew after
-    a fork. Options (credentials!) are never shown.
+    A pickled FileIO holds its URL and options. Each process opens connections of its own, also after a fork. The repr
+    hides the options: they may hold credentials.
     """
 
     def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
@@ -35,11 +35,11 @@ class FileIO:
 
     @classmethod
     def of(cls, path: str, storage_options: Mapping[str, Any] | None = None) -> "FileIO":
-        """Return the FileIO of a warehouse, table or file, without opening anything."""
+        """Return the FileIO of a warehouse, table or file, without any I/O."""
         return cls(path, storage_options)
 
     def read(self, path: str) -> bytes:
-        """Return the whole content."""
+        """Return the whole content of a file."""
         return self._storage(path).read(path)
 
     def open(self, path: str, size: int | None = None) -> pa.NativeFile:
@@ -47,65 +47,66 @@ class FileIO:
         return self._storage(path).open(path, size)
 
     def write(self, path: str, data: bytes) -> None:
-        """Create or replace, atomically on local disks and object stores; parent directories are made."""
+        """Create or replace a file, atomically on local disks and object stores; make its parent directories."""
         self._storage(path).write(path, data)
 
     def create(self, path: str) -> OutputStream:
-        """Open a stream to a file of a fresh name; make its parent directories.
+        """Open a stream to a new file; make its parent directories.
 
-        Leaving a ``with`` block normally completes the file. It may be visible, incomplete, before.
+        REQUIRES: no file has this name. Leaving a ``with`` block without an error completes the file. Before that the
+        file may be visible and incomplete.
         """
         return self._storage(path).create(path)
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create with this content unless the name is taken: False then, and nothing has changed.
+        """Create a file with this content; return False, and change nothing, if the name is taken.
 
-        Atomic among all processes and machines. After an ``OSError`` the file may be there or not, and on S3
-        False may mean this very call (`exclusive.put_if_absent`). UnsupportedError where no way is known.
+        Atomic among all processes and machines. After an ``OSError`` the file may exist or not. On S3 False may mean
+        this very call (`exclusive.put_if_absent`). UnsupportedError if the store offers no safe way.
         """
         return self._storage(path).create_exclusive(path, data)
 
     def sync(self, paths: Iterable[str], root: str) -> None:
-        """Make files and their names survive a power cut, in parallel; directories up to ``root`` are included.
+        """Sync files and their directories up to ``root``, in parallel, so that they survive a power cut.
 
-        Object stores do that by themselves. A missing file is passed over, but the directory that held it is synced:
-        so a file that was deleted stays deleted. Raises OSError where a disk does not take what was written.
+        Object stores need no sync. A missing file is skipped, but the directory that held it is synced: so a deleted
+        file stays deleted. Raises OSError if a disk does not take the content.
         """
-        there: dict[str, list[str]] = {}
+        by_store: dict[str, list[str]] = {}
         for path in paths:
-            there.setdefault(_place(path), []).append(path)
-        for together in there.values():
-            self._storage(together[0]).sync(together, root)
+            by_store.setdefault(_store_of(path), []).append(path)
+        for stored in by_store.values():
+            self._storage(stored[0]).sync(stored, root)
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
+        """Return True if the path is a file or directory. Raises OSError if the store cannot be asked."""
         return self._storage(path).exists(path)
 
     def list(self, directory: str) -> list[FileStatus]:
-        """Return the entries of the directory, unordered; none if the directory is missing."""
+        """Return the entries of a directory, unordered; `[]`: the directory is empty or missing."""
         return self._storage(directory).list(directory)
 
     def delete(self, path: str) -> None:
-        """Remove a file; a missing one is fine."""
+        """Remove a file, if it exists."""
         self._storage(path).delete(path)
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory and all below; a missing one is fine."""
+        """Remove a directory with everything in it, if it exists."""
         self._storage(path).delete_directory(path)
 
     def rename_directory(self, source: str, target: str) -> None:
-        """Move; ``FileExistsError`` if the target exists. Atomic on local disks and HDFS only."""
+        """Rename a directory; atomic on local disks and HDFS only. Raises FileExistsError if the target exists."""
         if scheme_of(source) != scheme_of(target):
             raise InvalidInputError(f"cannot rename {source} to {target}: they are on different stores")
         self._storage(source).rename_directory(source, target)
 
     @property
     def can_commit(self) -> bool:
-        """Whether snapshots can be published safely on the store of the root; decided without I/O."""
+        """True if snapshots can be published safely on the store of the URL; found without I/O."""
         return self._storage(self._url).why_no_commit() is None
 
     def check_can_commit(self) -> None:
-        """UnsupportedError, with the reason, where `can_commit` is false."""
+        """Raise UnsupportedError with the reason if `can_commit` is False."""
         reason = self._storage(self._url).why_no_commit()
         if reason is not None:
             raise UnsupportedError(reason)
@@ -113,11 +114,9 @@ class FileIO:
     def _storage(self, path: str) -> Storage:
         if self._process != os.getpid():  # connections and their threads do not survive a fork
             self._storages, self._process = {}, os.getpid()
-        place = _place(path)
-        found = self._storages.get(place)
-        if found is None:
-            found = self._storages.setdefault(place, self._make_storage(path))
-        return found
+        store = _store_of(path)
+        found = self._storages.get(store)
+        return found or self._storages.setdefault(store, self._make_storage(path))
 
     def _make_storage(self, path: str) -> Storage:
         scheme = scheme_of(path)
@@ -125,7 +124,7 @@ class FileIO:
             return LocalStorage()
         if scheme in SCHEMES:
             arguments = s3_arguments(self._options)
-            return RemoteStorage(open_filesystem("s3://", arguments), None, is_proven(arguments))
+            return RemoteStorage(open_filesystem("s3://", arguments), None, is_amazon(arguments))
         options = {key: value for key, value in self._options.items() if not is_s3_option(key)}
         reason = (
             f"cannot commit to {hide_secrets(self._url)}: no safe way to create a snapshot file exactly once "
@@ -152,8 +151,8 @@ class FileIO:
         return f"{type(self).__name__}({hide_secrets(self._url)!r})"
 
 
-def _place(path: str) -> str:
-    """Return the storage that serves a path: all local files, all of S3, elsewhere one host or container."""
+def _store_of(path: str) -> str:
+    """Return the name of the store that serves a path: ``file``, ``s3``, elsewhere the host or container."""
     scheme = scheme_of(path)
     if scheme == "file":
         return scheme

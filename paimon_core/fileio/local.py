@@ -1,8 +1,10 @@
-"""Files of this machine, by plain system calls."""
+"""The storage of local files, by plain system calls."""
 
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ T = TypeVar("T")
 
 
 class LocalStorage:
-    """The local file system (or anything mounted)."""
+    """The storage of the local file system and of everything mounted in it."""
 
     def read(self, path: str) -> bytes:
         """Return the whole file."""
@@ -24,37 +26,37 @@ class LocalStorage:
             return file.read()
 
     def open(self, path: str, size: int | None) -> pa.NativeFile:
-        """Open for reads by ``pread``, without holding the interpreter, from many threads at once."""
+        """Open a file; threads read it at the same time by ``pread`` and release the interpreter lock."""
         return pa.OSFile(local_path(path), "rb")
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace atomically: readers see the old content or the new one."""
-        place = local_path(path)
-        temporary = temporary_name(place)
+        """Replace a file atomically: readers see the old content or the new one."""
+        target = local_path(path)
+        temporary = temporary_name(target)
         try:
-            _with_parents(place, lambda: _write(temporary, data), make_directories)
-            os.replace(temporary, place)
+            _with_parents(target, lambda: _write(temporary, data), make_directories)
+            os.replace(temporary, target)
         except BaseException:
             self.delete(temporary)
             raise
 
     def create(self, path: str) -> OutputStream:
-        """Write in place: the name is fresh and nobody looks before a commit mentions it."""
-        place = local_path(path)
-        stream: OutputStream = _with_parents(place, lambda: pa.OSFile(place, "wb"))
+        """Open a new file under its final name: nobody reads the file before a commit names it."""
+        target = local_path(path)
+        stream: OutputStream = _with_parents(target, lambda: pa.OSFile(target, "wb"))
         return stream
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """By hard link, see `link_exclusive`. Directories made for it are durable as well."""
-        place = local_path(path)
-        return _with_parents(place, lambda: link_exclusive(place, data), make_directories)
+        """Create a file by hard link, see `link_exclusive`; sync the directories made for it."""
+        target = local_path(path)
+        return _with_parents(target, lambda: link_exclusive(target, data), make_directories)
 
     def sync(self, paths: Sequence[str], root: str) -> None:
-        """Push the files and their directories, up to the root, to the disk."""
+        """Sync the files and their directories, up to the root."""
         sync_all([local_path(path) for path in paths], local_path(root) if scheme_of(root) == "file" else None)
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there; failing to look is an error, not a no."""
+        """Return True if the path is a file or directory. Raises OSError for any failure except a missing path."""
         try:
             os.stat(local_path(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -62,7 +64,7 @@ class LocalStorage:
         return True
 
     def list(self, directory: str) -> list[FileStatus]:
-        """Files and directories directly below; what vanishes meanwhile is left out."""
+        """Return the entries of a directory; an entry that is deleted meanwhile is left out."""
         found: list[FileStatus] = []
         try:
             with os.scandir(local_path(directory) or ".") as entries:
@@ -72,54 +74,54 @@ class LocalStorage:
                     except FileNotFoundError:
                         continue
                     modified = status.st_mtime_ns // 1_000_000
-                    place = join(directory, entry.name)
-                    found.append(FileStatus(place, entry.name, status.st_size, entry.is_dir(), modified))
+                    path = join(directory, entry.name)
+                    found.append(FileStatus(path, entry.name, status.st_size, entry.is_dir(), modified))
         except (FileNotFoundError, NotADirectoryError):
             return []
         return found
 
     def delete(self, path: str) -> None:
-        """Remove one file."""
-        try:
+        """Remove a file, if it exists."""
+        with suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(local_path(path))
-        except (FileNotFoundError, NotADirectoryError):
-            return
 
     def delete_directory(self, path: str) -> None:
-        """Remove with everything below."""
+        """Remove a directory with everything in it, if it exists."""
         try:
             shutil.rmtree(local_path(path))
         except FileNotFoundError:
-            if self.exists(path):  # something below vanished under the walk: once more
+            if self.exists(path):  # another process removed a file during the walk: walk once more
                 shutil.rmtree(local_path(path), ignore_errors=True)
 
     def rename_directory(self, source: str, target: str) -> None:
-        """Atomic within one file system."""
+        """Rename a directory, atomically within one file system. Raises FileExistsError if the target exists."""
         if self.exists(target):
             raise FileExistsError(f"cannot rename {source} to {target}: the target exists")
-        place = local_path(target)
-        _with_parents(place, lambda: os.rename(local_path(source), place))
+        new = local_path(target)
+        _with_parents(new, lambda: os.rename(local_path(source), new))
 
     def why_no_commit(self) -> str | None:
-        """Hard links decide races: safe."""
+        """Return `None`: a hard link lets one of several writers win."""
         return None
 
 
-def _write(place: str, data: bytes) -> None:
-    with open(place, "wb") as file:
+def _write(path: str, data: bytes) -> None:
+    with open(path, "wb") as file:
         file.write(data)
 
 
-def _make(directory: str) -> None:
-    os.makedirs(directory, exist_ok=True)
+_make: Callable[[str], None] = partial(os.makedirs, exist_ok=True)
 
 
-def _with_parents(place: str, action: Callable[[], T], make: Callable[[str], None] = _make) -> T:
-    """Act; where the directory is missing, make it and act again. Cheaper than making it every time."""
+def _with_parents(path: str, action: Callable[[], T], make: Callable[[str], None] = _make) -> T:
+    """Run an action; if the directory of `path` is missing, make it and run the action again.
+
+    This is cheaper than making the directory every time. `make`: makes a directory and its parents.
+    """
     try:
         return action()
     except FileNotFoundError:
-        parent = os.path.dirname(place)
+        parent = os.path.dirname(path)
         if not parent:
             raise
         make(parent)

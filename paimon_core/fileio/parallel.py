@@ -1,6 +1,6 @@
-"""Threads: many small reads at once, and the next item made while the last one is used.
+"""Threads: a map over many small reads, and an iterator that computes its next item ahead.
 
-The pools are those of `concurrent.futures`; only the bound on waiting items is written by hand.
+The pools are those of `concurrent.futures`, which has no bound on waiting items: the bound is written here.
 """
 
 import os
@@ -18,16 +18,16 @@ _END = object()
 
 
 def default_threads() -> int:
-    """Threads for I/O: more than cores, for they mostly wait; never more than 32."""
+    """Return the number of threads for I/O: 4 per core because they mostly wait, at most 32."""
     return min(32, 4 * (os.cpu_count() or 1))
 
 
 def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None = None) -> Iterator[B]:
     """Yield ``fn(item)`` for every item, in order, computed by up to ``threads`` threads.
 
-    Items are drawn as results are taken: at most twice ``threads`` results wait at a time. The first error
-    (in order) is raised as it is; what has not started by then never does, and the same holds when the
-    caller stops early. A single item, or a single thread, runs in the caller's thread.
+    Memory: at most ``2 * threads`` results wait at a time. The first error, in the order of the items, is raised as it
+    is. After an error, or when the caller stops early, calls that have not started never start. A single item, or a
+    single thread, runs in the caller's thread.
     """
     source = iter(items)
     first = list(islice(source, 2))
@@ -51,10 +51,10 @@ def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None =
 
 
 def ahead(items: Iterator[A]) -> Iterator[A]:
-    """Yield the same items; a thread makes the next one while the caller works on the last.
+    """Yield the same items; a thread computes the next item while the caller uses the last one.
 
-    One item is held beyond the caller's own. An error comes in its place; where the caller stops early, what is being
-    made is waited for and thrown away, and a generator behind ``items`` is closed.
+    Memory: one item more than the caller holds. An error is raised at the position of its item. If the caller stops
+    early, the item in work is finished and dropped, and ``items`` is closed if it is a generator.
     """
     with _closing(items), ThreadPoolExecutor(1, thread_name_prefix="paimon-ahead") as pool:
         following = pool.submit(next, items, _END)
@@ -66,7 +66,7 @@ def ahead(items: Iterator[A]) -> Iterator[A]:
 
 @contextmanager
 def _closing(items: Iterator[A]) -> Iterator[None]:
-    """Close ``items`` at the end, if it is something to be closed."""
+    """Close ``items`` at the end if it is a generator."""
     try:
         yield
     finally:

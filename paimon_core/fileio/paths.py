@@ -8,11 +8,11 @@ from paimon_core.errors import InvalidInputError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/+$")
-_NEVER_IN_NAMES = frozenset(("/", "\0", os.sep))
+_FORBIDDEN = frozenset(("/", "\0", os.sep))
 
 
 def join(*parts: str) -> str:
-    """Join path parts with single slashes; empty parts vanish, the scheme and a leading slash stay."""
+    """Join path parts with single slashes; drop empty parts; keep the scheme and a leading slash."""
     given = [part for part in parts if part]
     if not given:
         return ""
@@ -22,7 +22,7 @@ def join(*parts: str) -> str:
 
 
 def scheme_of(path: str) -> str:
-    """Return the lower-case URL scheme; ``"file"`` for a path without one."""
+    """Return the lower-case URL scheme; ``"file"``: the path has none."""
     match = _SCHEME.match(path)
     return match[1].lower() if match else "file"
 
@@ -36,20 +36,20 @@ def local_path(path: str) -> str:
 
 
 def absolute(path: str) -> str:
-    """Return the path independent of the working directory; only a relative local path changes."""
+    """Return an absolute path; only a relative local path changes."""
     return os.path.abspath(path) if scheme_of(path) == "file" and not path.lower().startswith("file:/") else path
 
 
 def are_file_names(names: Sequence[str]) -> bool:
-    """Return True if every text names a file of a directory, and cannot leave it: no separator, not ``..``."""
+    """Return True if no name leads out of its directory: no separator, not ``..``, not empty."""
     joined = "\n".join(names)
-    return not any(mark in joined for mark in _NEVER_IN_NAMES) and not any(one in names for one in ("", ".", ".."))
+    return not any(mark in joined for mark in _FORBIDDEN) and not any(name in names for name in ("", ".", ".."))
 
 
 def check_name(name: str, shown: str) -> None:
-    """Refuse what cannot be the name of a directory: slashes, ``.`` and ``..``, blanks only.
+    """Check the name of a directory: no slash, not ``.``, ``..`` or only blanks.
 
-    Raises InvalidInputError, which says ``shown`` for what was given.
+    Raises InvalidInputError, whose message shows ``shown`` as the user's input.
     """
     if "/" in name or "\\" in name or name in (".", "..") or (name and not name.strip()):
         raise InvalidInputError(

@@ -1,9 +1,9 @@
-"""Every store fsspec knows: object stores, HDFS, HTTP, memory."""
+"""The storage of remote files, on every store that fsspec knows: object stores, HDFS, HTTP, memory."""
 
 import errno
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from types import TracebackType
 from typing import Any
@@ -17,37 +17,38 @@ from paimon_core.fileio.paths import join
 from paimon_core.fileio.storage import UNKNOWN_MODIFIED, FileStatus, OutputStream
 
 WHOLE_FILE = 8 << 20
-"""Files up to this size are fetched in one request: a round trip costs more than the bytes spared."""
+"""Bytes: a file up to this size is read in one request, because a second request costs more than these bytes."""
 
 READ_AHEAD = 4 << 20
-"""Larger files are read through a window of this size."""
+"""Bytes: size of the window through which a larger file is read."""
 
 _MODIFIED_KEYS = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
 _FLAT = frozenset({"s3", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "http", "https"})
-"""Stores whose directories are mere prefixes of names."""
+"""Protocols of stores without directories: a directory is a prefix of names."""
 
-_OWN_MISTAKES = (OSError, PaimonError, TypeError, AttributeError, ImportError)
+_PASSED_ON = (OSError, PaimonError, TypeError, AttributeError, ImportError)
+"""Errors that are not wrapped in an OSError: they are one already, or a bug."""
 
 
 class RemoteStorage:
-    """One fsspec file system.
+    """The storage of one fsspec file system.
 
-    ``no_commit`` says why snapshots cannot be published there; None where `put_if_absent` is atomic.
-    ``proven=False`` has that tried out before the first use, because stores exist that ignore the condition.
+    Args:
+        filesystem: of fsspec.
+        no_commit: the reason why snapshots cannot be published on this store; `None`: `put_if_absent` is atomic.
+        proven: False: the first `create_exclusive` tests that the store honours conditional puts, as some do not.
     """
 
     def __init__(self, filesystem: Any, no_commit: str | None, proven: bool = True) -> None:
-        self._fs = filesystem
-        self._no_commit = no_commit
-        self._proven = proven
+        self._fs, self._no_commit, self._proven = filesystem, no_commit, proven
 
     def read(self, path: str) -> bytes:
-        """One request."""
+        """Return the whole file, in one request."""
         with storage_errors(path):
             return bytes(self._fs.cat_file(self._key(path)))
 
     def open(self, path: str, size: int | None) -> pa.NativeFile:
-        """Small files at once, larger ones through a read-ahead window."""
+        """Open a file: a small one is read at once, a larger one through a read-ahead window."""
         with storage_errors(path):
             key = self._key(path)
             known = self._fs.info(key).get("size") if size is None else size
@@ -57,32 +58,32 @@ class RemoteStorage:
             return pa.PythonFile(_RemoteSource(self._fs.open(key, "rb", **cache), path), "r")
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace; atomic on object stores."""
+        """Create or replace a file; atomic on object stores."""
         with storage_errors(path):
             self._make_parents(path)
             self._fs.pipe_file(self._key(path), data)
 
     def create(self, path: str) -> OutputStream:
-        """Open an upload in parts; the file is visible after close."""
+        """Open an upload in parts; the file is visible after ``close``."""
         with storage_errors(path):
             self._make_parents(path)
             return _RemoteSink(self._fs.open(self._key(path), "wb"), path)
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
-        """By conditional put, see `put_if_absent`."""
+        """Create a file by conditional put, see `put_if_absent`."""
         if self._no_commit:
             raise UnsupportedError(self._no_commit)
         with storage_errors(path):
             if not self._proven:
-                self._prove(path)
+                self._check_conditional_put(path)
                 self._proven = True
             return put_if_absent(self._fs, self._key(path), data)
 
     def sync(self, paths: Sequence[str], root: str) -> None:
-        """Nothing to do: a file that is complete is kept by its store."""
+        """Do nothing: a store keeps every complete file."""
 
     def exists(self, path: str) -> bool:
-        """Not ``fs.exists``, which takes a failure to look for a no."""
+        """Return True if the path exists. ``fs.exists`` is not used: it returns False if the request fails."""
         with storage_errors(path):
             try:
                 self._fs.info(self._key(path))
@@ -91,7 +92,7 @@ class RemoteStorage:
             return True
 
     def list(self, directory: str) -> list[FileStatus]:
-        """Never from a cache."""
+        """Return the entries of a directory, never from a cache."""
         with storage_errors(directory):
             key = self._key(directory)
             self._fs.invalidate_cache(key)
@@ -106,24 +107,18 @@ class RemoteStorage:
             ]
 
     def delete(self, path: str) -> None:
-        """Remove one file."""
-        with storage_errors(path):
-            try:
-                self._fs.rm_file(self._key(path))
-            except FileNotFoundError:
-                return
+        """Remove a file, if it exists."""
+        with storage_errors(path), suppress(FileNotFoundError):
+            self._fs.rm_file(self._key(path))
 
     def delete_directory(self, path: str) -> None:
-        """Remove every object below."""
-        with storage_errors(path):
+        """Remove a directory with everything in it, if it exists."""
+        with storage_errors(path), suppress(FileNotFoundError):
             self._fs.invalidate_cache(self._key(path))
-            try:
-                self._fs.rm(self._key(path), recursive=True)
-            except FileNotFoundError:
-                return
+            self._fs.rm(self._key(path), recursive=True)
 
     def rename_directory(self, source: str, target: str) -> None:
-        """Not atomic on object stores: objects are copied, then the old ones removed."""
+        """Rename a directory; not atomic on object stores: objects are copied, then the old ones removed."""
         if self.exists(target):
             raise FileExistsError(f"cannot rename {source} to {target}: the target exists")
         with storage_errors(source):
@@ -134,21 +129,21 @@ class RemoteStorage:
                 return
             old, new = self._key(source).rstrip("/"), self._key(target).rstrip("/")
             self._fs.invalidate_cache(old)
-            moved = list(self._fs.find(old))
-            for place in moved:  # object by object: fsspec's mv would copy prefixes as if they were objects
-                self._fs.cp_file(place, new + place[len(old) :])
-            for place in moved:
-                self._fs.rm_file(place)
+            keys = list(self._fs.find(old))
+            for key in keys:  # object by object: fsspec's mv would copy prefixes as if they were objects
+                self._fs.cp_file(key, new + key[len(old) :])
+            for key in keys:
+                self._fs.rm_file(key)
 
     def why_no_commit(self) -> str | None:
-        """As given."""
+        """Return the reason given to this storage."""
         return self._no_commit
 
     def _key(self, path: str) -> str:
         return str(self._fs._strip_protocol(path))
 
     def _make_parents(self, path: str) -> None:
-        """For HDFS and its like; on S3 the same call would try to make a bucket."""
+        """Make the parent directories on HDFS and its like; on S3 the same call would try to make a bucket."""
         if self._has_directories:
             self._fs.makedirs(self._fs._parent(self._key(path)), exist_ok=True)
 
@@ -157,8 +152,8 @@ class RemoteStorage:
         protocol = self._fs.protocol
         return not _FLAT.intersection((protocol,) if isinstance(protocol, str) else protocol)
 
-    def _prove(self, path: str) -> None:
-        """Create a hidden probe twice beside ``path``; the second time must be refused."""
+    def _check_conditional_put(self, path: str) -> None:
+        """Check that the store refuses to create a hidden probe in the directory of ``path`` a second time."""
         probe = self._key(join(path.rpartition("/")[0], f".probe.{uuid4()}.tmp"))
         try:
             try:
@@ -174,8 +169,8 @@ class RemoteStorage:
 
 
 def open_filesystem(url: str, options: Mapping[str, Any]) -> Any:
-    """Return the fsspec file system of a URL. MissingDependencyError and UnsupportedError name the scheme."""
-    import fsspec  # noqa: PLC0415 - and with it asyncio: a tenth of the time to start that local tables need not pay
+    """Return the fsspec file system of a URL. Raises MissingDependencyError or UnsupportedError for its scheme."""
+    import fsspec  # noqa: PLC0415 - local tables start a tenth faster without fsspec and its asyncio
 
     scheme = url.partition(":")[0]
     try:
@@ -184,30 +179,31 @@ def open_filesystem(url: str, options: Mapping[str, Any]) -> Any:
         extra = "pyspark-paimon[s3]" if scheme == "s3" else f"the fsspec package for {scheme}"
         raise MissingDependencyError(f"reading {scheme}:// paths needs {extra}: {error}") from error
     except ValueError as error:
-        raise UnsupportedError(f"no store answers to {hide_secrets(url)}: {error}") from error
+        raise UnsupportedError(f"no store is known for {hide_secrets(url)}: {error}") from error
 
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Let every failure of a store's client be the ``OSError`` callers expect, naming the path.
+    """Raise every failure of a store's client as an ``OSError`` that names the path.
 
-    Of a path with a password the client's own errors are not told: they hold it.
+    If the path holds a password, the password is removed from the error and the client's own error is not its cause.
     """
     secret = user_info(path)
     try:
         yield
-    except _OWN_MISTAKES as error:
+    except _PASSED_ON as error:
         if secret is None:
             raise
         raise _without(secret, error) from None
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
         if secret is None:
-            raise OSError(errno.EIO, said, path) from error
-        raise OSError(errno.EIO, said.replace(secret, "***"), hide_secrets(path)) from None
+            raise OSError(errno.EIO, text, path) from error
+        raise OSError(errno.EIO, text.replace(secret, "***"), hide_secrets(path)) from None
 
 
 def _without(secret: str, error: Exception) -> Exception:
+    """Return the same error with ``***`` for the secret."""
     parts = (error.errno, error.strerror, error.filename) if isinstance(error, OSError) and error.errno else error.args
     return type(error)(*(part.replace(secret, "***") if isinstance(part, str) else part for part in parts))
 
@@ -239,11 +235,10 @@ def _modified_ms(entry: Mapping[str, Any]) -> int:
 
 
 class _RemoteSource(io.RawIOBase):
-    """A remote file whose failures are OSErrors; pyarrow serialises the calls."""
+    """A remote file to read, whose failures are OSErrors; pyarrow serialises the calls."""
 
     def __init__(self, file: Any, path: str) -> None:
-        self._file = file
-        self._path = path
+        self._file, self._path = file, path
 
     def readable(self) -> bool:
         return True
@@ -273,12 +268,10 @@ class _RemoteSource(io.RawIOBase):
 
 
 class _RemoteSink(io.RawIOBase):
-    """An upload that is completed by close, and given up where its ``with`` block fails."""
+    """An upload that `close` completes, and that an error in its ``with`` block discards."""
 
     def __init__(self, file: Any, path: str) -> None:
-        self._file = file
-        self._path = path
-        self._written = 0
+        self._file, self._path, self._written = file, path, 0
 
     def writable(self) -> bool:
         return True
@@ -294,7 +287,7 @@ class _RemoteSink(io.RawIOBase):
         return self._written
 
     def flush(self) -> None:
-        """Nothing to do: parts go out when they are full."""
+        """Do nothing: a part is sent when it is full."""
 
     def close(self) -> None:
         if self.closed:
@@ -315,5 +308,5 @@ class _RemoteSink(io.RawIOBase):
         if discard is not None:
             with storage_errors(self._path):
                 discard()
-            self._file.closed = True  # or its own clean-up would complete the upload
+            self._file.closed = True  # without this the file's own clean-up would complete the upload
         super().close()

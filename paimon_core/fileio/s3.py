@@ -1,9 +1,9 @@
-"""S3 and its like: what users write for Hadoop or Paimon, said in s3fs's words.
+"""Options for S3 under the names of Hadoop and Paimon, translated to arguments of s3fs.
 
-``s3.``, ``s3a.`` and ``fs.s3a.`` mean the same, and so do dots and dashes behind the prefix, as with Paimon's
-Java engine: ``s3.access-key`` is ``fs.s3a.access.key``. ``spark.hadoop.`` in front is dropped. s3fs's own names
-(``key``, ``endpoint_url``, ``client_kwargs`` ...) pass through. Without any credentials the usual chain is
-asked: environment, profile, container, instance.
+The prefixes ``s3.``, ``s3a.`` and ``fs.s3a.`` mean the same. Behind the prefix, dots and dashes mean the same, as with
+Paimon's Java engine: ``s3.access-key`` is ``fs.s3a.access.key``. A leading ``spark.hadoop.`` is dropped. s3fs's own
+names (``key``, ``endpoint_url``, ``client_kwargs`` ...) are passed on. Without credentials s3fs searches the usual
+places: environment, profile, container, instance.
 """
 
 import json
@@ -33,7 +33,7 @@ _NAMES = {
     "aws.credentials.provider": "provider",
     "requester.pays.enabled": "requester_pays",
 }
-# How hard Hadoop works, not what it does: without meaning here, harmless to accept.
+# Options that only tune Hadoop: accepted without effect.
 _TUNING = re.compile(
     r"(attempts|block\.size|buffer|change|committer|connection|create|directory|downgrade|etag|executor|experimental|"
     r"fast|impl|input|list|max|multiobjectdelete|multipart|optimized|paging|performance|readahead|retry|socket|threads|"
@@ -45,7 +45,7 @@ _OBJECTS = ("client_kwargs", "config_kwargs", "s3_additional_kwargs")
 
 
 def s3_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of ``s3fs.S3FileSystem``; InvalidInputError names the option it cannot honour (never its value)."""
+    """Return the arguments of ``s3fs.S3FileSystem``. InvalidInputError names an unknown option, never its value."""
     own, settings = _split(options)
     client = dict(own.pop("client_kwargs", None) or {})
     config = dict(own.pop("config_kwargs", None) or {})
@@ -69,25 +69,25 @@ def s3_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**own, "use_listings_cache": False}
 
 
-def is_proven(arguments: Mapping[str, Any]) -> bool:
-    """Whether the store is Amazon's, known to honour conditional puts; any other endpoint must show it."""
+def is_amazon(arguments: Mapping[str, Any]) -> bool:
+    """Return True if the store is Amazon's, which honours conditional puts; other stores are tested first."""
     endpoint = arguments.get("endpoint_url") or (arguments.get("client_kwargs") or {}).get("endpoint_url")
     host = str(endpoint or "").partition("://")[2].partition("/")[0].partition(":")[0]
     return not endpoint or host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
 
 def is_s3_option(key: str) -> bool:
-    """Whether the option speaks of S3 by its prefix, and so means nothing to other stores."""
+    """Return True if the option has a prefix of S3: no other store takes the option."""
     return key.lower().removeprefix("spark.hadoop.").startswith(_PREFIXES)
 
 
 def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(arguments in s3fs's own words, settings in ours)."""
+    """Split options into arguments under s3fs's own names, and settings under the names of `_NAMES`."""
     own: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     for key, value in options.items():
         plain = key.lower().removeprefix("spark.hadoop.")
-        prefix = next((one for one in _PREFIXES if plain.startswith(one)), None)
+        prefix = next((prefix for prefix in _PREFIXES if plain.startswith(prefix)), None)
         if prefix is None:
             if "." in key or "-" in key:
                 raise InvalidInputError(f"storage option {key!r} is not known for S3; accepted: {_accepted()}")
@@ -102,7 +102,7 @@ def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _own_value(key: str, value: Any) -> Any:
-    """Options often arrive as text; s3fs wants flags, numbers and dictionaries."""
+    """Return a value in the type that s3fs takes: options often are texts. InvalidInputError names the option."""
     if not isinstance(value, str):
         return value
     if key in _FLAGS:
@@ -112,8 +112,8 @@ def _own_value(key: str, value: Any) -> Any:
             return int(value)
         return json.loads(value) if key in _OBJECTS else value
     except ValueError:
-        wanted = "a number" if key in _NUMBERS else "a JSON object"
-        raise InvalidInputError(f"storage option {key!r} must be {wanted}") from None
+        kind = "a number" if key in _NUMBERS else "a JSON object"
+        raise InvalidInputError(f"storage option {key!r} must be {kind}") from None
 
 
 def _flag(value: Any, key: str) -> bool:

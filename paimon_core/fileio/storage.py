@@ -1,4 +1,4 @@
-"""What a kind of store must offer, and what its listings say: the inner side of `FileIO`."""
+"""The interface of a kind of store behind `FileIO`, and the entries of its listings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 UNKNOWN_MODIFIED = 2**63 - 1
-"""The modification time of a file whose store does not tell: never mistaken for an old file."""
+"""The modification time of a file whose store reports none: such a file never counts as old."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """One entry of a listing; ``path`` starts as the listed directory was spelled; ``modified_ms`` is epoch ms."""
+    """One entry of a listing; ``path`` begins with the directory as the caller wrote it; ``modified_ms``: epoch ms."""
 
     path: str = field(repr=False)
     name: str
@@ -23,20 +23,20 @@ class FileStatus:
 
 
 class OutputStream(Protocol):
-    """A file being written. Leaving its ``with`` block normally completes it."""
+    """A file being written. Leaving its ``with`` block without an error completes the file."""
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """True after `close`."""
 
     def write(self, data: Any, /) -> object:
         """Append bytes (any buffer)."""
 
     def tell(self) -> int:
-        """Bytes written so far."""
+        """Return the number of bytes written so far."""
 
     def flush(self) -> object:
-        """Hand over what is buffered, as far as the store can."""
+        """Send buffered bytes, as far as the store can."""
 
     def close(self) -> object:
         """Complete the file."""
@@ -49,7 +49,7 @@ class OutputStream(Protocol):
 
 
 class Storage(Protocol):
-    """One kind of store. The verbs mean what they mean in `FileIO`; every storage failure is an ``OSError``."""
+    """One kind of store. The methods are those of `FileIO`; every failure of the store is an ``OSError``."""
 
     def read(self, path: str) -> bytes: ...  # noqa: D102 - documented once, in FileIO
 
@@ -74,4 +74,4 @@ class Storage(Protocol):
     def rename_directory(self, source: str, target: str) -> None: ...  # noqa: D102
 
     def why_no_commit(self) -> str | None:
-        """Why this store cannot publish snapshots safely; None where it can."""
+        """Return the reason why this store cannot publish snapshots safely; `None`: it can."""

@@ -26,7 +26,7 @@ def test_latest_and_earliest_whatever_the_hints_say(hint):
     assert numbered([]).earliest_id() is None
 
 
-def test_names_that_no_engine_gives_are_passed_over():
+def test_names_that_no_engine_writes_are_skipped():
     files = [FileStatus("", f"snapshot-{tail}", 0, False, 0) for tail in ("10", "09", "", "9" * 5000, "1_0", "٥", "7")]
     assert numbers_in([*files, FileStatus("", "snapshot-3", 0, True, 0)], "snapshot-") == [7, 10]
 
@@ -37,7 +37,7 @@ def test_any_hint_finds_the_newest(first, length, hint):
     assert numbered(ids, LATEST=b"%d" % hint).latest_id() == max(ids, default=None)
 
 
-def test_a_right_hint_spares_the_listing():
+def test_a_right_hint_saves_the_listing():
     files = numbered([3, 4, 5], LATEST=b"5", EARLIEST=b"3")
     io = FaultyIO(files.io)
     watched = NumberedDirectory(io, files.directory, files.prefix)
@@ -45,7 +45,7 @@ def test_a_right_hint_spares_the_listing():
     assert "list" not in {verb for verb, _ in io.log}
 
 
-def test_foreign_names_are_passed_over():
+def test_foreign_names_are_skipped():
     files = numbered([10, 9])
     for name in ["snapshot-", "snapshot-x", "snapshot-11abc.tmp", ".snapshot-11.u.tmp", "snapshot-²", "tag-11"]:
         files.io.write(f"{files.directory}/{name}", b"")
@@ -53,7 +53,7 @@ def test_foreign_names_are_passed_over():
     assert files.ids() == [9, 10]
 
 
-def test_failing_to_write_a_hint_is_an_answer():
+def test_write_hint_returns_false_if_the_write_fails():
     files = numbered([1])
     assert files.write_hint("LATEST", 1)
     assert files.hint("LATEST") == 1

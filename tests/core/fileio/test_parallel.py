@@ -70,7 +70,7 @@ def test_ahead_holds_one_item_only():
     results.close()
 
 
-def test_an_error_comes_in_its_place_and_an_early_end_closes_the_source():
+def test_an_error_is_raised_at_its_position_and_an_early_end_closes_the_source():
     closed = []
 
     def items():

@@ -12,7 +12,7 @@ import pytest
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.fileio.s3 import is_proven, s3_arguments
+from paimon_core.fileio.s3 import is_amazon, s3_arguments
 from tests.support.s3_server import s3_server
 
 
@@ -106,7 +106,7 @@ def test_a_forked_child_connects_anew(server):
     assert answers.get() == b"seen"
 
 
-def test_a_store_that_ignores_conditions_is_found_out():
+def test_a_store_that_ignores_conditions_is_detected():
     with s3_server(ignore_conditions=True) as (root, options):
         io = FileIO.of(root, options)
         for _ in range(2):
@@ -205,9 +205,9 @@ def test_hadoop_tuning_is_accepted_and_ignored():
     assert s3_arguments(tuning) == {"use_listings_cache": False}
 
 
-def test_only_amazons_own_stores_need_no_proof():
-    assert is_proven({})
-    assert is_proven({"endpoint_url": "https://s3.eu-west-1.amazonaws.com"})
-    assert not is_proven({"endpoint_url": "http://minio:9000"})
-    assert not is_proven({"endpoint_url": "http://s3.amazonaws.com.evil.example"})
-    assert not is_proven({"client_kwargs": {"endpoint_url": "http://minio:9000"}})
+def test_only_amazons_own_stores_need_no_test_of_conditions():
+    assert is_amazon({})
+    assert is_amazon({"endpoint_url": "https://s3.eu-west-1.amazonaws.com"})
+    assert not is_amazon({"endpoint_url": "http://minio:9000"})
+    assert not is_amazon({"endpoint_url": "http://s3.amazonaws.com.evil.example"})
+    assert not is_amazon({"client_kwargs": {"endpoint_url": "http://minio:9000"}})
