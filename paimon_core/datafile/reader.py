@@ -16,7 +16,7 @@ from paimon_core.deletion.vector import DeletionVector, Positions
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex.index import Found
 from paimon_core.format.conform import counted
-from paimon_core.format.parquet import ParquetFormat
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -97,8 +97,6 @@ def read_file(
     if meta.write_cols is not None and len(meta.write_cols) == 0:
         raise UnsupportedError(f"data file {meta.file_name} says that it holds no columns at all")
     path = store.file_path(partition, bucket, meta)
-    if how.part is not None and not meta.file_name.endswith(".parquet"):
-        raise UnsupportedError(f"{path} is to be read in parts, which only Parquet files can be")
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, partition, fields)
     stored = [f for f in fields if f.name not in constants and f.id != ROW_POSITION.id]
@@ -113,7 +111,9 @@ def read_file(
         return
     row_mask = found if isinstance(found, np.ndarray) else None
     narrowed = pushed is not None or row_mask is not None or how.part is not None
-    skips = narrowed and meta.file_name.endswith(".parquet")
+    skips = narrowed and file_format(store, meta).skips_rows
+    if how.part is not None and not skips:
+        raise UnsupportedError(f"{path} is to be read in parts, which only Parquet files can be")
     drops = deletions is not None or row_mask is not None
     numbered = len(stored) + len(constants) < len(fields) or asks_row_ids(stored)
     needs_positions = skips and (numbered or drops)
@@ -121,8 +121,9 @@ def read_file(
     seen = 0
     columns = (*plan.file_columns, ROW_POSITION) if needs_positions else plan.file_columns
     rows, size = _with_constants(batch_limits(store, how.parallel_files), constants)
-    limits = rows, None if how.unbounded else size
-    for whole in _decode(store, path, meta, columns, _Skipping(pushed, row_mask, how.part), limits):
+    batch_bytes = None if how.unbounded else size
+    request = ReadRequest(columns, rows, batch_bytes, pushed, row_mask, how.part, meta.row_count, path)
+    for whole in _decode(store, meta, request):
         batch, rows_at = _split_positions(whole) if needs_positions else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
             break
@@ -151,47 +152,18 @@ def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: st
         raise CorruptedError(f"the deletion vector of {path} deletes row {last} of {meta.row_count}, counted from 0")
 
 
-@dataclass(frozen=True, slots=True)
-class _Skipping:
-    """The parts of a file to skip: without a match of ``predicate`` (on the file's columns) or of ``row_mask``.
-
-    ``part``: row groups whose middle row is outside must be skipped, because another reader reads them.
-    """
-
-    predicate: Predicate | None
-    row_mask: Mask | None
-    part: range | None
-
-
-def _decode(
-    store: FileStore,
-    path: str,
-    meta: DataFileMeta,
-    columns: Sequence[DataField],
-    skipping: _Skipping,
-    limits: tuple[int, int | None],
-) -> Iterator[pa.RecordBatch]:
-    if not columns and skipping.part is None:  # all columns are constants: only the number of rows matters
-        yield from counted(meta.row_count, limits[0])
+def _decode(store: FileStore, meta: DataFileMeta, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    if not request.fields and request.part is None:  # all columns are constants: only the number of rows matters
+        yield from counted(meta.row_count, request.batch_rows)
         return
     try:
-        source = store.io.open(path, meta.file_size)
+        source = store.io.open(request.path, meta.file_size)
     except FileNotFoundError as missing:
         raise CorruptedError(
-            f"data file {path} is missing: its snapshot has expired while being read, or the file was deleted"
+            f"data file {request.path} is missing: its snapshot has expired while being read, or the file was deleted"
         ) from missing
-    rows, size = limits
-    whole = skipping.part is None
     with source:
-        yield from (file_format(store, meta) if whole else ParquetFormat(skipping.part, meta.row_count)).read(
-            source,
-            columns,
-            rows,
-            predicate=skipping.predicate,
-            wanted=skipping.row_mask,
-            batch_bytes=size,
-            path=path,
-        )
+        yield from file_format(store, meta).read(source, request)
 
 
 def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[DataField]) -> dict[str, pa.Scalar]:

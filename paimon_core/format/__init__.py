@@ -1,6 +1,7 @@
 """File formats: bytes in, Arrow batches out, and back.
 
-`FORMATS` holds those whose files say what they hold, by name; a text format is made for the columns of its files.
+`FORMATS` holds by name the formats whose files describe their own columns. A text format is made for the columns of
+its files.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,30 +25,34 @@ TEXT_FORMATS: Final[dict[str, Callable[[Sequence[DataField], Options], FileForma
     "csv": CsvFormat.of,
     "json": JsonFormat.of,
 }
-
-
+_TEXTS: Final = (*TEXT_FORMATS, "text")
 _NO_OPTIONS: Final = Options({})
 
 
 def format_named(name: str, columns: Sequence[DataField], options: Options) -> FileFormat:
-    """The format of this known name for files that hold ``columns``, of a table with these options."""
+    """Return the format with this name for files that hold ``columns``, of a table with these options.
+
+    REQUIRES: the name is a known one.
+    """
     if name == BLOB:
-        return BlobFormat.of(columns, options)
+        return BlobFormat(tuple(columns))
     return FORMATS[name] if name in FORMATS else TEXT_FORMATS[name](columns, options)
 
 
 def format_of(file_name: str, columns: Sequence[DataField] = (), options: Options = _NO_OPTIONS) -> FileFormat:
-    """The format of a data file that holds ``columns``, by its last extension; before that of a compression for text.
+    """Return the format of a data file by its last extension; text files may have one for compression behind it.
 
-    Raises UnsupportedError naming file and format for one this engine does not read.
+    Args:
+        file_name: with or without directories.
+        columns: the columns that the file holds.
+        options: of the table.
+
+    Raises UnsupportedError naming file and format if this engine does not read the format.
     """
     parts = file_name.rsplit("/", 1)[-1].lower().split(".")[1:]
-    kind = next((p for p in reversed(parts) if p in _TEXTS), parts[-1] if parts else "")
-    if kind in FORMATS or kind in TEXT_FORMATS or kind == BLOB:
-        return format_named(kind, columns, options)
-    named = f"format {kind!r}" if kind else "no extension"
+    name = next((p for p in reversed(parts) if p in _TEXTS), parts[-1] if parts else "")
+    if name in FORMATS or name in TEXT_FORMATS or name == BLOB:
+        return format_named(name, columns, options)
+    found = f"format {name!r}" if name else "no extension"
     known = ", ".join((*FORMATS, *TEXT_FORMATS, BLOB))
-    raise UnsupportedError(f"data file {file_name} has {named}; this engine reads {known}")
-
-
-_TEXTS = (*TEXT_FORMATS, "text")
+    raise UnsupportedError(f"data file {file_name} has {found}; this engine reads {known}")

@@ -1,7 +1,7 @@
-"""Avro data files (format 7.6): the one row format, hence the slow one.
+"""Avro data files (format 7.6), which store row by row and are slow for that reason.
 
-Records are decoded without their logical types, as plain integers and bytes, block by block into columns; from there
-everything is vectorised.
+fastavro decodes the records of a block without their logical types, as plain integers and bytes. They become columns,
+and every later step is vectorised.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,10 @@ from paimon_core.format.batch_size import PROBE_ROWS, rows_within
 from paimon_core.format.codec import avro_codec
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted
-from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.format.python_rows import python_rows
 from paimon_core.options.file import FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import Mask
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
@@ -29,42 +27,33 @@ _BLOCK_BYTES = 1 << 16  # of Arrow memory
 _MAX_BLOCK_ROWS = 1 << 14
 
 
-class AvroFormat:
-    """Avro."""
+class AvroFormat(FileFormat):
+    """Avro data files."""
 
     name = "avro"
 
-    def read(
-        self,
-        source: Any,
-        fields: Sequence[DataField],
-        batch_size: int,
-        *,
-        predicate: Predicate | None = None,
-        wanted: Mask | None = None,
-        batch_bytes: int | None = None,
-        path: str = "",
-    ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; ``predicate`` changes nothing."""
+    def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`."""
+        path = request.path
         source.seek(0)
         container = Container(source, path)
         record = _record(container, path)
-        asked = {f.name for f in fields}
+        names = {f.name for f in request.fields}
         with as_corrupted(path):
-            kept = [f for f in record["fields"] if f["name"] in asked]
-            types = {f["name"]: stored_type(f["type"]) for f in kept}
+            present = [f for f in record["fields"] if f["name"] in names]
+            types = {f["name"]: stored_type(f["type"]) for f in present}
             decoder = BlockDecoder(plain_schema(container.header.schema))  # decoding all costs less than skipping some
-        size = _Size(batch_size, batch_bytes)
+        size = _BatchSize(request)
         for records in _sized(container.records(decoder), size):
             columns = []
             with as_corrupted(path):
-                for field in kept:
+                for field in present:
                     name = field["name"]
                     raw = pa.array([r[name] for r in records], types[name])
                     columns.append(from_stored(raw, field["type"]))
             batch = pa.RecordBatch.from_arrays(columns or [pa.nulls(len(records))], names=[*types] or [""])
             size.learn(batch)
-            yield conform_batch(batch, fields, path)
+            yield conform_batch(batch, request.fields, path)
 
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
@@ -73,13 +62,13 @@ class AvroFormat:
         return AvroFileWriter(sink, fields, options, compression)
 
     def row_count(self, source: Any, path: str = "") -> int:
-        """See `FileFormat.row_count`: the blocks say how many records they hold."""
+        """See `FileFormat.row_count`: the sum of the record counts of all blocks."""
         source.seek(0)
         return sum(count for count, _ in Container(source, path).blocks())
 
 
-class AvroFileWriter:
-    """An Avro file being written; blocks leave at once, so `tell` is exact."""
+class AvroFileWriter(FormatWriter):
+    """A writer of an Avro file; each block is written at once, so `tell` is exact."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> None:
         self._fields, self._schema = fields, arrow_schema(fields)
@@ -93,8 +82,8 @@ class AvroFileWriter:
         rows = check_columns(batch, self._schema)
         row_bytes = max(1, rows.nbytes // max(1, rows.num_rows))
         size = min(_MAX_BLOCK_ROWS, max(1, _BLOCK_BYTES // row_bytes))
-        for piece in rows.to_batches(max_chunksize=size):
-            stored = [to_stored(column, f.type) for column, f in zip(piece.columns, self._fields, strict=True)]
+        for part in rows.to_batches(max_chunksize=size):
+            stored = [to_stored(column, f.type) for column, f in zip(part.columns, self._fields, strict=True)]
             block = pa.RecordBatch.from_arrays(stored, names=self._schema.names)
             self._container.write(python_rows(block))
 
@@ -102,20 +91,15 @@ class AvroFileWriter:
         """See `FormatWriter.tell`."""
         return self._container.written
 
-    @property
-    def held_bytes(self) -> int:
-        """See `FormatWriter.held_bytes`: rows leave at once."""
-        return 0
-
-    def flush(self) -> None:
-        """See `FormatWriter.flush`: nothing is held."""
-
     def close(self) -> None:
-        """See `FormatWriter.close`: nothing is held, and Avro has no footer."""
+        """See `FormatWriter.close`: no rows are in memory, and Avro has no footer."""
 
 
 def _record(container: Container, path: str) -> dict[str, Any]:
-    """The record type of the rows, alone or in a union with null."""
+    """Return the record type of the rows, which the file's schema is or has in a union with null.
+
+    Raises CorruptedError for a schema of another kind.
+    """
     schema: Schema = container.header.schema
     branches = schema if isinstance(schema, list) else [schema]
     records = [b for b in branches if isinstance(b, dict) and b.get("type") == "record"]
@@ -124,21 +108,21 @@ def _record(container: Container, path: str) -> dict[str, Any]:
     return records[0]
 
 
-class _Size:
-    """Records of a batch, going by the longest rows seen so far; few at first."""
+class _BatchSize:
+    """The rows of the next batch: few at first, then by the longest rows so far."""
 
-    def __init__(self, most: int, size: int | None) -> None:
-        self._most, self._bytes, self._row_bytes = most, size, 0.0
-        self.rows = most if size is None else min(most, PROBE_ROWS)
+    def __init__(self, request: ReadRequest) -> None:
+        self._request, self._row_bytes = request, 0.0
+        self.rows = request.batch_rows if request.batch_bytes is None else min(request.batch_rows, PROBE_ROWS)
 
     def learn(self, batch: pa.RecordBatch) -> None:
-        """See how large a batch has become."""
+        """Set the rows of the next batch by the bytes that the rows of this one take."""
         self._row_bytes = max(self._row_bytes, batch.nbytes / max(1, batch.num_rows))
-        self.rows = rows_within(self._most, self._bytes, self._row_bytes)
+        self.rows = rows_within(self._request.batch_rows, self._request.batch_bytes, self._row_bytes)
 
 
-def _sized(blocks: Iterator[list[Any]], size: _Size) -> Iterator[list[Any]]:
-    """The records of the blocks in lists of at most ``size.rows``, as it is at the time."""
+def _sized(blocks: Iterator[list[Any]], size: _BatchSize) -> Iterator[list[Any]]:
+    """Yield the records of the blocks in lists of at most ``size.rows``, which changes between lists."""
     held: list[Any] = []
     for block in blocks:
         held += block

@@ -12,10 +12,8 @@ import pyarrow as pa
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted
-from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.options.option import Options
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import Mask
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
@@ -33,40 +31,25 @@ _MAGIC_CHECKSUM: Final = zlib.crc32(_MAGIC)
 
 
 @dataclass(frozen=True, slots=True)
-class BlobFormat:
-    """Blobs of the one column the file has."""
+class BlobFormat(FileFormat):
+    """Blob files. REQUIRES: ``columns`` has one column, the only one of the file."""
 
+    name = BLOB
     columns: tuple[DataField, ...]
-    name: str = BLOB
 
-    @staticmethod
-    def of(columns: Sequence[DataField], options: Options) -> "BlobFormat":
-        """For a file that holds these columns; it must be one."""
-        return BlobFormat(tuple(columns))
-
-    def read(
-        self,
-        source: Any,
-        fields: Sequence[DataField],
-        batch_size: int,
-        *,
-        predicate: Predicate | None = None,
-        batch_bytes: int | None = None,
-        path: str = "",
-        wanted: Mask | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; ``predicate`` and ``wanted`` change nothing. A batch has one blob at least."""
+    def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`. A batch has at least one blob."""
+        fields, path = request.fields, request.path
         lengths = _lengths(source, path)
         (column,) = self.columns
         if column.name not in {f.name for f in fields}:
-            yield from (conform_batch(batch, fields, path) for batch in counted(len(lengths), batch_size))
+            yield from (conform_batch(batch, fields, path) for batch in counted(len(lengths), request.batch_rows))
             return
         first = offset = 0
-        for end in _window_bounds(lengths, batch_size, batch_bytes or _BATCH_BYTES):
+        for end in _batch_ends(lengths, request.batch_rows, request.batch_bytes or _BATCH_BYTES):
             values, offset = _records(source, offset, lengths[first:end], path)
-            yield conform_batch(
-                pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], [column.name]), fields, path
-            )
+            batch = pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], [column.name])
+            yield conform_batch(batch, fields, path)
             first = end
 
     def open_writer(
@@ -80,7 +63,7 @@ class BlobFormat:
         return len(_lengths(source, path))
 
 
-class BlobFileWriter:
+class BlobFileWriter(FormatWriter):
     """A file of blobs being written. Records leave at once; of each only its entry in the index is kept."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField]) -> None:
@@ -105,14 +88,6 @@ class BlobFileWriter:
     def tell(self) -> int:
         """See `FormatWriter.tell`: the records so far."""
         return self._written
-
-    @property
-    def held_bytes(self) -> int:
-        """See `FormatWriter.held_bytes`: rows leave at once."""
-        return 0
-
-    def flush(self) -> None:
-        """See `FormatWriter.flush`: nothing is held."""
 
     def close(self) -> None:
         """See `FormatWriter.close`."""
@@ -213,7 +188,7 @@ def _deltas(data: bytes, path: str) -> np.ndarray:
     return signed
 
 
-def _window_bounds(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
+def _batch_ends(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
     """Where batches of at most so many rows and about so many bytes end."""
     total = np.maximum(lengths, 0).cumsum()
     at = 0

@@ -18,13 +18,11 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.format.batch_size import rows_within
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted
-from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.format.text_lines import LineWriter, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, to_text
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import Mask
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
@@ -66,39 +64,33 @@ class CsvLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvFormat:
-    """CSV with these columns."""
+class CsvFormat(FileFormat):
+    """CSV data files with these columns."""
 
+    name = "csv"
     columns: tuple[DataField, ...]
     layout: CsvLayout
-    name: str = "csv"
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "CsvFormat":
-        """For files that hold ``columns``, of a table with these options."""
+        """Return the format of files that hold ``columns``, of a table with these options."""
         return CsvFormat(tuple(columns), CsvLayout.of(options))
 
-    def read(
-        self,
-        source: Any,
-        fields: Sequence[DataField],
-        batch_size: int,
-        *,
-        predicate: Predicate | None = None,
-        wanted: Mask | None = None,
-        batch_bytes: int | None = None,
-        path: str = "",
-    ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; ``predicate`` changes nothing. Lines are read whole, whatever is asked for."""
-        asked = {f.name for f in fields}
-        stored = [f for f in self.columns if f.name in asked]
+    def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`. The columns of a line are all parsed, whatever the request."""
+        fields, path = request.fields, request.path
+        names = {f.name for f in fields}
+        stored = [f for f in self.columns if f.name in names]
         for field in stored:
             check_storable(field, "CSV", nested=False)
         for texts in self._texts(source, [f.name for f in stored], path):
-            step = rows_within(batch_size, batch_bytes, texts.nbytes / max(1, texts.num_rows))
-            for piece in texts.to_batches(max_chunksize=step):
-                arrays = [from_text(piece.column(i), f.type, f.name, path) for i, f in enumerate(stored)]
-                yield conform_batch(_batch(arrays, stored, piece.num_rows), fields, path)
+            rows = rows_within(request.batch_rows, request.batch_bytes, texts.nbytes / max(1, texts.num_rows))
+            for part in texts.to_batches(max_chunksize=rows):
+                arrays = [from_text(part.column(i), f.type, f.name, path) for i, f in enumerate(stored)]
+                batch = pa.RecordBatch.from_arrays(
+                    arrays or [pa.nulls(part.num_rows)], [f.name for f in stored] or [""]
+                )
+                yield conform_batch(batch, fields, path)
 
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
@@ -177,8 +169,8 @@ class CsvFormat:
         return values + [None] * (len(self.columns) - len(values))
 
 
-class CsvFileWriter:
-    """A CSV file being written."""
+class CsvFileWriter(FormatWriter):
+    """A writer of a CSV file."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField], layout: CsvLayout, compression: str) -> None:
         for field in fields:
@@ -199,14 +191,6 @@ class CsvFileWriter:
     def tell(self) -> int:
         """See `FormatWriter.tell`; a compressor may hold some bytes more."""
         return self._lines.written
-
-    @property
-    def held_bytes(self) -> int:
-        """See `FormatWriter.held_bytes`: rows leave at once."""
-        return 0
-
-    def flush(self) -> None:
-        """See `FormatWriter.flush`: nothing is held."""
 
     def close(self) -> None:
         """See `FormatWriter.close`."""
@@ -238,9 +222,3 @@ def _joined(values: Sequence[pa.Array], delimiter: str) -> bytes:
     ends = pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets], offset=lines.offset)
     first, last = ends[0].as_py(), ends[-1].as_py()
     return bytes(data[first:last]) if last else b""
-
-
-def _batch(arrays: list[pa.Array], fields: Sequence[DataField], rows: int) -> pa.RecordBatch:
-    if not arrays:
-        return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
-    return pa.RecordBatch.from_arrays(arrays, names=[f.name for f in fields])

@@ -1,7 +1,9 @@
-"""What a file format can do: the seam between the engine and the encodings."""
+"""The interface between the engine and the encodings of its data files."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,75 +14,104 @@ from paimon_core.predicate.prune import Mask
 from paimon_core.types.datatype import DataField
 
 
-class FormatWriter(Protocol):
-    """A file being written. The sink below belongs to the caller: `close` completes the file, not the sink."""
+class FormatWriter(ABC):
+    """A writer of one file. The caller owns the sink: `close` completes the file and leaves the sink open."""
 
+    @abstractmethod
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Append rows; columns by name, in the canonical Arrow types of the fields."""
 
+    @abstractmethod
     def tell(self) -> int:
-        """Bytes so far, those still held in memory estimated."""
+        """Return the bytes of the file so far, including an estimate for the rows in memory."""
 
     @property
     def held_bytes(self) -> int:
-        """Arrow bytes of the rows that are still in memory."""
+        """The Arrow bytes of the rows that are still in memory: 0 in formats that write rows at once."""
+        return 0
 
-    def flush(self) -> None:
-        """Write the rows that are held, as far as the format allows that before the end of the file."""
+    def flush(self) -> None:  # noqa: B027 - a format that writes rows at once has nothing to flush
+        """Write the rows in memory, as far as the format allows that before the end of the file."""
 
+    @abstractmethod
     def close(self) -> None:
-        """Write what is held and the footer."""
+        """Write the rows in memory and the footer."""
 
 
-class FileFormat(Protocol):
-    """One encoding of rows in files. Implementations are stateless and may be used from several threads."""
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """The columns and rows to read from a file, and the size of the batches."""
 
-    @property
-    def name(self) -> str:
-        """The word in options and file extensions."""
+    fields: Sequence[DataField]
+    """The columns of the batches, in order. A column is found by name; one that the file lacks is all null."""
+    batch_rows: int
+    """The maximum rows of a batch."""
+    batch_bytes: int | None = None
+    """About the maximum bytes of a decoded batch. `None`: no limit."""
+    predicate: Predicate | None = None
+    """Bound to ``fields``. Parts of the file without a match may be skipped; no other rows are left out."""
+    row_mask: Mask | None = None
+    """A bool for each row of the file. Parts of the file where all are False may be skipped, and nothing else."""
+    part: range | None = None
+    """Only row groups whose middle row is in this range of row positions are read. REQUIRES: a Parquet file."""
+    row_count: int | None = None
+    """The rows that the file must have. Only Parquet checks the number, before the first batch. `None`: unknown."""
+    path: str = ""
+    """The file's name in messages."""
 
-    def read(
-        self,
-        source: Any,
-        fields: Sequence[DataField],
-        batch_size: int,
-        *,
-        predicate: Predicate | None = None,
-        wanted: Mask | None = None,
-        batch_bytes: int | None = None,
-        path: str = "",
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of a file as batches of at most ``batch_size`` rows with exactly ``fields``, in canonical Arrow types.
 
-        ``batch_bytes``: about how many bytes a batch takes at most, decoded, whatever it takes on storage.
-        ``source`` is a seekable file as `FileIO.open` gives it; it stays open. Columns are found by name; one the file
-        lacks is all null. ``predicate``, bound to ``fields`` of the file, may skip parts of the file in which no row
-        matches, ``wanted``, a mask of its rows, parts with none of them, and nothing else. A format that does so
-        gives ``ROW_POSITION``, where that is one of ``fields``, the numbers of the rows that are left. ``path`` is for
-        messages. Raises CorruptedError when the file is damaged or a column cannot be read as its field,
-        UnsupportedError for a value the Arrow type cannot hold.
+class FileFormat(ABC):
+    """An encoding of rows in files. Implementations are stateless; several threads may use one at once."""
+
+    name: str
+    """The name in options and file extensions."""
+    skips_rows: bool = False
+    """True if `read` skips parts of a file. Such a format supplies the field ``ROW_POSITION``."""
+
+    @abstractmethod
+    def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file as batches with exactly the fields of the request, in canonical Arrow types.
+
+        Args:
+            source: a seekable file as `FileIO.open` returns it; it stays open.
+            request: columns, rows and batch size.
+
+        Raises CorruptedError if the file is damaged or a column cannot be read as its field, UnsupportedError for a
+        value that the Arrow type cannot hold.
         """
 
+    @abstractmethod
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> FormatWriter:
-        """Begin a file; UnsupportedError names a type or codec this format cannot store.
+        """Begin a file.
 
-        ``ordered``: the rows come sorted by columns that filters ask for, so parts of the file may be worth skipping.
+        Args:
+            sink: where to write; it stays open.
+            fields: the columns of the file.
+            options: of the table.
+            compression: the codec by the name that table options use.
+            ordered: True if the rows arrive sorted by columns that filters use, so that readers can skip parts.
+
+        Raises UnsupportedError naming a type or codec that this format cannot store.
         """
 
+    @abstractmethod
     def row_count(self, source: Any, path: str = "") -> int:
-        """Rows in the file, from its footer where it has one."""
+        """Return the number of rows in the file, from its footer if it has one."""
 
 
 def check_columns(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
-    """The batch as a table with exactly the columns of ``schema``, in its order; InvalidInputError where it differs."""
+    """Return the batch as a table with exactly the columns of ``schema``, in its order.
+
+    Raises InvalidInputError if a column is missing, doubled, of another type, or null against its NOT NULL.
+    """
     columns = []
     for field in schema:
-        at = batch.schema.get_all_field_indices(field.name)
-        if len(at) != 1:
-            raise InvalidInputError(f"column {field.name!r} occurs {len(at)} times in the rows to write")
-        column = batch.column(at[0])
+        indices = batch.schema.get_all_field_indices(field.name)
+        if len(indices) != 1:
+            raise InvalidInputError(f"column {field.name!r} occurs {len(indices)} times in the rows to write")
+        column = batch.column(indices[0])
         if column.type != field.type and not _same_layout(column.type, field.type):
             raise InvalidInputError(f"column {field.name!r} is {column.type}, the file stores {field.type}")
         if column.null_count and not field.nullable:
@@ -89,15 +120,15 @@ def check_columns(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Tab
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _same_layout(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Nested types that differ in nothing but nullability and names of list elements."""
-    if not pa.types.is_nested(wanted):
-        return bool(found == wanted)
-    if found.id != wanted.id or found.num_fields != wanted.num_fields:
+def _same_layout(found: pa.DataType, expected: pa.DataType) -> bool:
+    """Return True if the types differ at most in nullability and in names of list elements."""
+    if not pa.types.is_nested(expected):
+        return bool(found == expected)
+    if found.id != expected.id or found.num_fields != expected.num_fields:
         return False
-    if pa.types.is_map(wanted):
-        return _same_layout(found.key_type, wanted.key_type) and _same_layout(found.item_type, wanted.item_type)
-    if pa.types.is_struct(wanted):
-        pairs = [(found.field(i), wanted.field(i)) for i in range(wanted.num_fields)]
-        return all(f.name == w.name and _same_layout(f.type, w.type) for f, w in pairs)
-    return _same_layout(found.value_type, wanted.value_type)
+    if pa.types.is_map(expected):
+        return _same_layout(found.key_type, expected.key_type) and _same_layout(found.item_type, expected.item_type)
+    if pa.types.is_struct(expected):
+        pairs = [(found.field(i), expected.field(i)) for i in range(expected.num_fields)]
+        return all(f.name == e.name and _same_layout(f.type, e.type) for f, e in pairs)
+    return _same_layout(found.value_type, expected.value_type)

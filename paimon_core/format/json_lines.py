@@ -5,7 +5,6 @@ A row format, decoded row by row into texts; from there everything is vectorised
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +13,11 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.format.batch_size import PROBE_ROWS, rows_within
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted
-from paimon_core.format.file_format import FormatWriter, check_columns
+from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.format.python_rows import python_rows
 from paimon_core.format.text_lines import LineWriter, count_lines, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, text_type, to_text
 from paimon_core.options.option import Options
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import Mask
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 
@@ -29,42 +26,32 @@ _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 _TEXTS = {True: "true", False: "false"}
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFormat:
-    """JSON lines."""
+class JsonFormat(FileFormat):
+    """JSON data files."""
 
-    name: str = "json"
+    name = "json"
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "JsonFormat":
-        """For files of a table with these options; they name their columns themselves."""
+        """Return the format of files of a table with these options. The files name their columns themselves."""
         if options.get("json.line-delimiter", "\n") != "\n":
             raise InvalidInputError("option 'json.line-delimiter' must be a line feed: no other end of lines is read")
         return JsonFormat()
 
-    def read(
-        self,
-        source: Any,
-        fields: Sequence[DataField],
-        batch_size: int,
-        *,
-        predicate: Predicate | None = None,
-        wanted: Mask | None = None,
-        batch_bytes: int | None = None,
-        path: str = "",
-    ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; ``predicate`` changes nothing."""
+    def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`."""
+        fields, path = request.fields, request.path
         for field in fields:
             check_storable(field, "JSON", nested=True)
-        step = rows_within(batch_size, batch_bytes, 1) if batch_bytes is None else min(batch_size, PROBE_ROWS)
+        step = request.batch_rows if request.batch_bytes is None else min(request.batch_rows, PROBE_ROWS)
         for block in line_blocks(source, path):
             lines = block.removesuffix(b"\n").split(b"\n")
-            at = 0
-            while at < len(lines):
+            start = 0
+            while start < len(lines):
                 with as_corrupted(path):
-                    batch = _decoded(lines[at : at + step], fields, path)
-                at += step
-                step = rows_within(batch_size, batch_bytes, batch.nbytes / batch.num_rows)
+                    batch = _decoded(lines[start : start + step], fields, path)
+                start += step
+                step = rows_within(request.batch_rows, request.batch_bytes, batch.nbytes / batch.num_rows)
                 yield conform_batch(batch, fields, path)
 
     def open_writer(
@@ -78,8 +65,8 @@ class JsonFormat:
         return count_lines(source, path)
 
 
-class JsonFileWriter:
-    """A JSON file being written."""
+class JsonFileWriter(FormatWriter):
+    """A writer of a JSON file."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField], compression: str) -> None:
         for field in fields:
@@ -99,14 +86,6 @@ class JsonFileWriter:
         """See `FormatWriter.tell`; a compressor may hold some bytes more."""
         return self._lines.written
 
-    @property
-    def held_bytes(self) -> int:
-        """See `FormatWriter.held_bytes`: rows leave at once."""
-        return 0
-
-    def flush(self) -> None:
-        """See `FormatWriter.flush`: nothing is held."""
-
     def close(self) -> None:
         """See `FormatWriter.close`."""
         self._lines.close()
@@ -118,9 +97,7 @@ def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> 
     for field in fields:
         values = [_texts(row.get(field.name), field.type) for row in rows]
         columns.append(from_text(pa.array(values, text_type(field.type)), field.type, field.name, path))
-    if not columns:
-        return pa.RecordBatch.from_arrays([pa.nulls(len(rows))], names=[""])
-    return pa.RecordBatch.from_arrays(columns, names=[f.name for f in fields])
+    return pa.RecordBatch.from_arrays(columns or [pa.nulls(len(rows))], names=[f.name for f in fields] or [""])
 
 
 def _texts(value: Any, t: DataType) -> Any:

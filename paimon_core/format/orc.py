@@ -17,12 +17,10 @@ from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
-from paimon_core.format.file_format import FormatWriter
+from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
 from paimon_core.format.orc_instants import beyond_nanoseconds, read_micros, resume, wide_timestamps
 from paimon_core.format.orc_writer import OrcFileWriter
 from paimon_core.options.option import Options
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import Mask
 from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, MultisetType, RowType
 from paimon_core.types.map_entries import map_entries
 
@@ -30,34 +28,25 @@ _WRAPS_TIMESTAMPS = int(pa.__version__.split(".")[0]) < 25
 _BATCHES_HELD = 4  # of the one handed out, the scanner and the decoder hold about as many copies or successors
 
 
-class OrcFormat:
-    """ORC."""
+class OrcFormat(FileFormat):
+    """ORC data files."""
 
     name = "orc"
 
-    def read(
-        self,
-        source: Any,
-        fields: Sequence[DataField],
-        batch_size: int,
-        *,
-        predicate: Predicate | None = None,
-        wanted: Mask | None = None,
-        batch_bytes: int | None = None,
-        path: str = "",
-    ) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`; ``predicate`` changes nothing."""
+    def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """See `FileFormat.read`."""
+        fields, path, batch_rows = request.fields, request.path, request.batch_rows
         with as_corrupted(path):
             file = paorc.ORCFile(source)
             rows, stored = int(file.nrows), file.schema.names
         present = [f for f in fields if f.name in stored]
         done = 0
         try:
-            if batch_bytes is not None and present and rows:
-                row_bytes = probed(_batches(source, present, rows, min(PROBE_ROWS, batch_size), path))
-                batch_size = rows_within(batch_size, batch_bytes // _BATCHES_HELD, row_bytes)
+            if request.batch_bytes is not None and present and rows:
+                row_bytes = probed(_batches(source, present, rows, min(PROBE_ROWS, batch_rows), path))
+                batch_rows = rows_within(batch_rows, request.batch_bytes // _BATCHES_HELD, row_bytes)
             if not (_WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)):
-                for batch in _batches(source, present, rows, batch_size, path):
+                for batch in _batches(source, present, rows, batch_rows, path):
                     yield _finish(batch, fields, path)
                     done += batch.num_rows
                 return
@@ -67,7 +56,7 @@ class OrcFormat:
         wide = wide_timestamps(present, path)
         with as_corrupted(path):
             micros = read_micros(source, wide, done)
-        others = _batches(source, [f for f in present if f not in wide], rows, batch_size, path)
+        others = _batches(source, [f for f in present if f not in wide], rows, batch_rows, path)
         for batch in resume(others, wide, micros, done):
             yield _finish(batch, fields, path)
 

@@ -9,7 +9,7 @@ import pyarrow.orc as paorc
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format.codec import orc_codec
-from paimon_core.format.file_format import check_columns
+from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.size import EncodedSize
 from paimon_core.options.file import FILE_BLOCK_SIZE
 from paimon_core.options.option import Options
@@ -19,8 +19,11 @@ from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataTyp
 _STRIPE_BYTES = 64 << 20
 
 
-class OrcFileWriter:
-    """An ORC file being written; the encoder holds up to a stripe."""
+class OrcFileWriter(FormatWriter):
+    """A writer of an ORC file. Memory: up to a stripe, in the encoder.
+
+    `flush` does nothing: the encoder ends a stripe when it is full, and not before.
+    """
 
     def __init__(self, sink: Any, fields: Sequence[DataField], options: Options, compression: str) -> None:
         self._sink, self._schema = sink, arrow_schema(fields)
@@ -57,9 +60,6 @@ class OrcFileWriter:
     def held_bytes(self) -> int:
         """See `FormatWriter.held_bytes`."""
         return self._size.held_bytes
-
-    def flush(self) -> None:
-        """See `FormatWriter.flush`: the encoder ends a stripe when that is full, and not before."""
 
     def close(self) -> None:
         """See `FormatWriter.close`."""

@@ -1,12 +1,12 @@
 """Parquet data files (format 7.4), decoded and encoded by pyarrow.
 
-Reading costs what pyarrow's own decoding costs: the batches pass through untouched wherever the file already holds
-canonical types. Memory is a batch plus the column chunks of one row group (local files with big row groups are streamed
-through small buffers instead).
+Reading costs as much as pyarrow's decoder: batches that already have canonical types pass through unchanged. Memory: a
+batch and the column chunks of one row group; small buffers replace the column chunks if a local file has large row
+groups.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,72 +17,51 @@ from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import parquet_row_bytes, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
-from paimon_core.format.file_format import FormatWriter
+from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.format.parquet_writer import ParquetFileWriter
 from paimon_core.options.option import Options
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import Mask
 from paimon_core.types.arrow import arrow_field
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_POSITION
 
-_LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # a seek costs nothing: no need to coalesce reads
+_LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # seeks cost nothing, so reads need not be coalesced
 _BIG_ROW_GROUP = 4 << 20
 _STREAM_BUFFER = 1 << 20
 _WHOLE_FILE = 256 << 10  # bytes; one read costs less than separate reads of the footer and of each column
 _REMOTE_RUN = 16 << 20  # encoded bytes of the row groups that are fetched from a distant store at once
-_WORTH_THREADS = 1 << 20  # encoded bytes below which handing columns to threads costs more than decoding them
+_WORTH_THREADS = 1 << 20  # encoded bytes; for fewer, passing columns to threads costs more than decoding
 
 
-@dataclass(frozen=True, slots=True)
-class ParquetFormat:
-    """Parquet, whole files or a part of one.
+class ParquetFormat(FileFormat):
+    """Parquet."""
 
-    ``part``, a range of row positions, leaves out all row groups but those whose middle row lies in it, so ranges that
-    share no position share no row. ``promised``: rows that the whole file must have, or reading it is a
-    CorruptedError: of more rows, nobody would read those behind the last range.
-    """
+    name = "parquet"
+    skips_rows = True
 
-    part: range | None = None
-    promised: int | None = None
-
-    @property
-    def name(self) -> str:
-        """See `FileFormat.name`."""
-        return "parquet"
-
-    def read(
-        self,
-        source: Any,
-        fields: Sequence[DataField],
-        batch_size: int,
-        *,
-        predicate: Predicate | None = None,
-        wanted: Mask | None = None,
-        batch_bytes: int | None = None,
-        path: str = "",
-    ) -> Iterator[pa.RecordBatch]:
+    def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
+        fields, path = request.fields, request.path
         with as_corrupted(path):
             source = _read_ahead(source)
             file = _open(source)
-            if self.promised not in (None, file.metadata.num_rows):
-                raise CorruptedError(
-                    f"{path} holds {file.metadata.num_rows} rows where its manifest entry promises {self.promised}"
-                )
-            groups = row_groups_to_read(file.metadata, fields, predicate, wanted, self.part)
+            rows = file.metadata.num_rows
+            if request.row_count not in (None, rows):
+                raise CorruptedError(f"{path} holds {rows} rows where its manifest entry promises {request.row_count}")
+            groups = row_groups_to_read(file.metadata, request)
         stored = [f for f in fields if f.id != ROW_POSITION.id]
-        batches = _batches(source, file, groups, stored, (batch_size, batch_bytes), path)
+        batches = _batches(source, file, groups, replace(request, fields=stored))
         batches = _complete(batches, sum(file.metadata.row_group(g).num_rows for g in groups), path)
-        yield from batches if len(stored) == len(fields) else _numbered(batches, file.metadata, groups, fields)
+        yield from batches if len(stored) == len(fields) else _with_positions(batches, file.metadata, groups, fields)
 
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> FormatWriter:
-        """See `FileFormat.open_writer`. Options: ``file.compression.zstd-level``, ``file.block-size`` (bytes of a row
-        group), ``parquet.compression``, ``parquet.enable.dictionary``.
+        """See `FileFormat.open_writer`.
+
+        Options: ``file.compression.zstd-level``, ``file.block-size`` (bytes of a row group), ``parquet.compression``,
+        ``parquet.enable.dictionary``.
         """
         return ParquetFileWriter(sink, fields, options, compression, ordered=ordered)
 
@@ -93,19 +72,16 @@ class ParquetFormat:
 
 
 def _batches(
-    source: Any,
-    file: pq.ParquetFile,
-    groups: Sequence[int],
-    fields: Sequence[DataField],
-    limits: tuple[int, int | None],
-    path: str,
+    source: Any, file: pq.ParquetFile, groups: Sequence[int], request: ReadRequest
 ) -> Iterator[pa.RecordBatch]:
-    metadata = file.metadata
-    columns = _columns(metadata, fields)
-    batch_size, batch_bytes = limits
+    """Yield the rows of these row groups."""
+    metadata, fields, path = file.metadata, request.fields, request.path
+    batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
+    stored = set(metadata.schema.to_arrow_schema().names)
+    columns = [f.name for f in fields if f.name in stored]
     if not columns:
         rows = sum(metadata.row_group(g).num_rows for g in groups)
-        yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_size))
+        yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_rows))
         return
     with as_corrupted(path):
         sizes = [metadata.row_group(g).total_byte_size for g in groups]
@@ -116,14 +92,14 @@ def _batches(
             file = _open(source, metadata, streamed=True)
         if batch_bytes is not None and metadata.num_rows:
             row_bytes = parquet_row_bytes(file, groups, columns, batch_bytes)
-            batch_size = rows_within(batch_size, batch_bytes, row_bytes)
-    # Reading ahead from a distant store holds whole row groups: no more than are worth a request.
+            batch_rows = rows_within(batch_rows, batch_bytes, row_bytes)
+    # pyarrow holds all row groups that it reads ahead from a remote store, so each call gets only a few megabytes
     runs = [groups] if isinstance(source, _LOCAL) else runs_of(groups, sizes, _REMOTE_RUN)
     threads = sum(sizes) > _WORTH_THREADS
     batches = (
         batch
         for run in runs
-        for batch in file.iter_batches(batch_size, row_groups=run, columns=columns, use_threads=threads)
+        for batch in file.iter_batches(batch_rows, row_groups=run, columns=columns, use_threads=threads)
     )
     for batch in decoded(batches, path):
         if batch.num_rows:
@@ -131,7 +107,7 @@ def _batches(
 
 
 def _complete(batches: Iterator[pa.RecordBatch], rows: int, path: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches. Raises CorruptedError where they have not as many rows as the footer says."""
+    """Yield the batches. Raises CorruptedError if they do not have ``rows`` rows, the number in the footer."""
     seen = 0
     for batch in batches:
         seen += batch.num_rows
@@ -140,35 +116,38 @@ def _complete(batches: Iterator[pa.RecordBatch], rows: int, path: str) -> Iterat
         raise CorruptedError(f"{path} holds {seen} rows where its footer promises {rows}")
 
 
-def runs_of(groups: Sequence[int], sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Return the row groups, in order, in runs of at most ``most`` bytes; a larger row group is a run of its own.
+def runs_of(groups: Sequence[int], sizes: Sequence[int], max_bytes: int) -> list[list[int]]:
+    """Return the row groups, in order, in runs of at most ``max_bytes``; a larger row group is a run of its own.
 
-    ``sizes[i]``: bytes of row group ``groups[i]``.
+    Args:
+        groups: numbers of row groups.
+        sizes: ``sizes[i]`` is the number of bytes of row group ``groups[i]``.
+        max_bytes: of one run.
     """
     runs: list[list[int]] = []
-    left = 0
+    free = 0
     for group, size in zip(groups, sizes, strict=True):
-        if not runs or size > left:
+        if not runs or size > free:
             runs.append([])
-            left = most
+            free = max_bytes
         runs[-1].append(group)
-        left -= max(0, size)
+        free -= max(0, size)
     return runs
 
 
-def _numbered(
+def _with_positions(
     batches: Iterator[pa.RecordBatch], metadata: Any, groups: Sequence[int], fields: Sequence[DataField]
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of these row groups with the numbers their rows have in the file."""
-    at = next(i for i, f in enumerate(fields) if f.id == ROW_POSITION.id)
+    """Yield the batches of these row groups with the column ``ROW_POSITION``: the positions of the rows in the file."""
+    index = next(i for i, f in enumerate(fields) if f.id == ROW_POSITION.id)
     counts = np.array([metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)], np.int64)
     ends = np.cumsum(counts)[list(groups)]
-    read = np.cumsum(counts[list(groups)])  # rows that have come by the end of each row group
+    read = np.cumsum(counts[list(groups)])  # rows read up to the end of each row group
     done = 0
     for batch in batches:
         rows = np.arange(done, done := done + batch.num_rows)
         group = np.searchsorted(read, rows, "right")
-        yield batch.add_column(at, arrow_field(ROW_POSITION), pa.array(rows + (ends - read)[group]))
+        yield batch.add_column(index, arrow_field(ROW_POSITION), pa.array(rows + (ends - read)[group]))
 
 
 def _read_ahead(source: Any) -> Any:
@@ -179,7 +158,13 @@ def _read_ahead(source: Any) -> Any:
 
 
 def _open(source: Any, metadata: Any = None, *, streamed: bool = False) -> pq.ParquetFile:
-    """Open a file, whose footer is read where ``metadata`` does not give it; ``streamed`` through small buffers."""
+    """Open a file.
+
+    Args:
+        source: a seekable file.
+        metadata: its footer. `None`: read the footer.
+        streamed: True if column chunks pass through small buffers instead of being read whole.
+    """
     return pq.ParquetFile(
         source,
         metadata=metadata,
@@ -187,8 +172,3 @@ def _open(source: Any, metadata: Any = None, *, streamed: bool = False) -> pq.Pa
         buffer_size=_STREAM_BUFFER if streamed else 0,
         page_checksum_verification=True,
     )
-
-
-def _columns(metadata: Any, fields: Sequence[DataField]) -> list[str]:
-    stored = set(metadata.schema.to_arrow_schema().names)
-    return [f.name for f in fields if f.name in stored]

@@ -1,61 +1,54 @@
-"""Which row groups of a Parquet file can hold a row that a predicate wants."""
+"""Selection of the row groups of a Parquet file that can hold a requested row."""
 
-import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.prune import ColumnStats, Mask, may_match
+from paimon_core.format.file_format import ReadRequest
+from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import columns
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.datatype import DataField
 
 
-def row_groups_to_read(
-    metadata: Any,
-    fields: Sequence[DataField],
-    predicate: Predicate | None,
-    wanted: Mask | None = None,
-    part: range | None = None,
-) -> list[int]:
-    """Row groups to read, in order; statistics that are missing or of an unexpected kind keep their row group.
+def row_groups_to_read(metadata: Any, request: ReadRequest) -> list[int]:
+    """Return the numbers of the row groups to read, in order, given the footer of the file.
 
-    ``part``: only row groups whose middle row lies in this range of row positions.
+    A row group without statistics, or with statistics of an unexpected type, is read.
     """
     groups = list(range(metadata.num_row_groups))
-    if wanted is not None and len(wanted) == metadata.num_rows:
-        ends = np.cumsum([metadata.row_group(g).num_rows for g in groups])
-        groups = np.unique(np.searchsorted(ends, np.flatnonzero(wanted), "right")).tolist()
+    counts = np.array([metadata.row_group(g).num_rows for g in groups], np.int64)
+    ends, row_mask, part = np.cumsum(counts), request.row_mask, request.part
+    if row_mask is not None and len(row_mask) == metadata.num_rows:
+        groups = np.unique(np.searchsorted(ends, np.flatnonzero(row_mask), "right")).tolist()
     if part is not None:
-        counts = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
-        starts = itertools.accumulate(counts, initial=0)
-        middles = [start + rows // 2 for start, rows in zip(starts, counts, strict=False)]
+        middles = (ends - counts + counts // 2).tolist()
         groups = [g for g in groups if middles[g] in part]
-    return groups if predicate is None else _matching(metadata, groups, fields, predicate)
-
-
-def _matching(metadata: Any, groups: list[int], fields: Sequence[DataField], predicate: Predicate) -> list[int]:
-    if not groups:
+    if request.predicate is None or not groups:
         return groups
-    asked = columns(predicate)
+    referenced = columns(request.predicate)
     leaves = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
     stored = metadata.schema.to_arrow_schema()
     known = {}
-    for field in fields:
-        if field.name in asked and "." not in field.name and field.name in leaves and field.name in stored.names:
-            leaf, arrow = leaves[field.name], to_arrow(field.type)
-            if stored.field(field.name).type == arrow and metadata.schema.column(leaf).physical_type != "INT96":
-                known[field.name] = _bounds(metadata, groups, leaf, arrow)
-    rows = np.array([metadata.row_group(g).num_rows for g in groups], dtype=np.int64)
-    keep = may_match(predicate, known, rows, len(groups))
-    return [g for g, kept in zip(groups, keep, strict=True) if kept]
+    for field in request.fields:
+        name = field.name
+        if name in referenced and "." not in name and name in leaves and name in stored.names:
+            leaf, arrow = leaves[name], to_arrow(field.type)
+            if stored.field(name).type == arrow and metadata.schema.column(leaf).physical_type != "INT96":
+                known[name] = _bounds(metadata, groups, leaf, arrow)
+    matching = may_match(request.predicate, known, counts[groups], len(groups))
+    return [g for g, match in zip(groups, matching, strict=True) if match]
 
 
 def _bounds(metadata: Any, groups: list[int], leaf: int, arrow: pa.DataType) -> ColumnStats:
-    """Bounds of one column in these row groups; unknown where the footer has none or none that can be read."""
+    """Return the bounds of one column in these row groups; a bound is unknown if the footer has no readable one.
+
+    Args:
+        metadata: the footer.
+        groups: numbers of row groups.
+        leaf: the number of the stored column.
+        arrow: its type.
+    """
     lows, highs, nulls = [], [], []
     for group in groups:
         stats = metadata.row_group(group).column(leaf).statistics

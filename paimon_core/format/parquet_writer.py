@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.format.codec import parquet_codec
-from paimon_core.format.file_format import check_columns
+from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.parquet_bounds import BoundsSink, holds_floats, leaf_arrays
 from paimon_core.format.size import EncodedSize
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
@@ -47,8 +47,8 @@ _VARIANT = ("value", "metadata")
 _NESTED_ID, _ID_STRIDE = 536870911, 1024  # ids of elements, keys and values, which have none of their own
 
 
-class ParquetFileWriter:
-    """A Parquet file being written, a row group whenever enough rows have gathered."""
+class ParquetFileWriter(FormatWriter):
+    """A writer of a Parquet file. It writes a row group when enough rows are in memory."""
 
     def __init__(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False

@@ -14,7 +14,6 @@ from cramjam import snappy
 from paimon_core.commit.intents import Intents
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.format.avro import read_avro, write_avro
 from paimon_core.format.avro_container import Container, ContainerWriter, encode_long
 from paimon_core.format.codec import avro_codec
 from paimon_core.format.corruption import as_corrupted
@@ -23,6 +22,7 @@ from paimon_core.manifest.decode import decode_entries
 from paimon_core.manifest.serializers import MANIFEST_SCHEMA
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.table import Table
+from tests.support.avro import read_avro, write_avro
 from tests.support.tables import append_table, keyed_table, orders
 
 DEEP = b"[" * 200_000 + b"]" * 200_000

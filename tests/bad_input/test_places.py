@@ -8,8 +8,8 @@ import pytest
 
 from paimon_core import FileSystemCatalog
 from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
-from paimon_core.format.avro import read_avro, write_avro
 from paimon_core.table import Table
+from tests.support.avro import read_avro, write_avro
 from tests.support.tables import append_table, keyed_table, orders
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.format.avro import read_avro, write_avro
+from tests.support.avro import read_avro, write_avro
 
 PART = {
     "type": "record",

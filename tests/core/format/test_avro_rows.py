@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format import decimal_bytes
 from paimon_core.format.avro_rows import AvroFormat
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -28,8 +29,8 @@ def foreign(avro_type, rows, union=False):
     return sink.getvalue()
 
 
-def read(data, type_text, batch_size=100):
-    batches = list(AVRO.read(pa.BufferReader(data), fields_of([type_text]), batch_size, path="the-file"))
+def read(data, type_text, batch_rows=100):
+    batches = list(AVRO.read(pa.BufferReader(data), ReadRequest(fields_of([type_text]), batch_rows, path="the-file")))
     return pa.Table.from_batches(batches)["c0"].to_pylist()
 
 
@@ -107,7 +108,7 @@ def test_records_whose_names_would_clash_get_others():
     table = pa.Table.from_arrays([pa.array([{"b": {"x": 1}}], f.type) for f in arrow_schema(clashing)], ["a", "a_b"])
     sink = io.BytesIO()
     AVRO.open_writer(sink, clashing, Options({}), "zstd").write(table)
-    (batch,) = AVRO.read(io.BytesIO(sink.getvalue()), clashing, 10)
+    (batch,) = AVRO.read(io.BytesIO(sink.getvalue()), ReadRequest(clashing, 10))
     assert batch.to_pylist() == table.to_pylist()
 
 

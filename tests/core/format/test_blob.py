@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format import format_of
 from paimon_core.format.blob_records import values_to_reach
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -62,7 +63,7 @@ def blobs(values, before=0, after=0):
 
 def decode(data, fields=(COLUMN,), rows=100, size=None):
     found = format_of("f.blob", [COLUMN])
-    return list(found.read(pa.BufferReader(data), fields, rows, path="f.blob", batch_bytes=size))
+    return list(found.read(pa.BufferReader(data), ReadRequest(fields, rows, size, path="f.blob")))
 
 
 def test_a_file_of_java():

@@ -10,6 +10,7 @@ import pytest
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format import FORMATS, format_of
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import NO_ID, STRING, DataField
@@ -35,8 +36,8 @@ def encode(name, fields, pieces, compression="zstd", **options):
     return sink.getvalue()
 
 
-def decode(name, data, fields, batch_size=1000, **how):
-    return list(FORMATS[name].read(pa.BufferReader(data), fields, batch_size, path="the-file", **how))
+def decode(name, data, fields, batch_rows=1000, **how):
+    return list(FORMATS[name].read(pa.BufferReader(data), ReadRequest(fields, batch_rows, path="the-file", **how)))
 
 
 def sample(name, seed=1, count=40):
@@ -103,7 +104,7 @@ def test_a_short_row_group_at_the_end_does_not_make_batches_small():
 def test_any_python_file_will_do(name):
     fields, table = sample(name)
     file = io.BytesIO(encode(name, fields, [table]).to_pybytes())
-    assert_same(list(FORMATS[name].read(pa.PythonFile(file, mode="r"), fields, 16)), table)
+    assert_same(list(FORMATS[name].read(pa.PythonFile(file, mode="r"), ReadRequest(fields, 16))), table)
     assert FORMATS[name].row_count(pa.PythonFile(file, mode="r")) == table.num_rows
     assert not file.closed
 
@@ -217,7 +218,7 @@ def test_storage_errors_pass_as_they_are(name):
             raise PermissionError(13, "not yours")
 
     with pytest.raises(OSError, match="not yours"):
-        list(FORMATS[name].read(pa.PythonFile(Failing(data), mode="r"), fields, 10))
+        list(FORMATS[name].read(pa.PythonFile(Failing(data), mode="r"), ReadRequest(fields, 10)))
 
 
 @formats

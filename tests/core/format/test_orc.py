@@ -10,6 +10,7 @@ import pytest
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import orc
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.orc import OrcFormat
 from paimon_core.format.orc_instants import beyond_nanoseconds
 from paimon_core.options.option import Options
@@ -36,8 +37,8 @@ def table_of(fields, *columns):
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
-def read(data, fields, batch_size=1000):
-    batches = list(ORC.read(pa.BufferReader(data), fields, batch_size, path="the-file"))
+def read(data, fields, batch_rows=1000):
+    batches = list(ORC.read(pa.BufferReader(data), ReadRequest(fields, batch_rows, path="the-file")))
     return pa.Table.from_batches(batches, arrow_schema(fields))
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format import parquet
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.int96 import decode_int96
 from paimon_core.format.parquet import ParquetFormat
 from paimon_core.options.option import Options
@@ -41,7 +42,7 @@ def foreign(array, **how):
 
 
 def read(data, fields, **how):
-    batches = list(PARQUET.read(pa.BufferReader(data), fields, 1000, path="the-file", **how))
+    batches = list(PARQUET.read(pa.BufferReader(data), ReadRequest(fields, 1000, path="the-file", **how)))
     return pa.Table.from_batches(batches, arrow_schema(fields))
 
 
@@ -267,7 +268,7 @@ def test_small_row_groups_of_distant_files_are_fetched_together(monkeypatch):
 
     def fetched():
         file = Counting(data.to_pybytes())
-        batches = list(PARQUET.read(pa.PythonFile(file, "r"), fields, 1000))
+        batches = list(PARQUET.read(pa.PythonFile(file, "r"), ReadRequest(fields, 1000)))
         assert pa.Table.from_batches(batches).equals(whole)
         return file.requests
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.format import parquet_writer
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.parquet import ParquetFormat
 from paimon_core.options.option import Options
 from paimon_core.predicate.compute import evaluate
@@ -65,7 +66,7 @@ def chunks(data):
 
 
 def read(data, predicate=None):
-    batches = ParquetFormat().read(pa.BufferReader(data), FIELDS, 1000, predicate=predicate)
+    batches = ParquetFormat().read(pa.BufferReader(data), ReadRequest(FIELDS, 1000, predicate=predicate))
     return pa.Table.from_batches(list(batches), arrow_schema(FIELDS))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from paimon_core import Schema, Table
 from paimon_core.format import parquet_writer
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.parquet import ParquetFormat
 from paimon_core.options.option import Options
 from paimon_core.predicate.parse import parse_predicate
@@ -136,7 +137,7 @@ def test_a_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
     predicate = bind(parse_predicate(text), table.schema.fields)
     for file in (tmp_path / "t").glob("bucket-0/*.parquet"):
         source = pa.OSFile(str(file))
-        batches = ParquetFormat().read(source, table.schema.fields, 1 << 17, predicate=predicate)
+        batches = ParquetFormat().read(source, ReadRequest(table.schema.fields, 1 << 17, predicate=predicate))
         decoded = pa.Table.from_batches(list(batches))
         assert decoded.num_rows <= 2 << 15
         assert set(k.tolist()) <= set(decoded["k"].to_pylist())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format import TEXT_FORMATS, format_named, format_of
 from paimon_core.format.csv_lines import CsvFormat
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -39,10 +40,11 @@ def encode(name, columns, table, compression="none", **options):
     return sink.getvalue()
 
 
-def decode(name, columns, data, wanted=None, path=None, batch_size=7, **options):
+def decode(name, columns, data, wanted=None, path=None, batch_rows=7, **options):
     found = format_named(name, columns, Options(options))
     asked = columns if wanted is None else wanted
-    batches = list(found.read(pa.BufferReader(data), asked, batch_size, path=path or f"f.{name}", batch_bytes=1 << 16))
+    request = ReadRequest(asked, batch_rows, 1 << 16, path=path or f"f.{name}")
+    batches = list(found.read(pa.BufferReader(data), request))
     return pa.Table.from_batches(batches, arrow_schema(asked))
 
 
@@ -63,7 +65,8 @@ def test_rows_come_back(name, codec):
         assert back[column].equals(table[column]), column
     some = [columns[3], columns[0]]
     assert decode(name, columns, data, some, path).column(0).equals(table.column(3))
-    assert sum(b.num_rows for b in format_of(path, columns).read(pa.BufferReader(data), [], 7, path=path)) == 60
+    counted = format_of(path, columns).read(pa.BufferReader(data), ReadRequest([], 7, path=path))
+    assert sum(b.num_rows for b in counted) == 60
     assert format_of(path, columns).row_count(pa.BufferReader(data), path) == 60
 
 
@@ -169,7 +172,7 @@ def test_layouts_that_cannot_be_read_back_are_refused(options):
 def test_unknown_names():
     for name in ("f.text", "f.text.gz", "f.csv.lz4", "f"):
         with pytest.raises(UnsupportedError):
-            list(format_of(name, fields("INT")).read(pa.BufferReader(b""), fields("INT"), 1, path=name))
+            list(format_of(name, fields("INT")).read(pa.BufferReader(b""), ReadRequest(fields("INT"), 1, path=name)))
     assert format_of("p.q-0.csv.gz", fields("INT")).name == "csv"
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from paimon_core import DataSplit, Schema, Table
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.format import parquet_writer
+from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.parquet_prune import row_groups_to_read
 from paimon_core.scan import table_scan, task_plan
 from paimon_core.scan.split_plan import Packing, cut_split
@@ -102,7 +103,7 @@ def test_every_row_group_is_in_one_part(counts, cuts):
     footer = SimpleNamespace(num_row_groups=len(counts), num_rows=sum(counts), row_group=groups.__getitem__)
     bounds = sorted({0, sum(counts), *(c for c in cuts if c < sum(counts))})
     ranges = [range(start, end) for start, end in itertools.pairwise(bounds)]
-    chosen = [g for part in ranges for g in row_groups_to_read(footer, (), None, None, part)]
+    chosen = [g for part in ranges for g in row_groups_to_read(footer, ReadRequest((), 1, part=part))]
     assert [g for g in chosen if counts[g]] == [g for g, count in enumerate(counts) if count]
     assert len(set(chosen)) == len(chosen)
 
