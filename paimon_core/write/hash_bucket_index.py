@@ -5,42 +5,32 @@ from itertools import pairwise
 
 import numpy as np
 
+from paimon_core.write.sorted_parts import SortedParts
+
 __all__ = ["PartitionIndex", "packed", "unpacked"]
 
-_GROWTH = 4  # a sorted part is merged with the one before if that is at most four times as large
 _BITS = 16
 _BUCKET = (1 << _BITS) - 1
 
 
-class PartitionIndex:
-    """A map from hashes (int32, each once) to buckets (up to 16 bits), packed into one number per hash.
-
-    The numbers are in sorted parts, each at most a quarter of the part before. A lookup is a binary search per part.
-    """
+class PartitionIndex(SortedParts):
+    """A map from hashes (int32, each once) to buckets (up to 16 bits), packed into one sorted number per hash."""
 
     def __init__(self) -> None:
-        self._parts: list[np.ndarray] = []
+        super().__init__()
         self.sizes: dict[int, int] = {}
         """The number of hashes by bucket; known empty buckets are included."""
-
-    def __len__(self) -> int:
-        return sum(self.sizes.values())
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return sum(part.nbytes for part in self._parts)
 
     def find(self, hashes: np.ndarray) -> np.ndarray:
         """Return the bucket (int32) of each hash; -1: unknown. REQUIRES: ``hashes`` are sorted."""
         found = np.full(len(hashes), -1, np.int32)
         least = hashes.astype(np.int64) << _BITS
-        for part in self._parts:
+        for (part,) in self:
             at = np.searchsorted(part, least)
             at[at == len(part)] = 0
-            there = part[at]
-            hit = there >> _BITS == hashes
-            found[hit] = there[hit] & _BUCKET
+            candidates = part[at]
+            hit = candidates >> _BITS == hashes
+            found[hit] = candidates[hit] & _BUCKET
         return found
 
     def add(self, hashes: np.ndarray, buckets: np.ndarray) -> None:
@@ -54,31 +44,29 @@ class PartitionIndex:
         counts = np.bincount(part & _BUCKET)
         for bucket in np.flatnonzero(counts).tolist():
             self.sizes[bucket] = self.sizes.get(bucket, 0) + int(counts[bucket])
-        self._parts.append(part)
-        while len(self._parts) > 1 and _GROWTH * len(self._parts[-1]) >= len(self._parts[-2]):
-            self._parts[-2:] = [np.sort(np.concatenate(self._parts[-2:]))]
+        self.append((part,))
 
-    def by_bucket(self, wanted: Collection[int] | None = None) -> dict[int, np.ndarray]:
-        """Return the hashes by bucket, of the buckets ``wanted``. `None`: of all buckets."""
-        if not self._parts:
+    def by_bucket(self, buckets: Collection[int] | None = None) -> dict[int, np.ndarray]:
+        """Return the hashes by bucket. ``buckets``: the buckets to return; `None`: all."""
+        if not len(self):
             return {}
-        together = np.concatenate(self._parts)
-        if wanted is not None:
-            asked = np.zeros(_BUCKET + 1, bool)
-            asked[list(wanted)] = True
-            together = together[asked[together & _BUCKET]]
-        buckets = (together & _BUCKET).astype(np.uint16)
-        hashes = (together >> _BITS).astype(np.int32)[np.argsort(buckets, kind="stable")]  # of 16 bits: one pass
-        ends = np.cumsum(np.bincount(buckets)).tolist()
-        return {b: hashes[at:end] for b, (at, end) in enumerate(pairwise([0, *ends])) if end > at}
+        entries = np.concatenate([part for (part,) in self])
+        if buckets is not None:
+            selected = np.zeros(_BUCKET + 1, bool)
+            selected[list(buckets)] = True
+            entries = entries[selected[entries & _BUCKET]]
+        codes = (entries & _BUCKET).astype(np.uint16)
+        hashes = (entries >> _BITS).astype(np.int32)[np.argsort(codes, kind="stable")]  # of 16 bits: one pass
+        ends = np.cumsum(np.bincount(codes)).tolist()
+        return {b: hashes[start:end] for b, (start, end) in enumerate(pairwise([0, *ends])) if end > start}
 
 
 def packed(hashes: np.ndarray, buckets: np.ndarray | int) -> np.ndarray:
     """Pack each hash and its bucket into one number (int64); the numbers are ordered by hash."""
-    both: np.ndarray = hashes.astype(np.int64) << _BITS | buckets
-    return both
+    numbers: np.ndarray = hashes.astype(np.int64) << _BITS | buckets
+    return numbers
 
 
-def unpacked(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unpacked(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the hashes (int32) and buckets (int64) of packed numbers."""
-    return (both >> _BITS).astype(np.int32), both & _BUCKET
+    return (numbers >> _BITS).astype(np.int32), numbers & _BUCKET

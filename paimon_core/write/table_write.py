@@ -228,14 +228,14 @@ class TableWrite:
             return
         least = int(buckets.min())
         span = int(buckets.max()) - least + 1
-        group = batch.partitions * span + (buckets - least)
+        group = batch.codes * span + (buckets - least)
         if (group[0] == group).all():
-            self._numbers.load([(batch.found[batch.partitions[0]], int(buckets[0]))])
-            self._writer(batch.found[batch.partitions[0]], int(buckets[0])).add(batch.rows, batch.kinds)
+            self._numbers.load([(batch.partitions[batch.codes[0]], int(buckets[0]))])
+            self._writer(batch.partitions[batch.codes[0]], int(buckets[0])).add(batch.rows, batch.kinds)
             return
         order = np.argsort(group, kind="stable")
         present, starts = np.unique(group[order], return_index=True)
-        places = [(batch.found[which // span], which % span + least) for which in present.tolist()]
+        places = [(batch.partitions[which // span], which % span + least) for which in present.tolist()]
         self._numbers.load(places)
         for place, at, end in zip(places, starts, [*starts[1:], len(order)], strict=True):
             members = pa.array(order[at:end])

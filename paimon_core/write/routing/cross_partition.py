@@ -4,7 +4,7 @@ The merge engine decides about a row whose key is stored in another partition (`
 (deduplicate), the new row goes to the old partition (partial-update, aggregation), or it is dropped (first-row).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -31,25 +31,53 @@ from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router
 
 __all__ = ["cross_partition"]
 
-_BUCKETS = 1 << 16  # a place is the number of a partition times this, plus a bucket
+_BUCKETS = 1 << 16  # the location of a key is the number of its partition times this, plus its bucket
 
 
-def cross_partition(store: FileStore, share: KeyShard | None) -> Router:
-    """Return a router by the index of keys. Raises InvalidInputError if ``share`` is `None`."""
-    if share is None:
+def cross_partition(store: FileStore, shard: KeyShard | None) -> Router:
+    """Return a router by the index of keys. Raises InvalidInputError if ``shard`` is `None`."""
+    if shard is None:
         raise InvalidInputError(
             f"keys of {store.root} may move between partitions, so a writer must get all rows of its keys: write with "
             "one writer, give each its keys (WriterRole.shard), or stage the rows (paimon_core.distributed_write)"
         )
-    return _CrossPartition(store, share)
+    return _CrossPartition(store, shard)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGrouping:
+    """The rows of a batch, sorted by key; rows of one key stay in order of arrival."""
+
+    order: np.ndarray
+    """For each sorted row its index in the batch."""
+    starts: np.ndarray
+    """For each key the position of its first row in the sorted rows."""
+    group: np.ndarray
+    """For each sorted row the number of its key."""
+    keys: Fingerprints
+    """The fingerprint of each key."""
+
+    @staticmethod
+    def of(rows: Fingerprints) -> "KeyGrouping":
+        """Return the grouping of rows with these fingerprints."""
+        order = np.argsort(rows.hash64)
+        sorted64 = rows.hash64[order]
+        same = sorted64[1:] == sorted64[:-1]
+        if same.any():  # restore the order of arrival, which matters only for keys with several rows
+            several = np.flatnonzero(np.append(False, same) | np.append(same, False))
+            members = order[several]
+            order[several] = members[np.lexsort((members, *reversed(rows.take(members))))]
+        hash64, hash32 = rows.take(order)
+        is_first = np.append(True, (hash64[1:] != hash64[:-1]) | (hash32[1:] != hash32[:-1]))
+        return KeyGrouping(order, np.flatnonzero(is_first), np.cumsum(is_first) - 1, rows.take(order[is_first]))
 
 
 class _CrossPartition:
     """A router with the locations of all keys of its shard in memory."""
 
-    def __init__(self, store: FileStore, share: KeyShard) -> None:
+    def __init__(self, store: FileStore, shard: KeyShard) -> None:
         schema, options = store.schema, store.options
-        self._store, self._share = store, share
+        self._store, self._shard = store, shard
         self._key_move = engine_type(options).key_move
         if self._key_move is KeyMove.DELETE_OLD and options.value(IGNORE_DELETE):
             raise UnsupportedError(
@@ -57,7 +85,7 @@ class _CrossPartition:
                 "in the old one too; take the option away, or put the partition columns into the primary key"
             )
         self._skips_level_0 = merge_engine(options, schema.fields, schema.primary_keys).skips_level_0
-        self._rule = BucketAssigner.of(options, shared=False)
+        self._assigner = BucketAssigner.of(options, shared=False)
         self._limit = index_memory(options)
         self._restore: Restore | None = None
         self._forget()
@@ -68,7 +96,7 @@ class _CrossPartition:
         self._numbers: dict[bytes, int] = {}
         self._sizes: dict[int, dict[int, int]] = {}  # keys of each bucket, by the number of the partition
 
-    # ---- what the table holds
+    # ---- the keys of the table
 
     def _load(self, restore: Restore) -> None:
         self._forget()
@@ -76,26 +104,26 @@ class _CrossPartition:
         if restore.snapshot is None:
             return
         store = self._store
-        self._check_all_show(restore.snapshot)
+        self._check_level_0(restore.snapshot)
         fields = tuple(store.schema.field(key) for key in store.schema.primary_keys)
         read = TableRead(store, fields)
         known: list[tuple[Fingerprints, np.ndarray]] = []
-        held = keys = 0
+        nbytes = count = 0
         for split in TableScan(store, restore.snapshot).plan().splits:
-            if self._forgotten(split):
+            if self._is_forgotten(split):
                 continue
             for batch in read.to_batches(split):
-                wide, narrow = fingerprints(batch)
-                places = np.full(batch.num_rows, self._number(split.partition) * _BUCKETS + split.bucket)
-                self._count(places, 1)
-                mine = slots_of(narrow, self._share.of) == self._share.number
-                known.append(((wide[mine], narrow[mine]), places[mine]))
-                held += sum(column.nbytes for column in (*known[-1][0], known[-1][1]))
-                keys += len(known[-1][1])
-                self._check_memory(keys, held)
+                keys = fingerprints(batch)
+                locations = np.full(batch.num_rows, self._number(split.partition) * _BUCKETS + split.bucket)
+                self._count(locations, 1)
+                in_shard = slots_of(keys.hash32, self._shard.of) == self._shard.number
+                known.append((keys.take(in_shard), locations[in_shard]))
+                nbytes += sum(column.nbytes for column in (*known[-1][0], known[-1][1]))
+                count += len(known[-1][1])
+                self._check_memory(count, nbytes)
         self._index = KeyLocationIndex(known)
 
-    def _forgotten(self, split: DataSplit) -> bool:
+    def _is_forgotten(self, split: DataSplit) -> bool:
         """Return True if all files are older than the index TTL: their keys then count as new."""
         ttl = self._store.options.value(CROSS_PARTITION_UPSERT_INDEX_TTL)
         if ttl is None:
@@ -103,21 +131,22 @@ class _CrossPartition:
         oldest = local_millis(self._store.now()) - ttl.total_seconds() * 1000
         return all(file.creation_time is not None and file.creation_time <= oldest for file in split.files)
 
-    def _check_all_show(self, snapshot: Snapshot) -> None:
+    def _check_level_0(self, snapshot: Snapshot) -> None:
+        """Raise UnsupportedError if files of level 0 hold keys that no reader sees."""
         if not self._skips_level_0:
             return
         hidden = sum(e.file.level == 0 for e in live_entries(self._store, snapshot, with_stats=False).live)
         if hidden:
             raise UnsupportedError(
                 f"cannot write to {self._store.root}: {hidden} files of level 0 hold keys that do not show before they "
-                "are compacted, and may live in other partitions; compact() the table first"
+                "are compacted, and may be stored in other partitions; compact() the table first"
             )
 
-    def _check_memory(self, keys: int, held: int) -> None:
-        if held > self._limit:
+    def _check_memory(self, keys: int, nbytes: int) -> None:
+        if nbytes > self._limit:
             raise OutOfRangeError(
                 f"writing to {self._store.root}, whose keys may move between partitions, needs an index of more than "
-                f"{keys} keys, which takes {held} bytes where {self._limit} are allowed: "
+                f"{keys} keys, which takes {nbytes} bytes where {self._limit} are allowed: "
                 f"raise the option {LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or let the index forget old keys "
                 f"({CROSS_PARTITION_UPSERT_INDEX_TTL.key!r})"
             )
@@ -128,116 +157,125 @@ class _CrossPartition:
             self._partitions.append(partition)
         return self._numbers[partition]
 
-    def _count(self, places: np.ndarray, by: int) -> None:
-        for place, count in zip(*np.unique(places, return_counts=True), strict=True):
-            partition, bucket = divmod(int(place), _BUCKETS)
+    def _count(self, locations: np.ndarray, change: int) -> None:
+        """Add ``change`` to the size of a bucket for each key at its location."""
+        for location, keys in zip(*np.unique(locations, return_counts=True), strict=True):
+            partition, bucket = divmod(int(location), _BUCKETS)
             sizes = self._sizes.setdefault(partition, {})
-            sizes[bucket] = max(0, sizes.get(bucket, 0) + by * int(count))
+            sizes[bucket] = max(0, sizes.get(bucket, 0) + change * int(keys))
 
     # ---- rows
 
     def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         if restore is not self._restore:
             self._load(restore)
-        numbers = np.array([self._number(partition) for partition in batch.found], np.int64)
-        keys = fingerprints(batch.rows.select(list(self._store.schema.primary_keys)))
-        order, first, group = _by_key(keys)
-        marks = (keys[0][order][first], keys[1][order][first])  # of every key, once
-        wanted = numbers[batch.partitions][order]
-        known = self._index.find(marks)
-        dealt = self._moving if self._key_move is KeyMove.DELETE_OLD else self._staying
-        result = dealt(batch, (order, first, group), wanted, known, marks)
+        numbers = np.array([self._number(partition) for partition in batch.partitions], np.int64)
+        grouping = KeyGrouping.of(fingerprints(batch.rows.select(list(self._store.schema.primary_keys))))
+        partitions, known = numbers[batch.codes][grouping.order], self._index.find(grouping.keys)
+        route = self._route_moves if self._key_move is KeyMove.DELETE_OLD else self._route_to_first
+        result = route(batch, grouping, partitions, known)
         self._check_memory(len(self._index), self._index.nbytes)
         return result
 
-    def _moving(
-        self, batch: Batch, grouped: tuple[np.ndarray, np.ndarray, np.ndarray], wanted: np.ndarray, known: np.ndarray,
-        marks: Fingerprints,
-    ) -> tuple[Batch, np.ndarray]:  # fmt: skip
-        """Route every row to its own partition, and add a delete before it if its key was in another partition."""
-        order, first, group = grouped
-        before = np.empty(len(order), np.int64)  # the partition the key lived in, -1 for none
-        before[1:] = wanted[:-1]
-        before[first] = np.where(known < 0, -1, known // _BUCKETS)
-        comes = before != wanted
-        # Each stay of a key in a partition begins with a row that comes, or with the row that finds it there.
-        begins = comes.copy()
-        begins[first] = True
+    def _route_moves(
+        self, batch: Batch, grouping: KeyGrouping, partitions: np.ndarray, known: np.ndarray
+    ) -> tuple[Batch, np.ndarray]:
+        """Route every row to its own partition, and add a delete before it if its key was in another partition.
+
+        Args:
+            batch: the rows.
+            grouping: of the rows by key.
+            partitions: for each sorted row the number of its partition.
+            known: for each key its location; -1: a new key.
+        """
+        order, starts, group = grouping.order, grouping.starts, grouping.group
+        before = np.empty(len(order), np.int64)  # the partition of the row's key before the row; -1: a new key
+        before[1:] = partitions[:-1]
+        before[starts] = np.where(known < 0, -1, known // _BUCKETS)
+        arrives = before != partitions
+        # Each stay of a key in a partition begins with a row that arrives, or with the first row of the key.
+        begins = arrives.copy()
+        begins[starts] = True
         stay = np.cumsum(begins) - 1
-        buckets = np.where(comes, -1, known[group] % _BUCKETS)[begins]
-        new = np.flatnonzero(comes[begins])
-        buckets[new] = self._assigned(wanted[begins][new], marks[1][group[begins]][new], order[begins][new])
-        places = (wanted[begins] * _BUCKETS + buckets)[stay]
-        left = np.empty(len(order), np.int64)  # the place the key lived in
-        left[1:] = places[:-1]
-        left[first] = known
-        gone = np.flatnonzero(comes & (before >= 0))
-        last = np.append(first[1:] - 1, len(order) - 1)
-        self._index.put(marks, places[last])
-        self._count(places[np.flatnonzero(begins)[new]], 1)
-        self._count(left[gone], -1)
-        return self._with_deletes(batch, order, places, gone, left[gone])
+        buckets = np.where(arrives, -1, known[group] % _BUCKETS)[begins]
+        new = np.flatnonzero(arrives[begins])
+        hash32 = grouping.keys.hash32[group[begins]]
+        buckets[new] = self._assign(partitions[begins][new], hash32[new], order[begins][new])
+        locations = (partitions[begins] * _BUCKETS + buckets)[stay]
+        old = np.empty(len(order), np.int64)  # the location of the row's key before the row
+        old[1:] = locations[:-1]
+        old[starts] = known
+        moved = np.flatnonzero(arrives & (before >= 0))
+        self._index.put(grouping.keys, locations[np.append(starts[1:] - 1, len(order) - 1)])
+        self._count(locations[begins][new], 1)
+        self._count(old[moved], -1)
+        by_row = np.empty(len(order), np.int64)
+        by_row[order] = locations
+        if not len(moved):
+            return batch, (by_row % _BUCKETS).astype(np.int32)
+        return self._with_deletes(batch, by_row, order[moved], old[moved])
 
-    def _staying(
-        self, batch: Batch, grouped: tuple[np.ndarray, np.ndarray, np.ndarray], wanted: np.ndarray, known: np.ndarray,
-        marks: Fingerprints,
-    ) -> tuple[Batch, np.ndarray]:  # fmt: skip
-        """Route all rows of a key to its first partition; ``first-row`` drops the rows of other partitions."""
-        order, first, group = grouped
-        places = known.copy()
+    def _with_deletes(
+        self, batch: Batch, locations: np.ndarray, moved: np.ndarray, old: np.ndarray
+    ) -> tuple[Batch, np.ndarray]:
+        """Return the rows at their locations, with a delete at location ``old[i]`` before row ``moved[i]``."""
+        rows = np.arange(len(locations))
+        order = np.argsort(np.concatenate([2 * moved, 2 * rows + 1]))
+        given = np.zeros(len(rows), np.int8) if batch.kinds is None else batch.kinds.to_numpy()
+        kinds = np.concatenate([np.full(len(moved), DELETE, np.int8), given])[order]
+        taken = batch.rows.take(pa.array(np.concatenate([moved, rows])[order]))
+        return self._relocated(taken, pa.array(kinds), np.concatenate([old, locations])[order])
+
+    def _route_to_first(
+        self, batch: Batch, grouping: KeyGrouping, partitions: np.ndarray, known: np.ndarray
+    ) -> tuple[Batch, np.ndarray]:
+        """Route all rows of a key to its first partition; ``first-row`` drops the rows of other partitions.
+
+        Args: as `_route_moves`.
+        """
+        locations = known.copy()
         new = np.flatnonzero(known < 0)
-        partitions = wanted[first][new]
-        places[new] = partitions * _BUCKETS + self._assigned(partitions, marks[1][new], order[first][new])
-        self._index.put((marks[0][new], marks[1][new]), places[new])
-        self._count(places[new], 1)
-        rows = np.empty(len(order), np.int64)
-        rows[order] = places[group]
-        if self._key_move is KeyMove.DROP_ROW:
-            kept = np.empty(len(order), bool)
-            kept[order] = places[group] // _BUCKETS == wanted
-            batch = replace(
-                batch,
-                rows=batch.rows.filter(pa.array(kept)),
-                kinds=None if batch.kinds is None else batch.kinds.filter(pa.array(kept)),
-                partitions=batch.partitions[kept],
-            )
-            return batch, (rows[kept] % _BUCKETS).astype(np.int32)
-        return self._at(batch.rows, batch.kinds, rows)
+        keys, starts = grouping.keys.take(new), grouping.starts[new]
+        assigned = self._assign(partitions[starts], keys.hash32, grouping.order[starts])
+        locations[new] = partitions[starts] * _BUCKETS + assigned
+        self._index.put(keys, locations[new])
+        self._count(locations[new], 1)
+        by_row = np.empty(len(partitions), np.int64)
+        by_row[grouping.order] = locations[grouping.group]
+        if self._key_move is not KeyMove.DROP_ROW:
+            return self._relocated(batch.rows, batch.kinds, by_row)
+        at_home = np.empty(len(partitions), bool)
+        at_home[grouping.order] = locations[grouping.group] // _BUCKETS == partitions
+        batch = replace(
+            batch,
+            rows=batch.rows.filter(pa.array(at_home)),
+            kinds=None if batch.kinds is None else batch.kinds.filter(pa.array(at_home)),
+            codes=batch.codes[at_home],
+        )
+        return batch, (by_row[at_home] % _BUCKETS).astype(np.int32)
 
-    def _assigned(self, partitions: np.ndarray, narrow: np.ndarray, arrival: np.ndarray) -> np.ndarray:
-        """Assign buckets to keys that are new in partitions, in order of arrival."""
+    def _assign(self, partitions: np.ndarray, hash32: np.ndarray, arrival: np.ndarray) -> np.ndarray:
+        """Return the buckets (int64) of keys that are new in their partitions, assigned in order of arrival."""
         buckets = np.empty(len(partitions), np.int64)
         by_arrival = np.argsort(arrival)
         found, codes = np.unique(partitions[by_arrival], return_inverse=True)
-        for code, members in groups(codes, len(found)):
-            mine = by_arrival[members]
-            buckets[mine] = self._rule.assign_in_order(narrow[mine], self._sizes.get(int(found[code]), {}))
+        for code, positions in groups(codes, len(found)):
+            members = by_arrival[positions]
+            buckets[members] = self._assigner.assign_in_order(hash32[members], self._sizes.get(int(found[code]), {}))
         return buckets
 
-    def _with_deletes(
-        self, batch: Batch, order: np.ndarray, places: np.ndarray, gone: np.ndarray, left: np.ndarray
+    def _relocated(
+        self, rows: pa.RecordBatch, kinds: pa.Array | None, locations: np.ndarray
     ) -> tuple[Batch, np.ndarray]:
-        at_row = np.empty(len(order), np.int64)
-        at_row[order] = places
-        if not len(gone):
-            return batch, (at_row % _BUCKETS).astype(np.int32)
-        sources = np.concatenate([order[gone], np.arange(len(order))])
-        turn = np.argsort(np.concatenate([2 * order[gone], 2 * np.arange(len(order)) + 1]))
-        taken = pa.array(sources[turn])
-        given = np.zeros(len(order), np.int8) if batch.kinds is None else batch.kinds.to_numpy()
-        kinds = np.concatenate([np.full(len(gone), DELETE, np.int8), given])[turn]
-        return self._at(batch.rows.take(taken), pa.array(kinds), np.concatenate([left, at_row])[turn])
-
-    def _at(self, rows: pa.RecordBatch, kinds: pa.Array | None, places: np.ndarray) -> tuple[Batch, np.ndarray]:
-        """Set the partition columns of the rows to the partitions of their locations."""
+        """Return the rows with the partition columns of their locations, and their buckets."""
         schema = self._store.schema
-        numbers, codes = np.unique(places // _BUCKETS, return_inverse=True)
-        found = [self._partitions[number] for number in numbers.tolist()]
-        values = decode_rows(found, schema.partition_arrow).take(pa.array(codes))
+        numbers, codes = np.unique(locations // _BUCKETS, return_inverse=True)
+        partitions = [self._partitions[number] for number in numbers.tolist()]
+        values = decode_rows(partitions, schema.partition_arrow).take(pa.array(codes))
         for column in schema.partition_keys:
             at = rows.schema.get_field_index(column)
             rows = rows.set_column(at, rows.schema.field(at), values.column(column))
-        return Batch(rows, kinds, codes, found), (places % _BUCKETS).astype(np.int32)
+        return Batch(rows, kinds, codes, partitions), (locations % _BUCKETS).astype(np.int32)
 
     def total_buckets(self, partition: bytes) -> int:
         return -1
@@ -247,17 +285,3 @@ class _CrossPartition:
 
     def close(self) -> None:
         self._forget()
-
-
-def _by_key(marks: Fingerprints) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows by key, those of one key in order of arrival; where each key begins; and the number of each row's key."""
-    order = np.argsort(marks[0])
-    wide = marks[0][order]
-    same = wide[1:] == wide[:-1]
-    if same.any():  # only where keys come more than once the order of arrival has to be seen to
-        several = np.flatnonzero(np.append(False, same) | np.append(same, False))
-        rows = order[several]
-        order[several] = rows[np.lexsort((rows, marks[1][rows], marks[0][rows]))]
-    narrow = marks[1][order]
-    begins = np.append(True, (wide[1:] != wide[:-1]) | (narrow[1:] != narrow[:-1]))
-    return order, np.flatnonzero(begins), np.cumsum(begins) - 1

@@ -23,9 +23,9 @@ _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 _MEMORY = 1 << 30  # of indexes, if the option is not set
 
 
-def dynamic(store: FileStore, share: KeyShard | None) -> Router:
+def dynamic(store: FileStore, shard: KeyShard | None) -> Router:
     """Return a router by the hash of the key within the partition."""
-    return _Dynamic(store, share)
+    return _Dynamic(store, shard)
 
 
 def index_memory(options: Options) -> int:
@@ -35,35 +35,34 @@ def index_memory(options: Options) -> int:
 
 
 class _Dynamic:
-    """Indexes of the partitions met; those that nothing was added to are dropped when memory runs out.
+    """A router with the hash index of each partition met. Without memory for all, it drops those it has not changed.
 
-    Writers that share partitions decide about a new key by its hash and the snapshot they all look at, and nothing
-    else: whichever of them meets a key finds the same bucket. Only a writer that gets all new keys of a slot counts
-    them.
+    Writers that share partitions assign a new key by its hash and their common snapshot only, so each of them finds
+    the same bucket. Only a writer that gets all new keys of a slot counts the keys of buckets.
     """
 
-    def __init__(self, store: FileStore, share: KeyShard | None) -> None:
-        self._store, self._shared = store, share != ALL_KEYS
-        self._counts = share is not None and (share == ALL_KEYS or share.slots > 0)
-        rule = BucketAssigner.of(store.options, shared=self._shared)
-        self._rule = rule.with_slots(share.slots) if share is not None and share.slots else rule
+    def __init__(self, store: FileStore, shard: KeyShard | None) -> None:
+        self._store, self._shared = store, shard != ALL_KEYS
+        self._counts = shard is not None and (shard == ALL_KEYS or shard.slots > 0)
+        assigner = BucketAssigner.of(store.options, shared=self._shared)
+        self._assigner = assigner.with_slots(shard.slots) if shard is not None and shard.slots else assigner
         self._limit = index_memory(store.options)
-        self._partitions: dict[bytes, _Partition] = {}  # the one used last is the last
+        self._partitions: dict[bytes, _Partition] = {}  # the most recently used one is the last
         self._restore: Restore | None = None
 
     def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         hashes = np.empty(batch.rows.num_rows, np.int32)
         keys = batch.rows.select(list(self._store.schema.trimmed_primary_keys))
-        for at in range(0, len(hashes), _SLICE):
-            hashes[at : at + _SLICE] = hash_rows(encode(keys.slice(at, _SLICE)))
-        restore.load_partitions(batch.found)
+        for start in range(0, len(hashes), _SLICE):
+            hashes[start : start + _SLICE] = hash_rows(encode(keys.slice(start, _SLICE)))
+        restore.load_partitions(batch.partitions)
         if restore is not self._restore:
             self._refresh(restore)
         buckets = np.empty(len(hashes), np.int32)
-        for code, members in groups(batch.partitions, len(batch.found)):
-            partition = self._partition(batch.found[code], restore)
-            rule = self._rule if self._counts else self._rule.expecting(restore.expected_keys(batch.found[code]))
-            buckets[members] = partition.assign(hashes[members], rule, counts=self._counts)
+        for code, members in groups(batch.codes, len(batch.partitions)):
+            key = batch.partitions[code]
+            assigner = self._assigner if self._counts else self._assigner.expecting(restore.expected_keys(key))
+            buckets[members] = self._partition(key, restore).assign(hashes[members], assigner, counts=self._counts)
             self._make_room()
         return batch, buckets
 
@@ -86,17 +85,18 @@ class _Dynamic:
             partition.load(self._store, key, restore)
 
     def _make_room(self) -> None:
-        held = sum(p.index.nbytes for p in self._partitions.values())
-        idle = [key for key, p in self._partitions.items() if not p.touched][:-1] if held > self._limit else []
-        for key in idle:
-            held -= self._partitions.pop(key).index.nbytes
-            if held <= self._limit:
+        """Drop the least recently used unchanged indexes until the others are within the limit."""
+        nbytes = sum(p.index.nbytes for p in self._partitions.values())
+        unchanged = [key for key, p in self._partitions.items() if not p.touched][:-1] if nbytes > self._limit else []
+        for key in unchanged:
+            nbytes -= self._partitions.pop(key).index.nbytes
+            if nbytes <= self._limit:
                 return
-        if held > self._limit:
+        if nbytes > self._limit:
             keys = sum(len(p.index) for p in self._partitions.values())
             raise OutOfRangeError(
                 f"writing to {len(self._partitions)} partitions of {self._store.root} needs an index of {keys} keys, "
-                f"which takes {held} bytes where {self._limit} are allowed: raise the option "
+                f"which takes {nbytes} bytes where {self._limit} are allowed: raise the option "
                 f"{LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or write to fewer partitions at a time"
             )
 
@@ -104,7 +104,7 @@ class _Dynamic:
         done: dict[tuple[bytes, int], Indexes] = {}
         try:
             for key, partition in self._partitions.items():
-                partition.write(self._store, key, self._shared, done)
+                partition.write(self._store, key, done, shared=self._shared)
         except BaseException:
             for indexes in done.values():
                 for entry in indexes.new:
@@ -117,41 +117,40 @@ class _Dynamic:
 
 
 class _Partition:
-    """The index of one partition: what the table says, and what this writer adds."""
+    """The hash index of one partition: the table's hashes, and those that this writer adds."""
 
     def __init__(self) -> None:
         self.index = PartitionIndex()
         self.touched: set[int] = set()
-        """Buckets that got rows since the indexes were written last."""
+        """Buckets that got rows since the last write of the indexes."""
         self._added = PartitionIndex()
         self._entries: dict[int, IndexManifestEntry] = {}
-        self._sizes: dict[int, int] = {}  # when it was loaded
+        self._sizes: dict[int, int] = {}  # of the loaded index
 
     def load(self, store: FileStore, key: bytes, restore: Restore) -> None:
-        """Take over what the table holds; keys this writer added stay where it put them, unless the table knows."""
+        """Load the table's index. Added keys keep their buckets, unless the table has these keys too."""
         entries = restore.hash_indexes(key)
-        bare = sorted(restore.filled(key) - set(entries))
-        if bare:
+        unindexed = sorted(restore.filled(key) - set(entries))
+        if unindexed:
             raise InvalidInputError(
-                f"bucket {bare[0]} of {store.partition_path(key) or store.root} has files and no hash index, so "
+                f"bucket {unindexed[0]} of {store.partition_path(key) or store.root} has files and no hash index, so "
                 "nobody knows which keys it holds: it was written by an engine that makes none. Overwrite the partition"
             )
         if self._entries == entries and len(self.index):
             return
-        own = self._added.by_bucket()
+        added = self._added.by_bucket()
         self.index, self._entries = PartitionIndex(), entries
-        found = [(bucket, read_hashes(store, entry)) for bucket, entry in entries.items()]
-        self.index.add_packed(_joined(found, store, key))
+        self.index.add_packed(_joined([(b, read_hashes(store, entry)) for b, entry in entries.items()], store, key))
         self.index.sizes.update((bucket, 0) for bucket in entries if bucket not in self.index.sizes)
         self._sizes = dict(self.index.sizes)
-        for bucket, hashes in own.items():
+        for bucket, hashes in added.items():
             new = hashes[self.index.find(hashes) < 0]
             self.index.add(new, np.full(len(new), bucket))
 
-    def assign(self, hashes: np.ndarray, rule: BucketAssigner, *, counts: bool) -> np.ndarray:
-        """Return the bucket of each key; new keys are known from then on.
+    def assign(self, hashes: np.ndarray, assigner: BucketAssigner, *, counts: bool) -> np.ndarray:
+        """Return the bucket of each key, and add the new keys to the index.
 
-        ``counts``: no other writer gets new keys of the slots met here, so their buckets are filled to the target.
+        ``counts``: no other writer gets new keys of these slots, so their buckets are filled to the target.
         """
         both = np.sort(hashes.astype(np.int64) << 32 | np.arange(len(hashes)))  # much faster than sorting positions
         order, ordered = both & 0xFFFFFFFF, (both >> 32).astype(np.int32)
@@ -164,9 +163,9 @@ class _Partition:
             if counts:
                 arrival = np.argsort(order[first][missing])
                 found = np.empty(len(new), np.int32)
-                found[arrival] = rule.assign_in_order(new[arrival], self.index.sizes)
+                found[arrival] = assigner.assign_in_order(new[arrival], self.index.sizes)
             else:
-                found = rule.assign_by_hash(new, self._sizes)
+                found = assigner.assign_by_hash(new, self._sizes)
             self.index.add(new, found)
             self._added.add(new, found)
             buckets[missing] = found
@@ -175,19 +174,17 @@ class _Partition:
         result[order] = buckets[np.cumsum(first) - 1]
         return result
 
-    def write(self, store: FileStore, key: bytes, shared: bool, done: dict[tuple[bytes, int], Indexes]) -> None:
+    def write(self, store: FileStore, key: bytes, done: dict[tuple[bytes, int], Indexes], *, shared: bool) -> None:
         """Write the index of each touched bucket and record it in ``done``.
 
         ``shared``: only the added hashes are written, else the complete index.
         """
         added = self._added.by_bucket()
-        whole = {} if shared or not added else self.index.by_bucket(added)
+        hashes = added if shared or not added else self.index.by_bucket(added)
         for bucket in sorted(self.touched):
-            old = self._entries.get(bucket)
-            new = None
+            old, new = self._entries.get(bucket), None
             if bucket in added:
-                hashes = added[bucket] if shared else whole[bucket]
-                new = write_hashes(store, key, bucket, hashes, HASH_PART if shared else HASH)
+                new = write_hashes(store, key, bucket, hashes[bucket], HASH_PART if shared else HASH)
             done[key, bucket] = Indexes(() if old is None else (old,), () if new is None else (new,))
             if new is not None and not shared:
                 self._entries[bucket] = new
@@ -210,18 +207,18 @@ def groups(codes: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray | sl
 
 
 def _joined(found: Sequence[tuple[int, np.ndarray]], store: FileStore, key: bytes) -> np.ndarray:
-    """Return all hashes of a partition with their buckets, packed and sorted.
+    """Return all hashes of a partition with their buckets, packed and sorted. ``found``: the hashes of each bucket.
 
     Raises CorruptedError if a hash is in two buckets.
     """
-    both = np.sort(np.concatenate([packed(h, b) for b, h in found] or [np.empty(0, np.int64)]))
-    both = both[np.append(True, both[1:] != both[:-1])] if len(both) else both
-    hashes, buckets = unpacked(both)
-    twice = np.flatnonzero(hashes[1:] == hashes[:-1])
-    if len(twice):
-        one, other = buckets[twice[0]], buckets[twice[0] + 1]
+    entries = np.sort(np.concatenate([packed(h, b) for b, h in found] or [np.empty(0, np.int64)]))
+    entries = entries[np.append(True, entries[1:] != entries[:-1])] if len(entries) else entries
+    hashes, buckets = unpacked(entries)
+    repeated = np.flatnonzero(hashes[1:] == hashes[:-1])
+    if len(repeated):
+        one, other = buckets[repeated[0]], buckets[repeated[0] + 1]
         raise CorruptedError(
             f"the hash indexes of buckets {one} and {other} of {store.partition_path(key) or store.root} both have a "
-            f"key of hash {hashes[twice[0]]}: two writers put it into both. Overwrite the partition with its rows"
+            f"key of hash {hashes[repeated[0]]}: two writers put it into both. Overwrite the partition with its rows"
         )
-    return both
+    return entries

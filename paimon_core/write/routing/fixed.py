@@ -9,7 +9,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.routing.router import KeyShard, Router, RowRouter
 
 
-def fixed(store: FileStore, share: KeyShard | None) -> Router:
+def fixed(store: FileStore, shard: KeyShard | None) -> Router:
     """Return a router that applies the table's bucket function to the bucket key."""
     count, function = store.options.value(BUCKET), store.bucket_function
     keys = list(store.schema.bucket_keys)

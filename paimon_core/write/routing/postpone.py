@@ -14,10 +14,10 @@ from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router, R
 __all__ = ["default_buckets", "postpone"]
 
 
-def postpone(store: FileStore, share: KeyShard | None) -> Router:
+def postpone(store: FileStore, shard: KeyShard | None) -> Router:
     """Return the router to real buckets or to bucket -2, by the option ``postpone.batch-write-fixed-bucket``."""
     if store.options.value(POSTPONE_BATCH_WRITE_FIXED_BUCKET):
-        return _Real(store)
+        return _FixedPerPartition(store)
     return RowRouter(lambda rows: np.full(rows.num_rows, POSTPONED, np.int32), POSTPONED)
 
 
@@ -26,7 +26,7 @@ def default_buckets(options: Options) -> int:
     return options.value(POSTPONE_DEFAULT_BUCKET_NUM) or 1
 
 
-class _Real:
+class _FixedPerPartition:
     """A router by the hash of the key, modulo the number of buckets of the row's partition."""
 
     def __init__(self, store: FileStore) -> None:
@@ -37,17 +37,17 @@ class _Real:
     def route(self, batch: Batch, restore: Restore) -> tuple[Batch, np.ndarray]:
         if restore is not self._restore:
             self._check_again(restore)
-        new = [partition for partition in batch.found if partition not in self._totals]
+        new = [partition for partition in batch.partitions if partition not in self._totals]
         restore.load_totals(new)
         for partition in new:
             self._totals[partition] = restore.total_buckets(partition) or default_buckets(self._store.options)
-        totals = np.array([self._totals[partition] for partition in batch.found])[batch.partitions]
+        totals = np.array([self._totals[partition] for partition in batch.partitions])[batch.codes]
         found = np.zeros(batch.rows.num_rows, np.int32)
         keys = batch.rows.select(self._keys)
         for total in np.unique(totals[totals > 1]).tolist():
             members = np.flatnonzero(totals == total)
-            some = keys if len(members) == len(totals) else keys.take(pa.array(members))
-            found[members] = buckets(some, total, self._store.bucket_function)
+            selected = keys if len(members) == len(totals) else keys.take(pa.array(members))
+            found[members] = buckets(selected, total, self._store.bucket_function)
         return batch, found
 
     def _check_again(self, restore: Restore) -> None:
@@ -57,9 +57,9 @@ class _Real:
         for partition, total in self._totals.items():
             found = restore.total_buckets(partition)
             if found not in (None, total):
-                place = self._store.partition_path(partition) or "the table"
+                path = self._store.partition_path(partition) or "the table"
                 raise CommitConflictError(
-                    f"cannot go on writing to {self._store.root}: {place} was rewritten with {found} buckets, and this "
+                    f"cannot go on writing to {self._store.root}: {path} was rewritten with {found} buckets, and this "
                     f"writer knows it with {total}: open a new writer"
                 )
 

@@ -20,9 +20,10 @@ class Batch:
 
     rows: pa.RecordBatch
     kinds: pa.Array | None
-    partitions: np.ndarray
-    """For each row the index of its partition in ``found``."""
-    found: list[bytes]
+    codes: np.ndarray
+    """For each row the index of its partition in ``partitions``."""
+    partitions: list[bytes]
+    """Serialised BinaryRows, each once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.routing.router import KeyShard, Router, RowRouter
 
 
-def unaware(store: FileStore, share: KeyShard | None) -> Router:
+def unaware(store: FileStore, shard: KeyShard | None) -> Router:
     """Return a router that routes all rows to bucket 0."""
     return RowRouter(lambda rows: np.zeros(rows.num_rows, np.int32), store.options.value(BUCKET))

@@ -14,7 +14,7 @@ from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRang
 from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from paimon_core.write.key_locations import KeyLocationIndex, fingerprints
+from paimon_core.write.key_locations import Fingerprints, KeyLocationIndex, fingerprints
 from paimon_core.write.routing import KeyShard
 from paimon_core.write.routing.bucket_assigner import slots_of
 from paimon_core.write.table_write import WriterRole
@@ -122,9 +122,9 @@ def test_writers_of_shares_of_the_keys(tmp_path):
     table.write(rows(*(("a", k, 0) for k in range(20))))
     base_id, messages = table.snapshot().id, []
     everything = rows(*(("b" if k % 2 else "a", k, 1) for k in range(30)))
-    _, narrow = fingerprints(everything.select(["id"]).to_batches()[0])
+    keys = fingerprints(everything.select(["id"]).to_batches()[0])
     for number in range(3):
-        mine = everything.filter(pa.array(slots_of(narrow, 3) == number))
+        mine = everything.filter(pa.array(slots_of(keys.hash32, 3) == number))
         with table.writer(role=WriterRole(number, 4, shard=KeyShard(number, 3)), base_id=base_id) as writer:
             writer.write(mine)
             messages += writer.prepare_commit()
@@ -201,15 +201,15 @@ keys = st.tuples(st.integers(0, 3).map(lambda k: k * 2**40), st.integers(0, 3))
 
 
 @given(st.lists(st.dictionaries(keys, st.integers(0, 9), max_size=8), max_size=6))
-def test_places_are_a_dictionary_even_where_wide_marks_agree(batches):
+def test_key_locations_are_a_dictionary_even_if_64_bit_hashes_agree(batches):
     index, model = KeyLocationIndex(), {}
     for batch in batches:
-        index.put(_marks(batch), np.array(list(batch.values()), np.int64))
+        index.put(_fingerprints(batch), np.array(list(batch.values()), np.int64))
         model.update(batch)
     asked = [(wide * 2**40, narrow) for wide in range(4) for narrow in range(4)]
-    assert index.find(_marks(asked)).tolist() == [model.get(key, -1) for key in asked]
+    assert index.find(_fingerprints(asked)).tolist() == [model.get(key, -1) for key in asked]
     assert len(index) == len(model)
 
 
-def _marks(found):
-    return np.array([w for w, _ in found], np.uint64), np.array([n for _, n in found], np.int32)
+def _fingerprints(keys):
+    return Fingerprints(np.array([w for w, _ in keys], np.uint64), np.array([n for _, n in keys], np.int32))

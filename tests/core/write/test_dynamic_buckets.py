@@ -76,7 +76,7 @@ def test_a_partition_has_as_many_slots_as_its_expected_keys_fill_buckets():
     rule = BucketAssigner(8, 10, None)
     assert [rule.expecting(keys).slots for keys in (0, 1, 10, 11, 25, 800)] == [1, 1, 1, 2, 3, 8]
     assert rule.expecting(None) == rule
-    assert BucketAssigner(3, 10, None, given=True).expecting(1).slots == 3
+    assert BucketAssigner(3, 10, None, fixed_slots=True).expecting(1).slots == 3
     assert BucketAssigner(2, 10, 2).with_slots(5).slots == 2
 
 
