@@ -1,16 +1,25 @@
 """Tables made from lines of text, for text cases. The tables have metadata only: their data files do not exist.
 
-The first line of a case says which table: `table append`, or `table keyed` (one bucket, primary key `k BIGINT`). More
-words follow: `partitioned` (by a STRING `p`, part of the key), `moving` (partitioned by a `p` outside of the key), and
-options as `name=value`. Further lines are commits, each of them one snapshot:
+The first line of a case says which table: `table append`, or `table keyed` (one bucket, primary key `k BIGINT`). The
+other columns are `v INT`, `w INT` and `s STRING`. More words may follow: `partitioned` (by a STRING `p`, part of the
+key), `moving` (partitioned by a `p` outside of the key), and options as `name=value`. Further lines are commits, each
+of them one snapshot:
 
 - `write -a +b(1-5) ~c`: the file a is deleted, b is added with the keys 1 to 5, c is a changelog file;
 - `compact -a +b(1-5, level 1)`: the same by a compaction.
 
-In parentheses: `1-5` (keys, 0-9 unless given), `level 1`, `bucket 2`, `of 4` (buckets of the partition), `in x` (the
-partition), `seq 3-7` (sequence numbers), `deletes 1` (rows of kind -D), `bytes 9` (size), `rows 0-9` (row ids),
-`cols v+w` (the columns of the file). A file takes the number of its line as sequence number, and a compacted file those
-of the files it replaces.
+Attributes of a file, between commas:
+
+| text | meaning |
+|---|---|
+| `1-5` | smallest and largest key; 0-9 unless given |
+| `level 1`, `bucket 2` | 0 unless given |
+| `of 4` | the number of buckets of the partition |
+| `in y` | the partition; x unless given |
+| `seq 3-7` | sequence numbers; the number of the line unless given, those of the replaced files for a compacted file |
+| `deletes 1` | rows of kind -D; `?`: unknown |
+| `bytes 9` | the size |
+| `rows 0-9`, `cols v+w` | row ids, and the columns that the file has |
 """
 
 import re
@@ -31,7 +40,9 @@ from tests.support.faulty_io import MemoryIO
 from tests.support.manifests import data_file
 
 ROOT = "memory://w/t"
-COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int32()), ("w", pa.int32())])
+COLUMNS = pa.schema(
+    [pa.field("k", pa.int64(), nullable=False), ("v", pa.int32()), ("w", pa.int32()), ("s", pa.string())]
+)
 PARTITIONED = COLUMNS.append(pa.field("p", pa.string(), nullable=False))
 
 _FILE = re.compile(r"([-+~]?)([\w.]+)(?:\(([^)]*)\))?")
@@ -56,7 +67,7 @@ def text_file(name: str, given: dict[str, str], sequence: tuple[int, int] = (0, 
         high,
         level=int(given.get("level", 0)),
         sequence=_range(given["seq"]) if "seq" in given else sequence,
-        delete_row_count=int(given.get("deletes", 0)),
+        delete_row_count=None if given.get("deletes") == "?" else int(given.get("deletes", 0)),
         file_source=FileSource.APPEND,
         first_row_id=first,
         write_cols=tuple(given["cols"].split("+")) if "cols" in given else None,
@@ -102,7 +113,7 @@ class TextTable:
             if sign == "-" and not given:
                 at, file = self._files[name]
             else:
-                at = self._bucket(given)
+                at = self.bucket(given)
                 file = text_file(name, given, self._sequence(buckets.get(at, {}).get("compact_before", ())))
             if sign != "-":
                 self._files[name] = at, file
@@ -112,7 +123,8 @@ class TextTable:
             for at, fields in buckets.items()
         ]
 
-    def _bucket(self, given: dict[str, str]) -> tuple[bytes, int, int]:
+    def bucket(self, given: dict[str, str]) -> tuple[bytes, int, int]:
+        """Return partition, bucket and bucket count that the attributes of a file give."""
         schema = self.store.schema
         partition = serialize((given.get("in", "x"),), schema.partition_arrow) if schema.partition_keys else EMPTY_ROW
         return partition, int(given.get("bucket", 0)), int(given.get("of", schema.bucket))

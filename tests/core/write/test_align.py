@@ -1,0 +1,43 @@
+"""Batches brought to the columns of a table: the cases of `align.txt`."""
+
+import json
+
+import pyarrow as pa
+
+from paimon_core.errors import PaimonError
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.validate import create
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
+from paimon_core.write.align import align, column_positions
+from tests.support.text_cases import text_cases
+
+
+def aligned(text: str) -> str:
+    keys, fields, names, arrays = (), [], [], []
+    for line in text.splitlines():
+        word, name, rest = line.split(" ", 2)
+        if word == "data":
+            kind, _, values = rest.partition(" ")
+            names.append(name)
+            arrow_type = pa.timestamp("ms", "UTC") if kind == "instant" else pa.type_for_alias(kind)
+            arrays.append(pa.array(json.loads(values), arrow_type))
+        else:
+            keys = (*keys, name) if word == "key" else keys
+            kind, _, default = rest.partition(" DEFAULT ")
+            fields.append(DataField(len(fields), name, parse_type(kind), default=default or None))
+    schema = create(Schema(fields, keys, (), {"bucket": "1"} if keys else {}), 0)
+    data = pa.RecordBatch.from_arrays(arrays, names)
+    try:
+        found = align(data, schema, column_positions(names, schema))
+    except PaimonError as error:
+        return f"{type(error).__name__}: {error}"
+    return "\n".join(
+        f"{field.name} {field.type} {json.dumps(column.to_pylist(), default=str)}"
+        for field, column in zip(found.schema, found.columns, strict=True)
+    )
+
+
+@text_cases(__file__, "align.txt")
+def test_data_as_columns_of_a_table(case, check_case):
+    check_case(case, aligned)
