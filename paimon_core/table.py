@@ -51,12 +51,11 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.write.input_data import Data, Rows, arrow_data
-from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 
 Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
-_ROUTINGS = 5  # attempts to route rows to dynamic buckets when others commit first
+_WRITES = 5  # attempts to write rows when others commit first; a stream of batches can be read once only
 _VIEW = SEPARATOR + READ_OPTIMIZED
 
 
@@ -261,10 +260,9 @@ class Table:
         rows become visible or none. After an error no file is left, except after CommitUnknownError.
         """
         data = arrow_data(data)
-        learning = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)
-        again = bucket_mode(self.schema) in learning and not isinstance(data, pa.RecordBatchReader)
-        # where others gave the same new keys another bucket, the newest snapshot says which
-        return retry_on_conflict(partial(self._write_once, data, row_kinds), _ROUTINGS if again else 1)
+        # a further attempt finds buckets that others gave the same new keys, and files that replace expired ones
+        attempts = 1 if isinstance(data, pa.RecordBatchReader) else _WRITES
+        return retry_on_conflict(partial(self._write_once, data, row_kinds), attempts)
 
     def _write_once(self, data: Data, row_kinds: Sequence[str] | pa.Array | None) -> Snapshot | None:
         with self.writer() as writer:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from paimon_core.format import thrift
 
+_BUFFER_BYTES = 256 << 10
 _TAIL = 8  # the length of the footer and the magic bytes
 _ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _COLUMN_META, _META_STATISTICS = 4, 1, 3, 3, 12  # field ids of the footer
 _COLUMN_INDEX = (6, 7)  # of a column chunk: offset and length
@@ -41,9 +42,11 @@ def leaf_arrays(path: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 
 class BoundsSink:
-    """A sink for the encoder: passes bytes on, but corrects the footer of a file that has NaN.
+    """A sink behind the encoder: passes bytes on, but corrects the footer of a file that has NaN.
 
-    Memory: a few integers for each row group with NaN; for such files page indexes and footer while they end.
+    The encoder writes to `buffered`, because each call from Arrow into Python waits for the interpreter's lock.
+    Memory: the buffer, and a few integers for each row group with NaN. While such a file ends, its page indexes and
+    footer as well.
     """
 
     closed = False
@@ -59,6 +62,7 @@ class BoundsSink:
             leaves += _leaf_count(field.type)
         self._rows = 0
         self._with_nan: list[tuple[int, int, int]] = []  # stored column, first row, row behind the last
+        self.buffered = pa.BufferedOutputStream(pa.PythonFile(self, "w"), _BUFFER_BYTES)
 
     def write(self, data: Any, /) -> int:
         """Append bytes."""
@@ -94,9 +98,12 @@ class BoundsSink:
         """Close the encoder; the footer that it writes is corrected where there is NaN."""
         if not self._with_nan:
             encoder.close()
+            self.buffered.flush()
             return
+        self.buffered.flush()
         held = self._held = bytearray()
         encoder.close()
+        self.buffered.flush()
         self._held = None
         start = len(held) - _TAIL - int.from_bytes(held[-_TAIL:-4], "little")
         footer = self._corrected(bytes(held[start:-_TAIL]))

@@ -53,7 +53,7 @@ class ParquetFileWriter(FormatWriter):
     def __init__(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> None:
-        self._sink, self._schema = sink, arrow_schema(fields)
+        self._schema = arrow_schema(fields)
         codec = parquet_codec(options.get("parquet.compression", compression))
         self._int96 = any(_has_nanos(f.type) for f in fields)
         self._stored = pa.schema([_stored_field(f, self._int96) for f in fields])
@@ -75,6 +75,7 @@ class ParquetFileWriter(FormatWriter):
         self._dictionaries: set[str] = set()
         self._writer: Any = None  # until there are rows to choose encodings by
         self._bounds = BoundsSink(sink, self._stored) if any(holds_floats(f.type) for f in self._stored) else None
+        self._encoded = sink if self._bounds is None else self._bounds.buffered
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
         self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * len(self._paths)))
@@ -127,7 +128,7 @@ class ParquetFileWriter(FormatWriter):
             if self._bounds is not None:
                 self._bounds.note(rows, group_rows)
             writer.write_table(rows, row_group_size=group_rows)
-            self._size.stored(int(self._sink.tell()))
+            self._size.stored(int(self._encoded.tell()))
 
     def _group_rows(self, rows: pa.Table) -> int:
         """Return how many of the rows that are written at once make a row group."""
@@ -139,7 +140,7 @@ class ParquetFileWriter(FormatWriter):
         if self._writer is None:
             used = self._with_dictionaries(first)
             self._dictionaries = set(self._paths if used is True else used or ())
-            self._writer = self._open(self._sink if self._bounds is None else self._bounds, used)
+            self._writer = self._open(self._encoded, used)
         return self._writer
 
     def _open(self, sink: Any, dictionaries: bool | list[str]) -> Any:
@@ -175,22 +176,27 @@ class ParquetFileWriter(FormatWriter):
 def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:
     """Return how many rows of a sorted file make a row group: few, but as many as keep the file small.
 
-    ``dictionaries``: paths of the stored columns whose values are kept once in each row group. The values are counted
-    in a row group from the middle; where the bytes that stand in every row group count, row groups are made larger.
+    ``dictionaries``: paths of the stored columns that have a dictionary in each row group. Distinct values are counted
+    in a row group from the middle. Row groups grow until what each of them repeats is a small part of its bytes.
+    Cost: one sort of each column with a dictionary; a second one where row groups have to grow.
     """
-    if not rows.num_rows:
-        return _SORTED_GROUP_ROWS
-    row_bytes = max(1.0, rows.nbytes / rows.num_rows)
+    row_bytes = max(1.0, rows.nbytes / max(1, rows.num_rows))
     size = max(_SORTED_GROUP_ROWS, int(_SORTED_GROUP_BYTES / row_bytes))
+    if rows.num_rows < 2 * size:
+        return _ROW_GROUP_ROWS
     while size < min(rows.num_rows, _ROW_GROUP_ROWS):
-        if _is_large_enough(rows.slice(max(0, (rows.num_rows - size) // 2), size), dictionaries):
+        growth = _necessary_growth(rows.slice((rows.num_rows - size) // 2, size), dictionaries)
+        if growth <= 1:
             return size
-        size *= 2
+        size <<= math.ceil(math.log2(growth))
     return _ROW_GROUP_ROWS
 
 
-def _is_large_enough(rows: pa.Table, dictionaries: Set[str]) -> bool:
-    """Return True if what these rows repeat of other row groups, were they one, hardly counts beside the rows."""
+def _necessary_growth(rows: pa.Table, dictionaries: Set[str]) -> float:
+    """Return the least factor by which a row group of these rows must grow; at most 1: it is large enough.
+
+    A dictionary of twice as many rows has at least the same size, so it takes at least half the share of the bytes.
+    """
     columns = bits = values = 0.0
     for path, leaf in _stored_leaves(rows):
         columns += 1
@@ -200,7 +206,8 @@ def _is_large_enough(rows: pa.Table, dictionaries: Set[str]) -> bool:
             distinct = _distinct(leaf)
             bits += math.log2(distinct) * len(leaf)
             values += distinct / len(leaf) * leaf.nbytes
-    return values <= _MOST_ANEW * rows.nbytes and columns * _COLUMN_BYTES <= _MOST_ANEW * bits / 8
+    growth: float = values / (_MOST_ANEW * max(1, rows.nbytes))
+    return growth if columns * _COLUMN_BYTES <= _MOST_ANEW * bits / 8 else max(2.0, growth)
 
 
 def _stored_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:

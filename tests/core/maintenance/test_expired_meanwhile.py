@@ -18,6 +18,7 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_ID
+from paimon_core.write import bucket_compaction
 from tests.support.tables import files_below, rows_of
 
 ROWS = pa.schema(
@@ -244,6 +245,18 @@ def test_a_rescale_reads_again(tmp_path, meddle, where):
     assert meddler.others == []
     assert contents(table) == before
     assert {e.total_buckets for e in live_entries(table.store, table.snapshot()).live} == {2}
+
+
+@pytest.mark.parametrize("name", ["keys", "keys, marked"])
+def test_a_write_that_compacts_an_expired_snapshot_is_repeated(tmp_path, meddle, name):
+    table = table_of(tmp_path / "t", name)
+    compacting = table.with_options({"write-only": "false", "num-sorted-run.compaction-trigger": "2"})
+    before = contents(table)
+    meddler = meddle(bucket_compaction, "compact", lambda: overtaken(table))
+    compacting.write(rows(1, 45))
+    assert meddler.others == []
+    assert contents(table) == sorted([*before, *rows(1, 45).to_pylist()], key=lambda r: (r["p"], r["id"]))
+    assert no_file_is_left(table)
 
 
 @pytest.mark.parametrize("where", ["live_entries", "_write_row_range"])
