@@ -31,8 +31,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
 from paimon_core.write.table_write import TableWrite, WriterRole
 
-__all__ = ["MAX_TASKS", "DistributedWrite", "PreparedWrite", "TaskWrite"]
-
 MAX_TASKS: Final = 1 << 20
 """Most tasks of a job. Task i numbers its rows ``i, i + MAX_TASKS, ...``. So no two rows of a job share a sequence
 number, whichever tasks write to a bucket, and a task that runs again gives the same numbers."""

@@ -11,7 +11,7 @@ from paimon_core.row.bucket import buckets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.cast import coerce_array
+from paimon_core.types.coerce import coerce_array
 from paimon_core.types.datatype import DataField
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.routing.bucket_assigner import BucketAssigner

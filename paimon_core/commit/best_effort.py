@@ -6,8 +6,6 @@ from contextlib import contextmanager
 
 from paimon_core.errors import hide_secrets
 
-__all__ = ["best_effort"]
-
 _log = logging.getLogger(__name__)
 
 

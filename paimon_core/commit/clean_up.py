@@ -7,8 +7,6 @@ from paimon_core.commit.compaction import RejectedCompaction, written_files
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["delete_compacted_files", "delete_rejected", "delete_written_files"]
-
 
 def delete_written_files(store: FileStore, messages: Sequence[CommitMessage]) -> None:
     """Delete every file that was written for the messages.

@@ -24,8 +24,6 @@ from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["ConflictCheck"]
-
 
 class ConflictCheck:
     """A check of changes against the snapshot they would follow (behaviour 7.5)."""

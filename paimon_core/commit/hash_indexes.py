@@ -18,8 +18,6 @@ from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["delete_indexes", "delete_merged", "hash_entries", "routes_by_hash", "with_hash_indexes"]
-
 _Entries = Mapping[int, IndexManifestEntry]  # of one partition, by bucket
 
 

@@ -13,8 +13,6 @@ from paimon_core.commit.changes import Changes
 from paimon_core.commit.conflict import Conflict
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
 
-__all__ = ["apply_indexes", "vector_conflict"]
-
 _VectorRef = tuple[str, DeletionRange]  # the name of an index file, and a vector in it
 
 

@@ -9,7 +9,8 @@ from paimon_core.commit.row_tracking import with_row_ids
 from paimon_core.datafile.deletion_vectors import read_entries, single_index_per_bucket, write_vectors
 from paimon_core.errors import CommitConflictError
 from paimon_core.manifest.index_entry import IndexManifestEntry
-from paimon_core.manifest.manifests import ManifestFileMeta, Manifests
+from paimon_core.manifest.manifest_file import ManifestFileMeta
+from paimon_core.manifest.manifests import Manifests
 from paimon_core.manifest.merge_manifests import merge_manifests
 from paimon_core.scan.entries import manifest_metas
 from paimon_core.snapshot.snapshot import Snapshot

@@ -17,8 +17,6 @@ from paimon_core.options.snapshot import (
     COMMIT_TIMEOUT,
 )
 
-__all__ = ["CommitAttempts", "RetryPolicy", "retry_on_conflict"]
-
 T = TypeVar("T")
 
 

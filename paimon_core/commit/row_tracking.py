@@ -11,8 +11,6 @@ from paimon_core.options.file import ROW_TRACKING_ENABLED, ROW_TRACKING_PARTITIO
 from paimon_core.options.option import Options
 from paimon_core.snapshot.snapshot import CommitKind
 
-__all__ = ["with_row_ids"]
-
 
 def with_row_ids(
     options: Options, changes: Changes, snapshot_id: int, next_row_id: int | None

@@ -8,8 +8,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import TRACKING_FIELDS
 
-__all__ = ["file_format", "stored_columns"]
-
 
 def stored_columns(store: FileStore, meta: DataFileMeta) -> tuple[DataField, ...]:
     """Return the columns of a file of a table without a primary key, in the file's order and schema."""

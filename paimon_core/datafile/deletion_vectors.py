@@ -15,18 +15,6 @@ from paimon_core.options.merge import (
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = [
-    "by_bucket",
-    "deleted_rows",
-    "read_entries",
-    "restrict_to_files",
-    "rows_left",
-    "single_index_per_bucket",
-    "stored_vectors",
-    "vector_entries",
-    "write_vectors",
-]
-
 
 def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexManifestEntry]:
     """Return the index files with deletion vectors of a snapshot; none if ``deletion-vectors.enabled`` is off."""

@@ -11,8 +11,6 @@ from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["distinct", "read_hashes", "write_hashes"]
-
 _STORED = np.dtype(">i4")
 
 

@@ -12,8 +12,6 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE, TRACKING_FIELDS
 
-__all__ = ["asks_row_ids", "tracking_fields", "with_tracking"]
-
 
 def tracking_fields(schema: TableSchema) -> tuple[DataField, ...]:
     """Return the tracking columns of the table's rows; none if ``row-tracking.enabled`` is off."""

@@ -31,8 +31,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import AtomicType, DataField, is_blob_type
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, TRACKING_FIELDS, VALUE_KIND, key_field
 
-__all__ = ["KEY_STATS", "TARGET_SIZE_APPEND", "DataFileSpec", "target_size"]
-
 KEY_STATS = "truncate(128)"  # bounds of keys are long enough to prune well, in any mode of the table
 TARGET_SIZE_KEYED, TARGET_SIZE_APPEND = 128 << 20, 256 << 20
 _WITHOUT_STATS = ("VARIANT", "BLOB")

@@ -10,8 +10,6 @@ from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import DELETION_VECTORS, DeletionRange, IndexManifestEntry
 
-__all__ = ["StoredVector", "VectorWriter", "load_vectors", "read_vectors"]
-
 _VERSION: Final = b"\1"
 _FRAME: Final = 8  # bytes of size and checksum, which the 32-bit form does not count in its length
 

@@ -21,8 +21,6 @@ from pyroaring import BitMap
 
 from paimon_core.errors import CorruptedError, InvalidInputError
 
-__all__ = ["DeletionVector", "Positions"]
-
 Positions = npt.NDArray[np.int64]
 
 _MAGIC_32 = struct.pack(">i", 1581511376)

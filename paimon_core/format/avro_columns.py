@@ -13,8 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["FieldColumn", "NotVectorizableError", "decode_columns", "variable_numbers"]
-
 _PAD: Final = bytes(16)
 _CONTINUES: Final = np.uint64(0x8080808080808080)
 _ONES: Final = np.uint64(0x0101010101010101)

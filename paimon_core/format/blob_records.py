@@ -17,8 +17,6 @@ from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
-__all__ = ["BLOB", "BlobFileWriter", "BlobFormat", "values_to_reach"]
-
 BLOB: Final = "blob"
 _VERSION: Final = 1
 _MAGIC: Final = struct.pack("<i", 1481511375)

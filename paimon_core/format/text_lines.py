@@ -14,8 +14,6 @@ try:
 except ImportError:
     from backports import zstd
 
-__all__ = ["LineWriter", "compression_suffix", "count_lines", "line_blocks"]
-
 _BLOCK_BYTES = 4 << 20
 _NONE = ("none", "null", "uncompressed")
 _SUFFIX = {**dict.fromkeys(_NONE, ""), "gzip": "gz", "bzip2": "bz2", "zstd": "zst"}

@@ -25,8 +25,6 @@ from paimon_core.types.datatype import (
     with_nullable,
 )
 
-__all__ = ["check_storable", "from_text", "text_type", "to_text"]
-
 ArrowArray: TypeAlias = Any
 _KEY_ROOTS = {*TEXT_ROOTS, *INTEGER_ROOTS, "BOOLEAN"}
 _UNSTORABLE = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}

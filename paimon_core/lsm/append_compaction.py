@@ -15,8 +15,6 @@ from paimon_core.options.lsm import (
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST
 
-__all__ = ["AppendCompactionPolicy", "Group"]
-
 Group = tuple[DataFileMeta, ...]
 """Files to compact in this order, into one file or a few of the target size."""
 _NONE: Mapping[str, int] = MappingProxyType({})

@@ -12,8 +12,6 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.types.float_order import in_key_order
 
-__all__ = ["key_ranks", "ranks", "sections"]
-
 
 def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[SortedRun]]:
     """Split files into sections with disjoint key ranges, in key order.

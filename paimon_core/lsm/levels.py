@@ -11,8 +11,6 @@ from paimon_core.lsm.intervals import key_ranks
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 
-__all__ = ["Levels"]
-
 
 @dataclass(frozen=True, slots=True)
 class Levels:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from paimon_core.errors import CorruptedError
 from paimon_core.manifest.data_file import DataFileMeta
 
-__all__ = ["RowRangeFiles", "blobs_in_order", "group_by_row_range", "is_blob", "overlap"]
-
 RowRangeFiles = tuple[DataFileMeta, ...]
 """The files of one range of row ids: data files first, the newest before older ones; then blob files by row id."""
 

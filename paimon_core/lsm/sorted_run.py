@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from paimon_core.manifest.data_file import DataFileMeta
 
-__all__ = ["SortedRun", "files_by_age"]
-
 
 @dataclass(frozen=True, slots=True)
 class SortedRun:

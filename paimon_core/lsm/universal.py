@@ -32,8 +32,6 @@ from paimon_core.options.lsm import (
 from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
 from paimon_core.options.option import Options
 
-__all__ = ["CompactUnit", "EarlyFull", "OffPeak", "UniversalCompaction", "needs_lookup", "num_levels", "stop_trigger"]
-
 _HOUR = 3_600_000
 
 

@@ -14,8 +14,6 @@ from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["after_commit"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -13,8 +13,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import append_compaction_policy, concatenate
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["AppendCompactTask", "plan_append", "run"]
-
 
 @dataclass(frozen=True, slots=True)
 class AppendCompactTask(BucketFiles):

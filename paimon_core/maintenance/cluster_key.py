@@ -22,8 +22,6 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.selection import only_chunk
 
-__all__ = ["STRATEGIES", "BoundRanks", "ClusterKey", "bound_ranks", "distinct", "quantiles", "sorted_positions"]
-
 STRATEGIES = ("order", *CURVES)
 _KEY_BITS, _COLUMN_BITS = 64, 16  # bits of a position on a curve, and of one coordinate at most
 _SIGN = np.uint64(1 << 63)

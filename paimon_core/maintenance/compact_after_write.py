@@ -19,8 +19,6 @@ from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.restore import BucketState
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["compact_written_buckets"]
-
 
 def compact_written_buckets(
     store: FileStore,

@@ -25,8 +25,6 @@ from paimon_core.types.row_kind import kind_names
 from paimon_core.types.system_fields import VALUE_KIND
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["compact_postponed", "waiting_rows"]
-
 _ATTEMPTS = 5  # if other compactions route the rows every time, no further attempt is needed
 
 

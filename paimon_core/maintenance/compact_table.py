@@ -18,8 +18,6 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["compact_table"]
-
 
 def compact_table(
     store: FileStore,

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 U64 = npt.NDArray[np.uint64]
 
-__all__ = ["CURVES", "hilbert", "z_order"]
-
 
 def z_order(coordinates: Sequence[U64], bits: int) -> U64:
     """Return the position of each point on the Z curve: the bits of its coordinates, interleaved.

@@ -34,12 +34,10 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.cast import coerce_array
+from paimon_core.types.coerce import coerce_array
 from paimon_core.types.datatype import DataField, is_blob_type
 from paimon_core.types.system_fields import ROW_ID
 from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer
-
-__all__ = ["RowRangeCompactTask", "plan_row_ranges", "run", "update_columns"]
 
 _WRITERS = 2  # files written in parallel
 _ONE_FILE = 1 << 62  # more bytes and rows than any file has: all rows of a range go to one file

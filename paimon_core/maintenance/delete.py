@@ -56,8 +56,6 @@ from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.append_compactor import concatenate
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["RETRIES", "check_deletes", "delete_rows", "drops_partitions", "shows_all"]
-
 RETRIES = 10  # attempts, if others change the same files each time
 _THREADS = 2  # files read in parallel; each decodes its columns in parallel as well
 

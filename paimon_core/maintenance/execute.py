@@ -13,8 +13,6 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["LOCAL", "Progress", "Runner", "run_plan"]
-
 Task = TypeVar("Task", bound=CompactionTask)
 Progress = Callable[[int, int], None]
 """A function that is called after every task with the bytes done and the bytes in all."""

@@ -15,8 +15,6 @@ from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.retention import changelog_retention, outlived, snapshot_retention
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["expire_after_commit", "expire_table"]
-
 _log = logging.getLogger(__name__)
 
 

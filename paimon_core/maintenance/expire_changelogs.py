@@ -21,8 +21,6 @@ from paimon_core.snapshot.retention import Retention, first_kept, outlived
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["expire_changelogs"]
-
 
 def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool = False) -> Expired:
     """Expire the oldest changelogs that are due, up to the limit of one step; return their ids.

@@ -32,8 +32,6 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["Expired", "expire_snapshots"]
-
 
 @dataclass(frozen=True, slots=True)
 class Expired:

@@ -23,8 +23,6 @@ from paimon_core.options.lsm import (
 )
 from paimon_core.options.option import Options
 
-__all__ = ["SAMPLE_ROWS", "SortLimits", "sample_rows", "sort_stream"]
-
 SAMPLE_ROWS = 1 << 17
 _SAMPLE_BYTES = 64 << 20
 _SHARE = 4  # of the buffer: rows, the same rows in order, their normalized keys, and rows being written

@@ -27,8 +27,6 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["rescale"]
-
 _ATTEMPTS = 5  # attempts for a partition that others change each time
 
 

@@ -17,7 +17,7 @@ from paimon_core.fileio.fileio import join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
-from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
@@ -28,20 +28,6 @@ from paimon_core.snapshot.tags import Tag, Tags
 from paimon_core.store.expired import is_missing
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import statistics_directory
-
-__all__ = [
-    "DeletedFile",
-    "DeletionPlan",
-    "Paths",
-    "adjacent_tags",
-    "changelog_files",
-    "data_lists",
-    "delete_files",
-    "deleted_files",
-    "indexes",
-    "metadata_files",
-    "referenced_names",
-]
 
 Paths = dict[str, Sequence[str]]
 """The paths of each file by its name, with those of files that are deleted with it."""

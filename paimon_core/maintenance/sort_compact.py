@@ -32,8 +32,6 @@ from paimon_core.types.datatype import DataField
 from paimon_core.write.append_compactor import check_no_newer, stored_fields, write_compacted
 from paimon_core.write.routing import BucketMode, bucket_mode
 
-__all__ = ["SortCompactTask", "cluster_key", "join_parts", "plan_sort", "run", "sort_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class SortCompactTask:

@@ -14,8 +14,6 @@ from paimon_core.options.bucket import BUCKET, POSTPONE_BATCH_WRITE_FIXED_BUCKET
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.table_write import TableWrite
 
-__all__ = ["drop_staged", "route_staged", "staging"]
-
 
 def staging(store: FileStore) -> FileStore:
     """Return the table for writers of staged rows: it has no partitions, and a single bucket that nobody reads.

@@ -17,8 +17,6 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["TableMaintenance"]
-
 
 @dataclass(frozen=True, slots=True)
 class TableMaintenance:

@@ -14,8 +14,6 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["BucketFiles", "BucketLocation", "Buckets", "CompactionTask", "files_by_bucket", "partition_choice"]
-
 Buckets: TypeAlias = Collection[tuple[bytes, int]]
 BucketLocation: TypeAlias = tuple[bytes, int, int]
 """Partition, bucket and number of buckets."""

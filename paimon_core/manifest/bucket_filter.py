@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from paimon_core.format.avro_container import encode_long
 
-__all__ = ["BucketFilter"]
-
 _MOST_MARKS: Final = 16  # looking for more takes about as long as decoding
 
 

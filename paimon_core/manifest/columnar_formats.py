@@ -8,8 +8,6 @@ from pyarrow import orc, parquet
 
 from paimon_core.format.corruption import as_corrupted
 
-__all__ = ["read_columnar_records"]
-
 _READERS: Final[dict[bytes, Callable[[Any], pa.Table]]] = {
     b"PAR1": parquet.read_table,
     b"ORC": lambda source: orc.ORCFile(source).read(),

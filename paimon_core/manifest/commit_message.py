@@ -19,8 +19,6 @@ from paimon_core.manifest.serializers import (
     plain,
 )
 
-__all__ = ["CommitMessage"]
-
 _MAGIC: Final = b"PCM\x02"
 _FILES: Final = (
     "new_files",

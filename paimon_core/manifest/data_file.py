@@ -5,8 +5,6 @@ from typing import Final
 
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
-__all__ = ["DataFileMeta", "FileSource"]
-
 
 class FileSource:
     """What made a file: a writer's flush, or compaction. Values as stored."""

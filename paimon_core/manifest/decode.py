@@ -17,8 +17,6 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.serializers import MANIFEST_SCHEMA, MANIFEST_VERSION, entry_from_record, plain, unknown_fields
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
-__all__ = ["UnknownFieldsError", "decode_entries", "decode_records"]
-
 _LANES: Final = 256  # blocks decoded at once: fewer are slower, more take more memory
 _LEAST_BOUND: Final = 256 << 20
 _MOST_PACKED: Final = 200  # names of files are random: metadata never become so much smaller, but when made to

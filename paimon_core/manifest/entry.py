@@ -8,8 +8,6 @@ from typing import Final, TypeAlias
 from paimon_core.errors import CorruptedError
 from paimon_core.manifest.data_file import DataFileMeta
 
-__all__ = ["ADD", "DELETE", "Identity", "ManifestEntry", "merge_entries"]
-
 ADD: Final = 0
 DELETE: Final = 1
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DELETION_VECTORS", "HASH", "HASH_PART", "DeletionRange", "GlobalIndex", "IndexManifestEntry"]
-
 HASH: Final = "HASH"
 HASH_PART: Final = "HASH_PART"
 """Hashes to be added to those of a bucket: a kind for messages only, made a whole index by the committer."""

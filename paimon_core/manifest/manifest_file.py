@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from paimon_core.manifest.stats import SimpleStats
 
-__all__ = ["ManifestFileMeta"]
-
 
 @dataclass(frozen=True, slots=True)
 class ManifestFileMeta:

@@ -38,8 +38,6 @@ from paimon_core.options.snapshot import (
     MANIFEST_TARGET_FILE_SIZE,
 )
 
-__all__ = ["ManifestFileMeta", "Manifests"]
-
 _BLOCK_RECORDS: Final = 128
 _COMPRESSION_LEVEL: Final = 1
 

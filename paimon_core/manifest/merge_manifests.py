@@ -23,8 +23,6 @@ from paimon_core.options.snapshot import (
 from paimon_core.predicate.expr import TRUE, And, Predicate, col
 from paimon_core.row.binary_row import decode_rows
 
-__all__ = ["merge_manifests"]
-
 
 def merge_manifests(
     manifests: Manifests, metas: Sequence[ManifestFileMeta]

@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 from paimon_core.row.binary_row import decode_rows, serialize
 
-__all__ = ["internal_values", "partition_stats"]
-
 
 def partition_stats(partitions: Mapping[bytes, int], schema: pa.Schema) -> SimpleStats:
     """Bounds and null counts over serialised partitions, each with its number of entries.

@@ -16,8 +16,6 @@ from paimon_core.row.binary_row import decode_rows
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
-__all__ = ["keep", "may_hold_partitions"]
-
 
 def keep(
     metas: Sequence[ManifestFileMeta],

@@ -15,25 +15,6 @@ from paimon_core.manifest.index_entry import DeletionRange, GlobalIndex, IndexMa
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.stats import SimpleStats
 
-__all__ = [
-    "DATA_FILE_SCHEMA",
-    "INDEX_MANIFEST_SCHEMA",
-    "INDEX_MANIFEST_VERSION",
-    "MANIFEST_LIST_SCHEMA",
-    "MANIFEST_SCHEMA",
-    "MANIFEST_VERSION",
-    "data_file_from_record",
-    "data_file_to_record",
-    "entry_from_record",
-    "entry_to_record",
-    "index_entry_from_record",
-    "index_entry_to_record",
-    "manifest_file_from_record",
-    "manifest_file_to_record",
-    "plain",
-    "unknown_fields",
-]
-
 _data_file, _entry, _stats_value = (
     fast_constructor(DataFileMeta),
     fast_constructor(ManifestEntry),

@@ -9,8 +9,6 @@ import pyarrow as pa
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import DataField
 
-__all__ = ["EMPTY_STATS", "SimpleStats", "stats_schema"]
-
 _EMPTY_ROW: Final = bytes(12)
 
 

@@ -17,8 +17,6 @@ from paimon_core.manifest.fast_constructor import fast_constructor
 from paimon_core.manifest.serializers import MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
-__all__ = ["decode_entry_blocks"]
-
 Schema = Any
 Path = tuple[str, ...]
 

@@ -8,8 +8,6 @@ from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.types.datatype import DataField
 
-__all__ = ["Filter", "bound_filter"]
-
 Filter: TypeAlias = str | Predicate | None
 """`None`: every row matches."""
 

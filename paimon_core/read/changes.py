@@ -29,8 +29,6 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.row_kind import DELETE, INSERT, is_retract, kind_names
 from paimon_core.types.system_fields import ROW_KIND, VALUE_KIND
 
-__all__ = ["ChangeRead", "changes", "changes_schema"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChangeRead:

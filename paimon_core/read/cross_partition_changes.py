@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 from paimon_core.types.float_order import in_key_order
 from paimon_core.types.row_kind import is_retract
 
-__all__ = ["keys_with_last_kind"]
-
 
 def keys_with_last_kind(
     batches: Iterator[pa.RecordBatch], keys: Sequence[str], *, alive: bool

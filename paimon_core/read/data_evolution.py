@@ -12,8 +12,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
-__all__ = ["files_with_column", "read_row_range"]
-
 
 def read_row_range(
     store: FileStore, partition: bytes, bucket: int, files: RowRangeFiles, fields: Sequence[DataField]

@@ -9,8 +9,6 @@ from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.position import Position
 from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, Limits, StreamScan
 
-__all__ = ["Stream"]
-
 
 class Stream:
     """The changes of a table from the start that the table's options name."""

@@ -20,8 +20,6 @@ from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["ChangeUnit", "RowSource", "all_units", "changed_units"]
-
 _ONE_BY_ONE = Packing(target_size=0, open_cost=1)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
-from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.prune import keep
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import And, Leaf, Predicate, disjunction

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from paimon_core.errors import InvalidInputError
 
-__all__ = ["ALL", "Position"]
-
 ALL: Final = (1 << 31) - 1
 """The index of a position behind every unit of its snapshot, however many there are."""
 

@@ -8,8 +8,6 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
 
-__all__ = ["project"]
-
 
 def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataField, ...]:
     """Return the fields of `columns` in that order (`None`: all fields); case is folded if only one column matches.

@@ -25,19 +25,6 @@ from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.store.expired import is_missing
 from paimon_core.store.file_store import FileStore
 
-__all__ = [
-    "created_since",
-    "earliest_change",
-    "expired",
-    "find_change",
-    "incremental_bounds",
-    "raise_if_changes_expired",
-    "scan_mode",
-    "snapshot_fingerprint",
-    "starting_position",
-    "without_start",
-]
-
 _BY_COMPANION = (
     ("from-timestamp", ("scan.timestamp", "scan.timestamp-millis")),
     ("from-snapshot", ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")),

@@ -34,8 +34,6 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-__all__ = ["ChangeSplit", "Limits", "StreamScan"]
-
 _REMEMBERED = 4  # lists of units: `plan` needs the lists that `advance` has just read
 
 

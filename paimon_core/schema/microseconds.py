@@ -12,8 +12,6 @@ from paimon_core.merge import engine_type
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField, without_finer_digits
 
-__all__ = ["finer_columns", "in_microseconds"]
-
 _WORD = re.compile(r"[^\s.,;:=]+")
 
 

@@ -9,8 +9,6 @@ from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.snapshot.snapshot import load_object
 
-__all__ = ["Consumers"]
-
 _PREFIX = "consumer-"
 _NEXT = "nextSnapshot"
 

@@ -16,8 +16,6 @@ from paimon_core.options.snapshot import (
     SNAPSHOT_TIME_RETAINED,
 )
 
-__all__ = ["Retention", "changelog_retention", "first_kept", "outlived", "snapshot_retention"]
-
 Times = Callable[[range], Iterable[int | None]]
 """A function from ids to commit times (epoch ms) in the order of the ids, read lazily; `None`: no such id."""
 

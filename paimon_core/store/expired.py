@@ -7,8 +7,6 @@ from paimon_core.errors import CorruptedError, NotFoundError, OutOfRangeError
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-__all__ = ["ignore_if_expired", "is_missing", "raise_if_expired"]
-
 
 def is_missing(error: CorruptedError) -> bool:
     """Return True if ``error`` is about a missing file, not about the content of a file."""

@@ -11,8 +11,6 @@ from paimon_core.errors import CorruptedError, InvalidInputError, hide_secrets
 from paimon_core.fileio.paths import local_path, scheme_of
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS, DATA_FILE_EXTERNAL_PATHS_ALLOWED
 
-__all__ = ["NO_TRUST", "Trust", "check_external", "is_below"]
-
 _OBJECT_STORES = frozenset(
     {"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "wasb", "wasbs", "oss", "oci", "obs", "cos", "cosn"}
 )

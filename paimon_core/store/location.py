@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.paths import check_name
 
-__all__ = ["BRANCH_PREFIX", "READ_OPTIMIZED", "SEPARATOR", "TableLocation", "split_name"]
-
 SEPARATOR = "$"
 BRANCH_PREFIX = "branch_"
 READ_OPTIMIZED = "ro"

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types import cast_text
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.coerce import coerce_array
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
     INTEGER_ROOTS,
@@ -24,10 +23,8 @@ from paimon_core.types.datatype import (
     DataType,
     with_nullable,
 )
-from paimon_core.types.decimals import fitted, low_words, widened
+from paimon_core.types.decimals import decimal_text, fitted, low_words, widened
 from paimon_core.types.float_text import float_text
-
-__all__ = ["can_cast", "cast_array", "coerce_array"]
 
 ArrowArray: TypeAlias = Any
 Cast: TypeAlias = Callable[[ArrowArray, AtomicType, AtomicType], ArrowArray]
@@ -336,7 +333,7 @@ _CASTS: dict[tuple[str, str], Cast] = {
     ("INTEGER", "TEXT"): _to_text(lambda array, source: array.cast(pa.string())),
     ("BOOLEAN", "TEXT"): _to_text(lambda array, source: array.cast(pa.string())),
     ("FLOAT", "TEXT"): _to_text(lambda array, source: float_text(array)),
-    ("DECIMAL", "TEXT"): _to_text(lambda array, source: cast_text.decimal_text(array)),
+    ("DECIMAL", "TEXT"): _to_text(lambda array, source: decimal_text(array)),
     ("DATE", "TEXT"): _to_text(cast_text.date_text),
     ("TIME", "TEXT"): _to_text(cast_text.time_text),
     ("TIMESTAMP", "TEXT"): _to_text(cast_text.timestamp_text),

@@ -13,23 +13,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.coerce import first_failure
 from paimon_core.types.datatype import MAX_LENGTH, AtomicType
-from paimon_core.types.decimals import WIDE_PRECISION, decimal_text, fitted
-
-__all__ = [
-    "date_text",
-    "decimal_text",
-    "fit_bytes",
-    "fit_text",
-    "time_text",
-    "timestamp_text",
-    "to_boolean",
-    "to_date",
-    "to_decimal",
-    "to_float",
-    "to_integer",
-    "to_time",
-    "to_timestamp",
-]
+from paimon_core.types.decimals import WIDE_PRECISION, fitted
 
 ArrowArray: TypeAlias = Any
 

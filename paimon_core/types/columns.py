@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.datatype import DataField
 
-__all__ = ["ColumnNames", "find_column"]
-
 
 class ColumnNames:
     """An index of column names; a lookup costs one or two dictionary accesses."""

@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["in_key_order", "one_nan"]
-
 
 def in_key_order(column: Any) -> Any:
     """Return integers (int64) that compare as the keys of a FLOAT or DOUBLE array do; nulls stay.

@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Mask", "Positions", "bits", "kept", "only_chunk", "take_rows"]
-
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Positions: TypeAlias = npt.NDArray[np.int64]
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)

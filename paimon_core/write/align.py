@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
-from paimon_core.types.cast import cast_array, coerce_array
+from paimon_core.types.cast import cast_array
+from paimon_core.types.coerce import coerce_array
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import AtomicType, DataField, with_nullable
 

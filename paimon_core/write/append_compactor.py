@@ -20,16 +20,6 @@ from paimon_core.options.merge import DELETION_VECTORS_ENABLED
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-__all__ = [
-    "InlineAppend",
-    "Joined",
-    "append_compaction_policy",
-    "check_no_newer",
-    "concatenate",
-    "stored_fields",
-    "write_compacted",
-]
-
 _NONE: Mapping[str, DeletionVector] = MappingProxyType({})
 
 

@@ -45,8 +45,6 @@ from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.lookup_levels import LookupFiles, sections_with_lower_levels
 from paimon_core.write.lookup_merge import FullCompactionChangelog, LookupChangelogMerge
 
-__all__ = ["CompactTask", "Compacted", "beside_names", "compact", "expiring"]
-
 _PIECE_BYTES = 16 << 20  # of rows encoded at a time, while the next part is merged
 Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
 """Pairs of rows to write and changes for the changelog."""

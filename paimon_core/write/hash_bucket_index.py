@@ -7,8 +7,6 @@ import numpy as np
 
 from paimon_core.write.sorted_parts import SortedParts
 
-__all__ = ["PartitionIndex", "packed", "unpacked"]
-
 _BITS = 16
 _BUCKET = (1 << _BITS) - 1
 

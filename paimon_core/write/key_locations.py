@@ -11,8 +11,6 @@ from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes
 from paimon_core.write.sorted_parts import Columns, SortedParts, sort_columns
 
-__all__ = ["Fingerprints", "KeyLocationIndex", "fingerprints"]
-
 _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 
 

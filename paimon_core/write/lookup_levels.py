@@ -25,8 +25,6 @@ from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_POSITION, SEQUENCE_NUMBER, VALUE_KIND
 
-__all__ = ["ROW_LOCATION", "LookupFiles", "sections_with_lower_levels"]
-
 ROW_LOCATION = "_WHERE"
 """A number for each row of a higher level that encodes its file and position; -1: a row of the compacted files."""
 

@@ -14,8 +14,6 @@ from paimon_core.merge.window import Window
 from paimon_core.types.selection import only_chunk, take_rows
 from paimon_core.write.lookup_levels import ROW_LOCATION, LookupFiles
 
-__all__ = ["FullCompactionChangelog", "LookupChangelogMerge"]
-
 _GROUP = "_GROUP"
 Groups = npt.NDArray[np.bool_]
 

@@ -15,8 +15,6 @@ from paimon_core.store.layout import escape
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.restore import BucketState
 
-__all__ = ["PostponeWriter", "postponing"]
-
 _UNNUMBERED = -1  # the compaction that routes the rows numbers them
 
 

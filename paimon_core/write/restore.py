@@ -11,7 +11,7 @@ from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
-from paimon_core.manifest.manifests import ManifestFileMeta
+from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.prune import keep
 from paimon_core.options.bucket import BUCKET, POSTPONED
 from paimon_core.scan.entries import manifest_metas, partitions_predicate

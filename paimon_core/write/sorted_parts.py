@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["SortedParts", "sort_columns"]
-
 _GROWTH = 4  # a part is merged with the one before if that is at most four times as large
 
 Columns = tuple[np.ndarray, ...]

@@ -19,8 +19,6 @@ from paimon_core.options.bucket import (
 )
 from paimon_core.options.option import Options
 
-__all__ = ["SHARED_SLOTS", "BucketAssigner", "slots_of"]
-
 SHARED_SLOTS = 8
 """Maximum slots of a partition that several writers share, if ``dynamic-bucket.initial-buckets`` is not set."""
 _MAX_BUCKETS = (1 << 15) - 1  # the last number of 16 bits is not used

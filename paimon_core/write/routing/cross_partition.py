@@ -29,8 +29,6 @@ from paimon_core.write.routing.bucket_assigner import BucketAssigner, slots_of
 from paimon_core.write.routing.dynamic import groups, index_memory
 from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router
 
-__all__ = ["cross_partition"]
-
 _BUCKETS = 1 << 16  # the location of a key is the number of its partition times this, plus its bucket
 
 

@@ -17,8 +17,6 @@ from paimon_core.write.restore import Restore
 from paimon_core.write.routing.bucket_assigner import BucketAssigner
 from paimon_core.write.routing.router import ALL_KEYS, Batch, Indexes, KeyShard, Router
 
-__all__ = ["dynamic", "index_memory"]
-
 _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 _MEMORY = 1 << 30  # of indexes, if the option is not set
 

@@ -11,8 +11,6 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router, RowRouter
 
-__all__ = ["default_buckets", "postpone"]
-
 
 def postpone(store: FileStore, shard: KeyShard | None) -> Router:
     """Return the router to real buckets or to bucket -2, by the option ``postpone.batch-write-fixed-bucket``."""

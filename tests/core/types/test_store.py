@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.cast import coerce_array
+from paimon_core.types.coerce import coerce_array
 from paimon_core.types.parse import parse_type
 
 MAP = pa.array([[(1, "a")], None, [(2, "b"), (3, "ccc")]], pa.map_(pa.int64(), pa.string()))
