@@ -11,6 +11,7 @@ from paimon_core.manifest.manifests import Manifests
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 from paimon_core.options.option import Options
 from paimon_core.row.binary_row import serialize
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 from tests.support.faulty_io import MemoryIO
 
 PARTITION = pa.schema([("p", pa.int32())])
@@ -38,6 +39,20 @@ def data_file(name="f", low=0, high=9, *, level=0, sequence=(0, 9), stats=EMPTY_
 def entry(name="f", kind=ADD, *, p=None, bucket=0, **more):
     """An entry of a table partitioned by an INT."""
     return ManifestEntry(kind, serialize((p,), PARTITION), bucket, 4, data_file(name, **more))
+
+
+def snapshot(number, **more):
+    """A snapshot; ``more`` replaces fields. Its manifest lists do not exist."""
+    fields = {
+        "schema_id": 0,
+        "base_manifest_list": f"base-{number}",
+        "delta_manifest_list": f"delta-{number}",
+        "commit_user": "user",
+        "commit_identifier": BATCH_COMMIT_IDENTIFIER,
+        "commit_kind": CommitKind.APPEND,
+        "time_millis": 1_000 * number,
+    }
+    return Snapshot(id=number, **{**fields, **more})
 
 
 def manifests(io=None, *, partition_schema=PARTITION, **options):

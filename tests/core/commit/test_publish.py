@@ -1,0 +1,86 @@
+"""Outcomes of publishing a snapshot: one create-if-absent, and what it proves."""
+
+from dataclasses import replace
+
+import pytest
+
+from paimon_core.commit.publish import Indeterminate, Lost, Published, Unknown, is_ours, publish
+from tests.support.faulty_io import MemoryIO
+from tests.support.manifests import snapshot
+from tests.support.text_tables import TextTable
+
+OURS, THEIRS = snapshot(5, delta_manifest_list="ours"), snapshot(5, delta_manifest_list="theirs")
+
+
+@pytest.fixture
+def store():
+    return TextTable("table append").store
+
+
+def put(store, *snapshots):
+    for one in snapshots:
+        store.io.write(store.snapshots.path(one.id), one.to_json())
+
+
+def test_a_free_id_after_an_existing_snapshot_is_new(store):
+    put(store, snapshot(4))
+    assert publish(store, OURS, frozenset()) == Published()
+    assert store.snapshots.get(5) == OURS
+
+
+def test_the_first_snapshot_has_no_predecessor(store):
+    assert publish(store, snapshot(1), frozenset()) == Published()
+
+
+def test_an_id_that_another_commit_has_is_lost(store):
+    put(store, snapshot(4), THEIRS)
+    assert publish(store, OURS, frozenset()) == Lost()
+    assert store.snapshots.get(5) == THEIRS
+
+
+def test_a_client_that_repeats_its_request_meets_its_own_file(store):
+    put(store, snapshot(4), OURS)
+    assert publish(store, OURS, frozenset()) == Published()
+
+
+def test_an_error_of_the_storage_leaves_the_outcome_unknown(store):
+    class Silent(MemoryIO):
+        def create_exclusive(self, path, data):
+            raise OSError("no answer")
+
+    outcome = publish(replace(store, io=Silent(store.io.files)), OURS, frozenset())
+    assert isinstance(outcome, Unknown)
+    assert str(outcome.cause) == "no answer"
+
+
+def test_without_any_later_snapshot_an_id_was_free(store):
+    put(store, snapshot(2))
+    assert publish(store, OURS, frozenset()) == Published()
+
+
+@pytest.mark.parametrize(("added", "outcome"), [(frozenset({"a"}), Lost()), (frozenset(), Indeterminate())])
+def test_a_later_snapshot_without_our_files_makes_ours_an_orphan(added, outcome):
+    """Another commit used the id, and expired. Without new files nobody can decide. The orphan is deleted."""
+    table = TextTable("table append")
+    store = table.store
+    following = table.commit("write +b")
+    store.io.delete(store.snapshots.path(1))
+    put(store, replace(following, id=6))
+    assert publish(store, OURS, added) == outcome
+    assert not store.snapshots.exists(5)
+
+
+def test_a_later_snapshot_that_holds_our_files_follows_ours():
+    table = TextTable("table append")
+    store = table.store
+    table.commit("write +a")
+    following = table.commit("write +b")
+    for number in (1, 2):
+        store.io.delete(store.snapshots.path(number))
+    put(store, replace(following, id=6))
+    assert publish(store, OURS, frozenset({"a"})) == Published()
+
+
+def test_manifest_lists_identify_an_attempt():
+    assert is_ours(OURS, replace(OURS, time_millis=9))
+    assert not is_ours(THEIRS, OURS)
