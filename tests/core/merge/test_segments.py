@@ -1,0 +1,41 @@
+"""Groups of consecutive rows, each given by the position of its first row."""
+
+import numpy as np
+import pytest
+
+from paimon_core.merge.segments import any_of, first, last, numbered, rounds, sizes_of, tally
+
+STARTS = np.array([0, 2, 3])  # three groups: rows 0 and 1, row 2, rows 3 to 5
+ROWS = 6
+
+
+def mask(text):
+    return np.array([letter == "x" for letter in text])
+
+
+def test_sizes_and_numbers_of_groups():
+    assert sizes_of(STARTS, ROWS).tolist() == [2, 1, 3]
+    assert numbered(STARTS, ROWS).tolist() == [0, 0, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("rows", "first_rows", "last_rows", "some", "counts"),
+    [
+        ("xxxxxx", [0, 2, 3], [1, 2, 5], [True, True, True], [2, 1, 3]),
+        (".x..x.", [1, -1, 4], [1, -1, 4], [True, False, True], [1, 0, 1]),
+        ("x..x.x", [0, -1, 3], [0, -1, 5], [True, False, True], [1, 0, 2]),
+        ("......", [-1, -1, -1], [-1, -1, -1], [False, False, False], [0, 0, 0]),
+    ],
+)
+def test_rows_of_a_mask_in_each_group(rows, first_rows, last_rows, some, counts):
+    assert first(mask(rows), STARTS).tolist() == first_rows
+    assert last(mask(rows), STARTS).tolist() == last_rows
+    assert any_of(mask(rows), STARTS).tolist() == some
+    assert tally(mask(rows), STARTS).tolist() == counts
+
+
+def test_rounds_visit_the_second_row_of_every_group_then_the_third():
+    visited = [(groups.tolist(), rows.tolist()) for groups, rows in rounds(STARTS, ROWS)]
+    assert visited == [([0, 2], [1, 4]), ([2], [5])]
+    chosen = [(groups.tolist(), rows.tolist()) for groups, rows in rounds(STARTS, ROWS, np.array([0, 1]))]
+    assert chosen == [([0], [1])]

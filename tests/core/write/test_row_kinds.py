@@ -1,0 +1,68 @@
+"""Row kinds of incoming rows: given, read from a column, ignored, refused."""
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.options.option import Options
+from paimon_core.types.row_kind import DELETE, parse_kinds
+from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
+
+ROWS = pa.record_batch({"id": [1, 2, 3], "kind": ["+I", "-U", "-D"]})
+NONE = Options({})
+FROM_COLUMN = Options({"rowkind.field": "kind"})
+
+
+def kinds(*texts):
+    return pa.array(texts)
+
+
+def test_without_kinds_every_row_is_an_insert():
+    assert kinds_of(ROWS, None, NONE, keyed=True) is None
+    assert kinds_of(ROWS, kinds("+I", "+I", "+I"), NONE, keyed=True) is None
+
+
+def test_kinds_are_numbers():
+    assert kinds_of(ROWS, kinds("+I", "+U", "-D"), NONE, keyed=True).to_pylist() == [0, 2, 3]
+
+
+def test_an_option_names_the_column_of_kinds():
+    assert kinds_of(ROWS, None, FROM_COLUMN, keyed=True).to_pylist() == [0, 1, 3]
+    with pytest.raises(InvalidInputError, match="takes them from its column 'kind'"):
+        kinds_of(ROWS, kinds("+I", "+I", "+I"), FROM_COLUMN, keyed=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "keyed", "error"),
+    [
+        (kinds("+I"), True, "1 row kinds were given for 3 rows"),
+        (kinds("+I", "+U", "-D"), False, "row 2 is of kind -D: a table without a primary key takes inserts only"),
+    ],
+)
+def test_other_kinds_are_refused(given, keyed, error):
+    with pytest.raises(InvalidInputError, match=error):
+        kinds_of(ROWS, given, NONE, keyed=keyed)
+
+
+@pytest.mark.parametrize(
+    ("options", "mask"),
+    [
+        ({}, None),
+        ({"ignore-update-before": "true"}, [True, False, True, True]),
+        ({"ignore-delete": "true"}, [True, False, True, False]),
+        ({"ignore-delete": "true", "ignore-update-before": "true"}, [True, False, True, False]),
+    ],
+)
+def test_options_ignore_kinds(options, mask):
+    given = parse_kinds(kinds("+I", "-U", "+U", "-D"))
+    found = kept_rows(given, Options(options))
+    assert (found if found is None else found.tolist()) == mask
+    assert kept_rows(None, Options(options)) is None
+
+
+def test_kinds_that_every_merge_would_refuse_are_not_written():
+    given = parse_kinds(kinds("+I", "-D"))
+    check_kinds(given, {})
+    check_kinds(parse_kinds(kinds("+I", "+U")), {DELETE: "sums take no deletes"})
+    with pytest.raises(InvalidInputError, match="a row of kind -D cannot be written: sums take no deletes"):
+        check_kinds(given, {DELETE: "sums take no deletes"})
