@@ -60,11 +60,6 @@ def check_writable(schema: TableSchema) -> None:
             raise UnsupportedError(f"cannot write to this table: {found} is not supported yet ({limit.reason})")
 
 
-def limits_of(schema: TableSchema) -> list[tuple[str, Limit]]:
-    """Return every missing feature that the schema needs, with the part of the schema that needs it."""
-    return [(found, limit) for limit in LIMITS if (found := limit.found(schema))]
-
-
 # ---- functions that find the need of a feature in a schema
 
 

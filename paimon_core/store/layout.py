@@ -23,7 +23,6 @@ from paimon_core.types.datatype import AtomicType, DataField
 POSTPONE_BUCKET = -2
 MAIN_BRANCH = "main"
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
-_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
 _NOT_BLANK = "\x85\xa0\u2007\u202f"  # Python strips these characters, but Paimon does not count them as white space
 _FIRST_DAY = (date.min - date(1970, 1, 1)).days
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats after each cycle, also beyond the dates of Python
@@ -33,11 +32,6 @@ _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 def escape(text: str) -> str:
     """Return a partition key or value as the text in a directory name."""
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
-
-
-def unescape(text: str) -> str:
-    """Undo `escape`; a malformed ``%`` sequence stays as it is."""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def partition_path(values: Sequence[Any], fields: Sequence[DataField], options: Options) -> str:

@@ -30,7 +30,6 @@ ArrowArray: TypeAlias = Any
 Cast: TypeAlias = Callable[[ArrowArray, AtomicType, AtomicType], ArrowArray]
 
 _NUMBERS = (*INTEGER_ROOTS, "DECIMAL", "FLOAT", "DOUBLE")
-_TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 _IMPLICIT: dict[str, frozenset[str]] = {
     "CHAR": frozenset({"CHAR"}),

@@ -11,8 +11,6 @@ from paimon_core.options.merge import IGNORE_DELETE, IGNORE_UPDATE_BEFORE, ROWKI
 from paimon_core.options.option import Options
 from paimon_core.types.row_kind import DELETE, INSERT, UPDATE_BEFORE, is_retract, kind_names, parse_kinds
 
-RowKinds = pa.Array | pa.ChunkedArray | list[str] | str
-
 
 def kinds_of(rows: pa.RecordBatch, given: pa.Array | None, options: Options, *, keyed: bool) -> pa.Array | None:
     """Return the row kinds as int8. `None`: every row is an insert.

@@ -16,11 +16,6 @@ class SequenceGenerator:
     offset: int = 0
     stride: int = 1
 
-    @property
-    def sole(self) -> bool:
-        """True if no other writer of the job writes to the same buckets."""
-        return self.stride == 1
-
     def numbers(self, first: int, start: int, count: int) -> np.ndarray:
         """Return the numbers (int64) of rows ``start`` to ``start + count - 1``, in a bucket from ``first``."""
         aligned = -(-first // self.stride) * self.stride

@@ -12,7 +12,7 @@ from paimon_core.options import ALL_OPTIONS, check_known, warn_once
 from paimon_core.options.listing import page
 from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
-from paimon_core.schema.support import limits_of
+from paimon_core.schema.support import LIMITS
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.types.datatype import DataField
@@ -68,7 +68,7 @@ def test_what_is_marked_as_refused_is(key):
     columns = (DataField(0, "k", parse_type("INT NOT NULL")), DataField(1, "v", parse_type("BYTES")))
     for keys in ((), ("k",)):
         schema = TableSchema(0, columns, 1, (), keys, Options(given))
-        if limits_of(schema):
+        if any(limit.found(schema) for limit in LIMITS):
             return
     with pytest.raises(InvalidInputError, match=key):
         create(Schema(columns, options=given), 0)

@@ -2,7 +2,7 @@ import pytest
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.options.option import Options
-from paimon_core.schema.support import check_readable, check_writable, limits_of
+from paimon_core.schema.support import LIMITS, check_readable, check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -117,7 +117,7 @@ def test_what_is_refused_is_named(keys, options, read, write):
         assert (message is not None) == expected, message
         if message is not None:
             assert any(key in message for key in options), message
-    assert bool(limits_of(table)) == (read or write)
+    assert any(limit.found(table) for limit in LIMITS) == (read or write)
 
 
 def test_merge_engines_mean_nothing_without_a_key():

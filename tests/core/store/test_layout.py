@@ -2,6 +2,7 @@ import json
 import math
 from decimal import Decimal
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,6 @@ from paimon_core.store.layout import (
     escape,
     partition_path,
     partition_text,
-    unescape,
 )
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -54,13 +54,8 @@ def test_the_name_of_null_is_an_option():
 @given(st.text())
 def test_escaping_can_be_undone_and_leaves_no_separator(text):
     escaped = escape(text)
-    assert unescape(escaped) == text
+    assert unquote(escaped) == text
     assert not set(escaped) & set('/"#*:=?\\{}[]^')
-
-
-@pytest.mark.parametrize("text", ["%", "%4", "%zz", "100%"])
-def test_malformed_escapes_stay_as_they_are(text):
-    assert unescape(text) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
