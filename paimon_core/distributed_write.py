@@ -104,12 +104,12 @@ class DistributedWrite:
         if self.staged:
             return self._route(messages)
         base_id = min((write.base_id for write in writes if write.base_id is not None), default=None)
-        tasks = Counter((message.partition, message.bucket) for message in messages)
+        tasks = Counter(message.bucket_ref for message in messages)
         store = self.store
         return PreparedWrite(
             tuple(
                 without_compaction(store, message)
-                if has_compaction(message) and tasks[message.partition, message.bucket] > 1
+                if has_compaction(message) and tasks[message.bucket_ref] > 1
                 else message
                 for message in messages
             ),
@@ -128,7 +128,7 @@ class DistributedWrite:
 
     def finish(self, prepared: PreparedWrite, number: int | None = None) -> None:
         """Compact and expire after the commit of ``prepared``; ``number`` is that of the commit, if it has one."""
-        buckets = {(message.partition, message.bucket) for message in prepared.messages}
+        buckets = {message.bucket_ref for message in prepared.messages}
         after_commit(self.store, buckets, writes_changelog=not self.overwrite, number=number)
 
     def abort(self, writes: Sequence[TaskWrite]) -> None:

@@ -25,6 +25,7 @@ from paimon_core.errors import PaimonError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.task import CompactionTask
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
 from paimon_spark.job import Job
@@ -85,7 +86,7 @@ class SparkRunner:
                     raise result.error
         except BaseException:
             with suppress(OSError):  # the first error is the one to report
-                delete_job_files(store, {(task.partition, task.bucket) for task in tasks}, names)
+                delete_job_files(store, {task.bucket_ref for task in tasks}, names)
             raise
         return [result.message for result in done if result.message is not None]
 
@@ -160,11 +161,11 @@ def balance(sizes: Sequence[int], most: int) -> list[list[int]]:
     return sorted(slots, key=lambda slot: -sum(sizes[i] for i in slot))
 
 
-def delete_job_files(store: FileStore, buckets: Iterable[tuple[bytes, int]], names: JobNames) -> None:
+def delete_job_files(store: FileStore, buckets: Iterable[BucketRef], names: JobNames) -> None:
     """Delete every file of these buckets that the job named."""
 
-    def clear(at: tuple[bytes, int]) -> None:
-        for file in store.io.list(store.bucket_path(*at)):
+    def clear(at: BucketRef) -> None:
+        for file in store.io.list(store.bucket_path(at)):
             if names.made(file.name):
                 store.io.delete(file.path)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -26,7 +27,7 @@ class Changes:
     new_indexes: tuple[IndexManifestEntry, ...] = ()
     deleted_indexes: tuple[IndexManifestEntry, ...] = ()
     """Index files that the commit replaces. For files of deletion vectors: only the ranges it replaces."""
-    cleared_buckets: frozenset[tuple[bytes, int]] = frozenset()
+    cleared_buckets: frozenset[BucketRef] = frozenset()
     """Buckets that lose all their files and indexes, as pairs of partition (serialised BinaryRow) and bucket number."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
     """The part of ``new_indexes`` that was written for one attempt. An attempt on another base cannot use these."""
@@ -99,4 +100,4 @@ def compact_changes(messages: Sequence[CommitMessage]) -> Changes:
 
 
 def _entries(message: CommitMessage, kind: int, files: Iterable[DataFileMeta]) -> list[ManifestEntry]:
-    return [ManifestEntry(kind, message.partition, message.bucket, message.total_buckets, f) for f in files]
+    return [ManifestEntry(kind, *message.location, f) for f in files]

@@ -15,7 +15,7 @@ def delete_written_files(store: FileStore, messages: Sequence[CommitMessage]) ->
     """
     for message in messages:
         for file in (*message.new_files, *message.changelog_files):
-            store.delete_file(message.partition, message.bucket, file)
+            store.delete_file(message.bucket_ref, file)
         for entry in message.new_indexes:
             store.delete_index(entry)
     delete_compacted_files(store, messages)
@@ -25,7 +25,7 @@ def delete_compacted_files(store: FileStore, messages: Sequence[CommitMessage]) 
     """Delete the files that the compactions of the messages wrote. REQUIRES: the compactions were not committed."""
     for message in messages:
         for file in written_files(message):
-            store.delete_file(message.partition, message.bucket, file)
+            store.delete_file(message.bucket_ref, file)
         for entry in message.compact_new_indexes:
             store.delete_index(entry)
 

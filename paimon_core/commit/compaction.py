@@ -9,6 +9,7 @@ from paimon_core.commit.conflict import Conflict, order_conflict, replacement_co
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
 from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
 from paimon_core.lsm.universal import needs_lookup
+from paimon_core.manifest.bucket import BucketRef, group_by_bucket
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -46,7 +47,7 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
     """Return the message without its compaction, whose files are deleted. REQUIRES: it was not committed."""
     for file in written_files(message):
         with best_effort(f"deleting {file.file_name}"):  # a file that remains costs nothing but space
-            store.delete_file(message.partition, message.bucket, file)
+            store.delete_file(message.bucket_ref, file)
     for entry in message.compact_new_indexes:
         with best_effort(f"deleting {entry.file_name}"):
             store.delete_index(entry)
@@ -70,19 +71,20 @@ def still_valid(
     overlaps no other file of its level. The messages are checked in order: each one on ``base`` plus the valid ones
     before it.
     """
-    live = _live(store, base, {(m.partition, m.bucket) for m in messages})
+    live = _live(store, base, {m.bucket_ref for m in messages})
     key_schema = store.schema.key_arrow if store.schema.primary_keys else None
     vectors = vector_entries(store, base)
     valid: list[CommitMessage] = []
     rejected: list[RejectedCompaction] = []
     for message in messages:
-        at = (message.partition, message.bucket)
+        at = message.bucket_ref
+        files = live.get(at, [])
         changes = compact_changes([message])
-        names = {e.file.file_name for e in live[at]}
+        names = {e.file.file_name for e in files}
         conflict = (
-            replacement_conflict(changes, live[at], key_schema)
+            replacement_conflict(changes, files, key_schema)
             or vector_conflict(changes, vectors, names, single_index=single_index_per_bucket(store))
-            or _reorders_rows(store, changes, live[at], message)
+            or _reorders_rows(store, changes, files, message)
         )
         if conflict is not None:
             rejected.append(RejectedCompaction(message, conflict))
@@ -90,7 +92,7 @@ def still_valid(
         valid.append(message)
         removed = {e.identity for e in changes.entries if e.kind == DELETE}
         added = [e for e in changes.entries if e.kind == ADD]
-        live[at] = [*(e for e in live[at] if e.identity not in removed), *added]
+        live[at] = [*(e for e in files if e.identity not in removed), *added]
         vectors = apply_indexes(
             vectors,
             added=changes.new_indexes,
@@ -139,12 +141,8 @@ def _whole_partitions_only(
     return [m for m in valid if m.partition not in broken], [*rejected, *torn]
 
 
-def _live(
-    store: FileStore, base: Snapshot | None, buckets: set[tuple[bytes, int]]
-) -> dict[tuple[bytes, int], list[ManifestEntry]]:
-    live: dict[tuple[bytes, int], list[ManifestEntry]] = {at: [] for at in buckets}
-    if base is not None:
-        choice = partitions_predicate(store, {partition for partition, _ in buckets})
-        for entry in live_entries(store, base, partition=choice, buckets=buckets, with_stats=False).live:
-            live[entry.partition, entry.bucket].append(entry)
-    return live
+def _live(store: FileStore, base: Snapshot | None, buckets: set[BucketRef]) -> dict[BucketRef, list[ManifestEntry]]:
+    if base is None:
+        return {}
+    choice = partitions_predicate(store, {bucket.partition for bucket in buckets})
+    return group_by_bucket(live_entries(store, base, partition=choice, buckets=buckets, with_stats=False).live)

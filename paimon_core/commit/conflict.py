@@ -10,6 +10,7 @@ from paimon_core.commit.changes import Changes
 from paimon_core.errors import CorruptedError
 from paimon_core.lsm.intervals import key_ranks
 from paimon_core.lsm.row_ranges import group_by_row_range, overlap
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.bucket import POSTPONED
@@ -47,12 +48,12 @@ def row_conflict(changes: Changes, other: Snapshot, entries: Iterable[ManifestEn
     ``entries``: the delta of ``other``. A compaction changes no row, unless it makes postponed rows visible. Postponed
     rows may be routed to any bucket of their partition.
     """
-    ours = {(e.partition, e.bucket) for e in changes.entries}
+    ours = {e.bucket_ref for e in changes.entries}
     postponed = {partition for partition, bucket in ours if bucket == POSTPONED}
     partitions = {partition for partition, _ in ours}
     for entry in entries:
         shows = entry.bucket == POSTPONED and entry.partition in partitions
-        meets = (entry.partition, entry.bucket) in ours or entry.partition in postponed
+        meets = entry.bucket_ref in ours or entry.partition in postponed
         if shows or (meets and other.commit_kind != CommitKind.COMPACT):
             return Conflict(f"snapshot {other.id} has changed rows where these were read: read again")
     return None
@@ -207,9 +208,9 @@ def level_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: 
     """Return a conflict if two files of one bucket and one level above 0 would overlap in keys."""
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     after = [e for e in (*live, *changes.entries) if e.kind == ADD and e.identity not in deleted and e.file.level > 0]
-    levels: dict[tuple[bytes, int, int], list[ManifestEntry]] = {}
+    levels: dict[tuple[BucketRef, int], list[ManifestEntry]] = {}
     for entry in after:
-        levels.setdefault((entry.partition, entry.bucket, entry.file.level), []).append(entry)
+        levels.setdefault((entry.bucket_ref, entry.file.level), []).append(entry)
     for entries in levels.values():
         low, high = key_ranks([e.file for e in entries], key_schema)
         ranges = sorted(zip(low.tolist(), high.tolist(), (e.file.file_name for e in entries), strict=True))

@@ -58,8 +58,8 @@ class ConflictCheck:
 
     def _replacement_conflict(self, changes: Changes, base: Snapshot) -> Conflict | None:
         """Check replaced data files and deletion vectors against the live files of the buckets they belong to."""
-        touched = {(e.partition, e.bucket) for e in changes.entries}
-        touched |= {(e.partition, e.bucket) for e in changes.new_indexes}
+        touched = {e.bucket_ref for e in changes.entries}
+        touched |= {e.bucket_ref for e in changes.new_indexes}
         where = partitions_predicate(self._store, {partition for partition, _ in touched})
         live = live_entries(self._store, base, partition=where, buckets=touched, with_stats=False).live
         return replacement_conflict(
@@ -76,7 +76,7 @@ class ConflictCheck:
 
         Raises UnsupportedError if postponed rows wait there: the reader has not seen them.
         """
-        waiting = {(e.partition, e.bucket) for e in changes.entries if e.bucket == POSTPONED}
+        waiting = {e.bucket_ref for e in changes.entries if e.bucket == POSTPONED}
         where = partitions_predicate(self._store, {partition for partition, _ in waiting})
         if waiting and live_entries(self._store, base, partition=where, buckets=waiting, with_stats=False).live:
             raise UnsupportedError(

@@ -13,6 +13,7 @@ from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes
 from paimon_core.datafile.hash_index import distinct, read_hashes, write_hashes
 from paimon_core.errors import CommitConflictError, CorruptedError, OutOfRangeError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
 from paimon_core.snapshot.snapshot import Snapshot
@@ -117,7 +118,7 @@ class _IndexMerge:
         if changed or several:
             self._check_disjoint(partition, sets, current)
         for bucket, hashes in sets.items():
-            entry = write_hashes(self._store, partition, bucket, hashes)
+            entry = write_hashes(self._store, BucketRef(partition, bucket), hashes)
             self.written.append(entry)
             self.entries.append(entry)
 

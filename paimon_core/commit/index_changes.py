@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.conflict import Conflict
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
 
 _VectorRef = tuple[str, DeletionRange]  # the name of an index file, and a vector in it
@@ -21,7 +22,7 @@ def apply_indexes(
     *,
     added: Sequence[IndexManifestEntry] = (),
     deleted: Sequence[IndexManifestEntry] = (),
-    cleared_buckets: Collection[tuple[bytes, int]] = (),
+    cleared_buckets: Collection[BucketRef] = (),
     removed_files: Collection[str] = (),
     single_index: bool = True,
 ) -> list[IndexManifestEntry]:
@@ -39,15 +40,15 @@ def apply_indexes(
         one_a_bucket: an added hash index, or file of deletion vectors, replaces the one of its bucket. False for tables
             without buckets, which have many files of deletion vectors.
     """
-    replaced = {(e.partition, e.bucket, e.index_type) for e in added if single_index or e.index_type == HASH}
+    replaced = {(e.bucket_ref, e.index_type) for e in added if single_index or e.index_type == HASH}
     whole = {e.file_name for e in deleted if e.index_type != DELETION_VECTORS}
     replaced_vectors = _vectors_of(deleted)
     kept = (
         _without(entry, removed_files, replaced_vectors)
         for entry in base
         if entry.file_name not in whole
-        and (entry.partition, entry.bucket) not in cleared_buckets
-        and (entry.partition, entry.bucket, entry.index_type) not in replaced
+        and entry.bucket_ref not in cleared_buckets
+        and (entry.bucket_ref, entry.index_type) not in replaced
     )
     return [*(entry for entry in kept if entry is not None), *added]
 
@@ -90,11 +91,11 @@ def vector_conflict(
         return Conflict(f"which rows of the file {found.data_file} are deleted has changed meanwhile")
     added = [e for e in changes.new_indexes if e.index_type == DELETION_VECTORS]
     marked = [found.data_file for e in added for found in e.deletion_ranges or ()]
-    buckets = {(e.partition, e.bucket) for e in added} if single_index else set()
+    buckets = {e.bucket_ref for e in added} if single_index else set()
     touched = {*changes.removed_files, *marked}
     for entry in base:
         for found in entry.deletion_ranges or ():
-            ours = found.data_file in touched or (entry.partition, entry.bucket) in buckets
+            ours = found.data_file in touched or entry.bucket_ref in buckets
             if ours and (entry.file_name, found) not in replaced_vectors:
                 return Conflict(f"rows of the file {found.data_file} were deleted by another commit meanwhile")
     live_after = (set(live) | changes.added) - changes.removed_files

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Leaf, Predicate, conjunction, disjunction
 from paimon_core.predicate.rewrite import bind
@@ -58,18 +59,18 @@ def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Co
 
 def indexed_buckets(
     store: FileStore, base: Snapshot | None, where: Predicate | None, only: Collection[bytes]
-) -> frozenset[tuple[bytes, int]]:
+) -> frozenset[BucketRef]:
     """Return the buckets with index files in partitions that match ``where``, and are in ``only`` if it is not empty.
 
     A bucket may have an index and no data file: if all its rows were deleted, compaction drops the files.
     """
     if base is None or base.index_manifest is None:
         return frozenset()
-    found = {(e.partition, e.bucket) for e in store.manifests.read_index(base.index_manifest)}
-    inside = {partition for partition, _ in found}
+    found = {e.bucket_ref for e in store.manifests.read_index(base.index_manifest)}
+    inside = {bucket.partition for bucket in found}
     if where is not None:
         inside = PartitionFilter(where, store.schema.partition_arrow).matching(inside)
-    return frozenset(at for at in found if at[0] in inside and (not only or at[0] in only))
+    return frozenset(b for b in found if b.partition in inside and (not only or b.partition in only))
 
 
 def contents(store: FileStore, snapshot: Snapshot | None, where: Predicate | None) -> tuple[set[object], set[str]]:

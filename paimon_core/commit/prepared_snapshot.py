@@ -156,7 +156,7 @@ def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: l
         if entry == whole[entry.file_name]:
             remaining.append(entry)
             continue
-        rewritten = write_vectors(store, entry.partition, entry.bucket, read_entries(store, [entry]))
+        rewritten = write_vectors(store, entry.bucket_ref, read_entries(store, [entry]))
         written += rewritten
         remaining += rewritten
     return store.manifests.write_index(remaining) if remaining else None

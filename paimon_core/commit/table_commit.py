@@ -44,6 +44,7 @@ from paimon_core.errors import (
     UnsupportedError,
     hide_secrets,
 )
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.snapshot import (
@@ -73,7 +74,7 @@ class CommitResult:
     """
 
     snapshot: Snapshot | None
-    rejected: frozenset[tuple[bytes, int]] = frozenset()
+    rejected: frozenset[BucketRef] = frozenset()
 
 
 class TableCommit:
@@ -324,11 +325,7 @@ class TableCommit:
         if not self._given_user or made.commit_identifier == BATCH:
             return list(messages)
         store = self._store
-        return [
-            m
-            for m in messages
-            if all(store.io.exists(store.file_path(m.partition, m.bucket, f)) for f in written_files(m))
-        ]
+        return [m for m in messages if all(store.io.exists(store.file_path(m.bucket_ref, f)) for f in written_files(m))]
 
     def _compact(
         self, identity: Identity, messages: Sequence[CommitMessage]
@@ -396,14 +393,8 @@ class TableCommit:
                     f"commit to {self._store.root} conflicts with another one: the files to be rewritten have changed"
                 )
             live = live_entries(self._store, base, partition=where).live if base is not None else []
-            removed = [
-                ManifestEntry(DELETE, e.partition, e.bucket, e.total_buckets, e.file)
-                for e in live
-                if not only or e.partition in only
-            ]
-            cleared_buckets = frozenset((e.partition, e.bucket) for e in removed) | indexed_buckets(
-                self._store, base, where, only
-            )
+            removed = [ManifestEntry(DELETE, *e.location, e.file) for e in live if not only or e.partition in only]
+            cleared_buckets = frozenset(e.bucket_ref for e in removed) | indexed_buckets(self._store, base, where, only)
             return replace(
                 appended,
                 kind=CommitKind.OVERWRITE,
@@ -492,7 +483,7 @@ class TableCommit:
         """Sync the files that this snapshot is the first to name; every file once over all attempts."""
         store, removed = self._store, {e.file.file_name for e in changes.entries if e.kind == DELETE}
         added = [e for e in changes.entries if e.kind == ADD and e.file.file_name not in removed]
-        data = [path for e in (*added, *changes.changelog) for path in store.file_paths(e.partition, e.bucket, e.file)]
+        data = [path for e in (*added, *changes.changelog) for path in store.file_paths(e.bucket_ref, e.file)]
         named = {*data, *map(store.index_path, changes.new_indexes), *prepared.paths(store)}
         store.sync(named - attempts.synced)
         attempts.synced |= named
@@ -527,7 +518,7 @@ class TableCommit:
 
 
 def _result(made: Snapshot, rejected: Sequence[RejectedCompaction]) -> CommitResult:
-    return CommitResult(made, frozenset((r.message.partition, r.message.bucket) for r in rejected))
+    return CommitResult(made, frozenset(r.message.bucket_ref for r in rejected))
 
 
 def _fresh_user(store: FileStore) -> str:

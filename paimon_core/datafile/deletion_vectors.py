@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from paimon_core.deletion.files import StoredVector, VectorWriter, load_vectors
 from paimon_core.deletion.vector import DeletionVector
+from paimon_core.manifest.bucket import BucketRef, group_by_bucket
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import DELETION_VECTORS, IndexManifestEntry
 from paimon_core.options.merge import (
@@ -24,13 +25,9 @@ def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexMan
     return [entry for entry in entries if entry.index_type == DELETION_VECTORS]
 
 
-def by_bucket(entries: Iterable[IndexManifestEntry]) -> dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]]:
-    """Group index files by (partition, bucket)."""
-    found: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] = {}
-    for entry in entries:
-        at = (entry.partition, entry.bucket)
-        found[at] = (*found.get(at, ()), entry)
-    return found
+def vectors_by_bucket(store: FileStore, snapshot: Snapshot | None) -> dict[BucketRef, tuple[IndexManifestEntry, ...]]:
+    """Return the index files that `vector_entries` returns, by their bucket."""
+    return {bucket: tuple(group) for bucket, group in group_by_bucket(vector_entries(store, snapshot)).items()}
 
 
 def stored_vectors(store: FileStore, entries: Iterable[IndexManifestEntry]) -> dict[str, StoredVector]:
@@ -86,9 +83,9 @@ def single_index_per_bucket(store: FileStore) -> bool:
 
 
 def write_vectors(
-    store: FileStore, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
+    store: FileStore, bucket: BucketRef, vectors: Mapping[str, DeletionVector]
 ) -> tuple[IndexManifestEntry, ...]:
     """Write new index files, in no snapshot yet, with these vectors by data file; see :class:`VectorWriter`."""
     target = None if single_index_per_bucket(store) else store.options.value(DELETION_VECTOR_INDEX_FILE_TARGET_SIZE)
     writer = VectorWriter(store.io, store.new_name, store.options.value(DELETION_VECTORS_BITMAP64), target)
-    return writer.write(store.index_directory(partition, bucket), partition, bucket, vectors)
+    return writer.write(store.index_directory(bucket), bucket, vectors)

@@ -7,6 +7,7 @@ import numpy as np
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import join
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.store.file_store import FileStore
@@ -28,14 +29,12 @@ def read_hashes(store: FileStore, entry: IndexManifestEntry) -> np.ndarray:
     return np.frombuffer(data, _STORED).astype(np.int32)
 
 
-def write_hashes(
-    store: FileStore, partition: bytes, bucket: int, hashes: np.ndarray, kind: str = HASH
-) -> IndexManifestEntry:
+def write_hashes(store: FileStore, bucket: BucketRef, hashes: np.ndarray, kind: str = HASH) -> IndexManifestEntry:
     """Write a new index file with these hashes (int32, each once), which is in no snapshot yet."""
     name = f"index-{store.new_name()}-0"
     data = hashes.astype(_STORED).tobytes()
-    entry = IndexManifestEntry(ADD, partition, bucket, kind, name, len(data), len(hashes))
-    store.io.write(join(store.index_directory(partition, bucket), name), data)
+    entry = IndexManifestEntry(ADD, *bucket, kind, name, len(data), len(hashes))
+    store.io.write(join(store.index_directory(bucket), name), data)
     return entry
 
 

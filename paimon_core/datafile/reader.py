@@ -17,6 +17,7 @@ from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex.index import Found
 from paimon_core.format.conform import counted
 from paimon_core.format.file_format import ReadRequest
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -71,8 +72,7 @@ _WHOLE = ReadOptions()
 
 def read_file(
     store: FileStore,
-    partition: bytes,
-    bucket: int,
+    bucket: BucketRef,
     meta: DataFileMeta,
     fields: Sequence[DataField],
     how: ReadOptions = _WHOLE,
@@ -84,7 +84,6 @@ def read_file(
 
     Args:
         store: of the table.
-        partition: the file's partition as a serialised BinaryRow.
         bucket: the file's bucket.
         meta: the file.
         fields: may include the system fields ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, or, in a table without a primary
@@ -96,9 +95,9 @@ def read_file(
     predicate, deletions = how.predicate, how.deletions
     if meta.write_cols is not None and len(meta.write_cols) == 0:
         raise UnsupportedError(f"data file {meta.file_name} says that it holds no columns at all")
-    path = store.file_path(partition, bucket, meta)
+    path = store.file_path(bucket, meta)
     file_schema = store.schemas.get(meta.schema_id)
-    constants = _partition_constants(store, partition, fields)
+    constants = _partition_constants(store, bucket.partition, fields)
     stored = [f for f in fields if f.name not in constants and f.id != ROW_POSITION.id]
     row_tracking = not store.schema.primary_keys
     system = (ROW_ID, ROW_SEQUENCE) if row_tracking else (SEQUENCE_NUMBER, VALUE_KIND)

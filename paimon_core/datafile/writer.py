@@ -14,6 +14,7 @@ from paimon_core.format.blob_records import BLOB, values_to_reach
 from paimon_core.format.file_format import FormatWriter
 from paimon_core.format.stats import StatsCollector, StatsMode, parse_mode
 from paimon_core.format.text_lines import compression_suffix
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats, stats_schema
 from paimon_core.options.file import (
@@ -49,15 +50,13 @@ class DataFileWriter:
         first_sequence: the sequence number of the first row of an append table.
     """
 
-    def __init__(
-        self, store: FileStore, partition: bytes, bucket: int, spec: DataFileSpec, first_sequence: int = 0
-    ) -> None:
-        self._store, self._partition, self._bucket, self._spec = store, partition, bucket, spec
+    def __init__(self, store: FileStore, bucket: BucketRef, spec: DataFileSpec, first_sequence: int = 0) -> None:
+        self._store, self._bucket, self._spec = store, bucket, spec
         self._next_sequence = first_sequence  # the next row of an append table
         self._open: _OpenFile | None = None
         self._done: list[DataFileMeta] = []
         self._paths: list[str] = []
-        self._blobs = [DataFileWriter(store, partition, bucket, blob_spec) for blob_spec in spec.blobs]
+        self._blobs = [DataFileWriter(store, bucket, blob_spec) for blob_spec in spec.blobs]
 
     @property
     def format(self) -> str:
@@ -134,7 +133,7 @@ class DataFileWriter:
     def _start(self) -> "_OpenFile":
         spec = self._spec
         name = f"{spec.prefix}{self._store.new_name()}-0{_extension(self._store, spec)}"
-        path = join(self._store.bucket_path(self._partition, self._bucket), name)
+        path = join(self._store.bucket_path(self._bucket), name)
         self._paths += [path, path + _INDEX_SUFFIX] if spec.indexes else [path]
         return _OpenFile(self._store, path, name, spec)
 

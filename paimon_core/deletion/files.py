@@ -7,6 +7,7 @@ from typing import Final
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import DELETION_VECTORS, DeletionRange, IndexManifestEntry
 
@@ -41,7 +42,7 @@ class VectorWriter:
     target_size: int | None = None
 
     def write(
-        self, directory: str, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
+        self, directory: str, bucket: BucketRef, vectors: Mapping[str, DeletionVector]
     ) -> tuple[IndexManifestEntry, ...]:
         """Write the vectors of data files to new index files; return their entries.
 
@@ -49,8 +50,7 @@ class VectorWriter:
 
         Args:
             directory: of the files.
-            partition: serialised.
-            bucket: number of the bucket.
+            bucket: of the data files.
             vectors: by the name of the data file.
         """
         written: list[IndexManifestEntry] = []
@@ -59,7 +59,7 @@ class VectorWriter:
             for ranges, data in self._files(vectors):
                 file_name = f"index-{name}-{len(written)}"
                 entry = IndexManifestEntry(
-                    ADD, partition, bucket, DELETION_VECTORS, file_name, len(data), len(ranges), tuple(ranges)
+                    ADD, *bucket, DELETION_VECTORS, file_name, len(data), len(ranges), tuple(ranges)
                 )
                 written.append(entry)
                 self.io.write(join(directory, file_name), data)

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from paimon_core.errors import hide_secrets
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.maintenance.expire import expire_after_commit
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 def after_commit(
     store: FileStore,
-    buckets: Collection[tuple[bytes, int]],
+    buckets: Collection[BucketRef],
     *,
     writes_changelog: bool = True,
     number: int | None = None,
@@ -37,7 +38,7 @@ def after_commit(
 
 
 def _compacted(
-    store: FileStore, buckets: Collection[tuple[bytes, int]], writes_changelog: bool, number: int | None
+    store: FileStore, buckets: Collection[BucketRef], writes_changelog: bool, number: int | None
 ) -> Snapshot | None:
     try:
         return compact_written_buckets(store, buckets, writes_changelog=writes_changelog, number=number)

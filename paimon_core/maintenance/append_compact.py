@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, read_entries, restrict_to_files, vector_entries
-from paimon_core.maintenance.task import BucketFiles, Buckets, files_by_bucket, partition_choice
+from paimon_core.maintenance.task import BucketFiles, Buckets, live_files, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
@@ -47,7 +47,7 @@ def plan_append(
     snapshot = snapshot or store.snapshots.latest()
     if snapshot is None:
         return []
-    found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
+    found = live_files(store, snapshot, partition=chosen, buckets=buckets)
     picks = append_compaction_policy(store)
     pick = picks.unordered if bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE else picks.ordered
     entries = vector_entries(store, snapshot)
@@ -60,11 +60,9 @@ def plan_append(
 
 def run(store: FileStore, task: AppendCompactTask) -> CommitMessage:
     """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
-    after = concatenate(store, task.partition, task.bucket, task.files, read_entries(store, task.vectors))
+    after = concatenate(store, task.bucket_ref, task.files, read_entries(store, task.vectors))
     return CommitMessage(
-        task.partition,
-        task.bucket,
-        task.total_buckets,
+        *task.location,
         compact_before=task.files,
         compact_after=after,
         compact_deleted_indexes=task.vectors,

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.datafile.deletion_vectors import by_bucket, read_entries, stored_vectors, vector_entries, write_vectors
+from paimon_core.datafile.deletion_vectors import read_entries, stored_vectors, vectors_by_bucket, write_vectors
 from paimon_core.datafile.writer import local_millis
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction, num_levels
-from paimon_core.maintenance.task import Buckets, files_by_bucket, partition_choice
+from paimon_core.maintenance.task import Buckets, live_files, partition_choice
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
@@ -46,16 +46,16 @@ def plan_compaction(
     if snapshot is None:
         return []
     policy, clock, old = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
-    vectors = by_bucket(vector_entries(store, snapshot))
+    vectors = vectors_by_bucket(store, snapshot)
     tasks = []
-    for location, files in files_by_bucket(store, snapshot, partition=chosen, buckets=buckets, with_stats=True).items():
+    for bucket, files in live_files(store, snapshot, partition=chosen, buckets=buckets, with_stats=True).items():
         levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
-        entries = vectors.get(location[:2], ())
+        entries = vectors.get(bucket.ref, ())
         marked = stored_vectors(store, entries)
         past = {f.file_name for f in files if full and (f.file_name in marked or old(f))}
         unit = policy.full(levels, past) if full else policy.pick(levels, clock)
         if unit is not None:
-            tasks.append(CompactTask.of(store, location, levels, unit, entries))
+            tasks.append(CompactTask.of(store, bucket, levels, unit, entries))
     return tasks
 
 
@@ -64,9 +64,7 @@ def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
     vectors_before = read_entries(store, task.vectors)
     done = compact(store, task, vectors_before)
     message = CommitMessage(
-        task.partition,
-        task.bucket,
-        task.total_buckets,
+        *task.location,
         compact_before=done.before,
         compact_after=done.after,
         compact_changelog=done.changelog,
@@ -76,7 +74,7 @@ def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
     if vectors_after == vectors_before:
         return message
     try:
-        new = write_vectors(store, task.partition, task.bucket, vectors_after)
+        new = write_vectors(store, task.bucket_ref, vectors_after)
     except BaseException:
         TableCommit(store).abort([message])
         raise

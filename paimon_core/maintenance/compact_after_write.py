@@ -3,12 +3,11 @@
 A snapshot that follows the rows compacts each bucket, as an exclusive writer would have compacted it.
 """
 
-from collections.abc import Collection
 from functools import partial
 
-from paimon_core.datafile.deletion_vectors import by_bucket, vector_entries
+from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.maintenance.execute import run_plan
-from paimon_core.maintenance.task import BucketFiles, Buckets, files_by_bucket
+from paimon_core.maintenance.task import BucketFiles, Buckets, live_files
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.scan.entries import partitions_predicate
@@ -22,7 +21,7 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 
 def compact_written_buckets(
     store: FileStore,
-    touched: Collection[tuple[bytes, int]],
+    touched: Buckets,
     *,
     writes_changelog: bool = True,
     number: int | None = None,
@@ -33,14 +32,14 @@ def compact_written_buckets(
 
     Args:
         store: of the table.
-        touched: pairs of a partition (serialised BinaryRow) and a bucket number.
+        touched: the buckets.
         writes_changelog: write the changelog of the table's producer; False after an overwrite.
         number: of the commit, if its user numbers commits. With ``full-compaction.delta-commits`` = n, a full
             compaction of all buckets follows if ``number % n == 0``: buckets of the commits before are due, too.
 
     Raises the errors of the commit; all rows are committed before. Memory: two compactions, whatever the bucket sizes.
     """
-    touched = {(partition, bucket) for partition, bucket in touched if bucket >= 0}  # others are routed later
+    touched = {at for at in touched if at.bucket >= 0}  # others are routed later
     if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
         return None
     full = _full(store, number)
@@ -53,11 +52,11 @@ def compact_written_buckets(
 
 
 def _plan(store: FileStore, snapshot: Snapshot, buckets: Buckets | None) -> list[BucketFiles]:
-    where = None if buckets is None else partitions_predicate(store, {partition for partition, _ in buckets})
+    where = None if buckets is None else partitions_predicate(store, {at.partition for at in buckets})
     keyed = bool(store.schema.primary_keys)  # only files with keys move as they are
-    found = files_by_bucket(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)
-    vectors = by_bucket(vector_entries(store, snapshot)) if keyed else {}
-    return [BucketFiles(*at, tuple(files), vectors.get(at[:2], ())) for at, files in found.items()]
+    found = live_files(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)
+    vectors = vectors_by_bucket(store, snapshot) if keyed else {}
+    return [BucketFiles(*at, tuple(files), vectors.get(at.ref, ())) for at, files in found.items()]
 
 
 def _compact_bucket(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
@@ -67,8 +66,8 @@ def _compact_bucket(store: FileStore, task: BucketFiles, *, full: bool, writes_c
 
 
 def _compact_keyed(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
-    location = task.partition, task.bucket, task.total_buckets
-    compaction = BucketCompaction(store, location, BucketState(vectors=task.vectors), writes_changelog=writes_changelog)
+    state = BucketState(vectors=task.vectors)
+    compaction = BucketCompaction(store, task.location, state, writes_changelog=writes_changelog)
     compaction.add(task.files)
     try:
         if full:
@@ -83,7 +82,7 @@ def _compact_keyed(store: FileStore, task: BucketFiles, *, full: bool, writes_ch
 
 
 def _compact_appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessage:
-    compaction = InlineAppend(store, (task.partition, task.bucket, task.total_buckets), task.files)
+    compaction = InlineAppend(store, task.location, task.files)
     try:
         joined = compaction.run((), full=full)
     except BaseException:
@@ -91,9 +90,7 @@ def _compact_appended(store: FileStore, task: BucketFiles, *, full: bool) -> Com
         raise
     compaction.release()
     return CommitMessage(
-        task.partition,
-        task.bucket,
-        task.total_buckets,
+        *task.location,
         compact_before=joined.before,
         compact_after=joined.after,
         compact_deleted_indexes=joined.vectors,

@@ -10,9 +10,10 @@ import pyarrow as pa
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.reader import read_file
 from paimon_core.errors import OutOfRangeError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.options.bucket import POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPONED
 from paimon_core.options.lsm import WRITE_ONLY
 from paimon_core.options.merge import ROWKIND_FIELD
@@ -66,26 +67,23 @@ def _route_postponed(store: FileStore, choice: Predicate | None) -> list[CommitM
 
 def _replay(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> list[CommitMessage]:
     live = live_entries(store, snapshot, partition=choice).live
-    waiting: dict[bytes, list[ManifestEntry]] = {}
-    for entry in live:
-        if entry.bucket == POSTPONED:
-            waiting.setdefault(entry.partition, []).append(entry)
-    if not waiting:
+    postponed = files_by_bucket(entry for entry in live if entry.bucket == POSTPONED)
+    if not postponed:
         return []
     settings = {POSTPONE_BATCH_WRITE_FIXED_BUCKET.key: "true", WRITE_ONLY.key: "false"}
     messages = []
     with TableWrite(store.with_options(settings), base_id=snapshot.id) as writer:
-        for partition, entries in waiting.items():
-            files = sorted((e.file for e in entries), key=lambda file: file.creation_time or 0)
-            for rows, kinds in waiting_rows(store, partition, files):
+        for bucket, unordered in postponed.items():
+            files = sorted(unordered, key=lambda file: file.creation_time or 0)
+            for rows, kinds in waiting_rows(store, bucket.ref, files):
                 writer.write(rows, kinds)
-            messages.append(CommitMessage(partition, POSTPONED, entries[0].total_buckets, compact_before=tuple(files)))
+            messages.append(CommitMessage(*bucket, compact_before=tuple(files)))
         messages += [_as_compaction(message) for message in writer.prepare_commit()]
     return messages
 
 
 def waiting_rows(
-    store: FileStore, partition: bytes, files: Sequence[DataFileMeta]
+    store: FileStore, bucket: BucketRef, files: Sequence[DataFileMeta]
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
     """Yield the rows of files in bucket -2 as they were written, with their kinds as texts.
 
@@ -94,7 +92,7 @@ def waiting_rows(
     fields = (*store.schema.fields, VALUE_KIND)
     in_column = store.options.value(ROWKIND_FIELD) is not None
     for file in files:
-        for batch in read_file(store, partition, POSTPONED, file, fields):
+        for batch in read_file(store, bucket, file, fields):
             kinds = None if in_column else kind_names(batch.column(VALUE_KIND.name).to_numpy())
             yield batch.drop_columns([VALUE_KIND.name]), kinds
 
@@ -107,9 +105,7 @@ def _as_compaction(message: CommitMessage) -> CommitMessage:
     new = {file.file_name: file for file in message.new_files}
     replaced = [file for file in message.compact_before if new.pop(file.file_name, None) is None]
     return CommitMessage(
-        message.partition,
-        message.bucket,
-        message.total_buckets,
+        *message.location,
         compact_before=tuple(replaced),
         compact_after=(*new.values(), *message.compact_after),
         compact_changelog=(*message.changelog_files, *message.compact_changelog),

@@ -22,9 +22,11 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
 from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
-from paimon_core.maintenance.task import BucketFiles, BucketLocation, Buckets, files_by_bucket, partition_choice
+from paimon_core.maintenance.task import BucketFiles, Buckets, live_files, partition_choice
+from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.data_evolution import files_with_column, read_row_range
@@ -164,10 +166,8 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], n
 
 
 def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[BucketLocation, list[RowRangeFiles]]:
-    found: dict[BucketLocation, list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, with_stats=False).live:
-        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    return {location: group_by_row_range(files) for location, files in found.items()}
+    found = files_by_bucket(live_entries(store, snapshot, with_stats=False).live)
+    return {bucket: group_by_row_range(files) for bucket, files in found.items()}
 
 
 def _write_row_range(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]) -> DataFileMeta:
@@ -175,18 +175,16 @@ def _write_row_range(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Ta
 
     ``new``: ids and rows of ``work``, ascending by id.
     """
-    (partition, bucket, _), group, fields = work.location, work.files, work.fields
+    bucket, group, fields = work.location.ref, work.files, work.fields
     ids, values = new
     spec = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
-    writer = DataFileWriter(store, partition, bucket, spec)
+    writer = DataFileWriter(store, bucket, spec)
     try:
         if len(ids) == group[0].row_count:
             writer.write(values)
         else:
             check_no_newer(store, group)
-            for rows in _overlaid(
-                read_row_range(store, partition, bucket, group, fields), group[0].first_row_id or 0, new
-            ):
+            for rows in _overlaid(read_row_range(store, bucket, group, fields), group[0].first_row_id or 0, new):
                 writer.write(rows)
         (file,) = writer.close()
         if file.row_count != group[0].row_count:
@@ -245,7 +243,7 @@ def plan_row_ranges(
     snapshot = snapshot or store.snapshots.latest()
     if snapshot is None:
         return []
-    found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
+    found = live_files(store, snapshot, partition=chosen, buckets=buckets)
     picks = append_compaction_policy(store)
     least = 2 if full else max(2, picks.min_files)
     return [
@@ -286,15 +284,15 @@ def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
     spec = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False)
     if spec.blobs:  # a row range must not end within a blob file
         spec = replace(spec, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
-    writer = DataFileWriter(store, task.partition, task.bucket, spec)
+    writer = DataFileWriter(store, task.bucket_ref, spec)
     groups = group_by_row_range(task.files)
     try:
         for group in groups:
-            for batch in read_row_range(store, task.partition, task.bucket, group, spec.value_fields):
+            for batch in read_row_range(store, task.bucket_ref, group, spec.value_fields):
                 writer.write(pa.Table.from_batches([batch]))
         written = writer.close()
         if sum(f.row_count for f in written) != sum(group[0].row_count for group in groups):
-            raise CorruptedError(f"compaction of {store.bucket_path(task.partition, task.bucket)} would lose rows")
+            raise CorruptedError(f"compaction of {store.bucket_path(task.bucket_ref)} would lose rows")
     except BaseException:
         writer.abort()
         raise
@@ -304,6 +302,4 @@ def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
         replace(f, first_row_id=first, min_sequence_number=numbers[0], max_sequence_number=numbers[1])
         for f, first in zip(written, firsts, strict=True)
     )
-    return CommitMessage(
-        task.partition, task.bucket, task.total_buckets, compact_before=task.files, compact_after=after
-    )
+    return CommitMessage(*task.location, compact_before=task.files, compact_after=after)

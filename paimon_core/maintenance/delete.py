@@ -18,10 +18,9 @@ import pyarrow as pa
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.deletion_vectors import (
-    by_bucket,
     read_entries,
     single_index_per_bucket,
-    vector_entries,
+    vectors_by_bucket,
     write_vectors,
 )
 from paimon_core.datafile.reader import ReadOptions, read_file
@@ -29,7 +28,8 @@ from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
-from paimon_core.maintenance.task import BucketFiles, BucketLocation
+from paimon_core.maintenance.task import BucketFiles
+from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge import engine_type
@@ -179,13 +179,13 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
 
     With deletion vectors a task has all files of a bucket, because they share index files; else it has one file.
     """
-    vectors = by_bucket(vector_entries(store, snapshot))
+    vectors = vectors_by_bucket(store, snapshot)
     buckets: dict[BucketLocation, dict[str, DataFileMeta]] = {}
     for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
-        files = buckets.setdefault((split.partition, split.bucket, split.total_buckets), {})
+        files = buckets.setdefault(split.location, {})
         files.update((file.file_name, file) for file in split.files)
     if store.options.value(DELETION_VECTORS_ENABLED):
-        return [BucketFiles(*at, tuple(files.values()), vectors.get(at[:2], ())) for at, files in buckets.items()]
+        return [BucketFiles(*at, tuple(files.values()), vectors.get(at.ref, ())) for at, files in buckets.items()]
     return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files.values()]
 
 
@@ -196,7 +196,7 @@ def _delete(predicate: Predicate, planned: int, store: FileStore, task: BucketFi
 
 
 def _without(predicate: Predicate, store: FileStore, task: BucketFiles) -> CommitMessage:
-    message = CommitMessage(task.partition, task.bucket, task.total_buckets)
+    message = CommitMessage(*task.location)
     old = read_entries(store, task.vectors)
     find = partial(_matching, store, task, predicate, old)
     marked: dict[str, DeletionVector] = {}
@@ -210,7 +210,7 @@ def _without(predicate: Predicate, store: FileStore, task: BucketFiles) -> Commi
                 continue
             after: tuple[DataFileMeta, ...] = ()
             if deleted.cardinality < file.row_count:
-                after = concatenate(store, task.partition, task.bucket, (file,), {file.file_name: deleted})
+                after = concatenate(store, task.bucket_ref, (file,), {file.file_name: deleted})
             message = replace(
                 message, new_files=(*message.new_files, *after), deleted_files=(*message.deleted_files, file)
             )
@@ -239,7 +239,7 @@ def _marking(
     )
     kept = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
     vectors = {name: vector for name, vector in kept.items() if name not in removed}
-    written = write_vectors(store, task.partition, task.bucket, vectors)
+    written = write_vectors(store, task.bucket_ref, vectors)
     return replace(message, new_indexes=written, deleted_indexes=replaced)
 
 
@@ -251,7 +251,7 @@ def _matching(
     fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
     found = [np.zeros(0, np.int64)]
     how = ReadOptions(predicate, old.get(file.file_name))
-    for batch in read_file(store, task.partition, task.bucket, file, fields, how):
+    for batch in read_file(store, task.bucket_ref, file, fields, how):
         rows = batch.select(range(len(fields) - 1))
         found.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())
     return DeletionVector.of(np.concatenate(found))

@@ -113,7 +113,7 @@ def run_plan(
             return made, []
         try:
             with raise_if_expired(store, newest.id):
-                tasks = plan(newest, {(m.partition, m.bucket) for m in obsolete} if obsolete else None)
+                tasks = plan(newest, {m.bucket_ref for m in obsolete} if obsolete else None)
         except OutOfRangeError:
             if attempts_left or obsolete:
                 continue
@@ -130,14 +130,14 @@ def run_plan(
 
 
 def _in_time(
-    run: Callable[[FileStore, Any], CommitMessage], planned: int, store: FileStore, task: Any
+    run: Callable[[FileStore, Any], CommitMessage], planned: int, store: FileStore, task: CompactionTask
 ) -> CommitMessage:
     """Return the message of a task of snapshot ``planned``, or one marked ``_TOO_LATE``: the files have expired."""
     try:
         with raise_if_expired(store, planned):
             return run(store, task)
     except OutOfRangeError:
-        return CommitMessage(task.partition, task.bucket, _TOO_LATE)
+        return CommitMessage(*task.bucket_ref, _TOO_LATE)
 
 
 def _committed(
@@ -149,8 +149,8 @@ def _committed(
 
     If files of one task of a bucket had expired, all tasks of the bucket are done again.
     """
-    expired = {(m.partition, m.bucket): m for m in messages if m.total_buckets == _TOO_LATE}
-    committer.abort([m for m in messages if (m.partition, m.bucket) in expired])
-    in_time = [m for m in messages if (m.partition, m.bucket) not in expired]
+    expired = {m.bucket_ref: m for m in messages if m.total_buckets == _TOO_LATE}
+    committer.abort([m for m in messages if m.bucket_ref in expired])
+    in_time = [m for m in messages if m.bucket_ref not in expired]
     snapshot, obsolete = committer.compact(join(in_time)) if in_time else (None, [])
     return snapshot, [*obsolete, *expired.values()]

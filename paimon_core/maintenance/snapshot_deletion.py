@@ -56,7 +56,7 @@ class DeletionPlan:
         Files outside of the table's directory are left out with a warning, unless an option allows their root.
         """
         data = [deleted.entry for name, deleted in self.data.items() if name not in kept]
-        found: list[Sequence[str]] = [store.deletable_paths(e.partition, e.bucket, e.file) for e in data]
+        found: list[Sequence[str]] = [store.deletable_paths(e.bucket_ref, e.file) for e in data]
         found += [several for name, several in self.others.items() if name not in kept]
         outside = sum(not several for several in found)
         if outside:
@@ -96,7 +96,7 @@ def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = Fals
     if name is None:
         return {}
     entries = [e for e in _entries(store, name, strict=strict) if e.kind == ADD]
-    files: Paths = {e.file.file_name: store.deletable_paths(e.partition, e.bucket, e.file) for e in entries}
+    files: Paths = {e.file.file_name: store.deletable_paths(e.bucket_ref, e.file) for e in entries}
     return files | _listed(store, name, strict=strict)
 
 
@@ -211,7 +211,7 @@ def _live_names(store: FileStore, snapshot: Snapshot, deleted: Sequence[DeletedF
     """Return the names of a snapshot's live files in the buckets of deleted files."""
     if not deleted:
         return set()
-    buckets = {(one.entry.partition, one.entry.bucket) for one in deleted}
+    buckets = {one.entry.bucket_ref for one in deleted}
     where = partitions_predicate(store, {partition for partition, _ in buckets})
     found = live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=False)
     return {e.file.file_name for e in found.live}

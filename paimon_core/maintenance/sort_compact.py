@@ -19,7 +19,8 @@ from paimon_core.lsm.append_compaction import Group
 from paimon_core.maintenance.cluster_key import ClusterKey, bound_ranks, distinct, quantiles
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
-from paimon_core.maintenance.task import Buckets, files_by_bucket, partition_choice
+from paimon_core.maintenance.task import Buckets, live_files, partition_choice
+from paimon_core.manifest.bucket import BucketRef, InCountedBucket
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
@@ -34,7 +35,7 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 
 
 @dataclass(frozen=True, slots=True)
-class SortCompactTask:
+class SortCompactTask(InCountedBucket):
     """A partition to sort, or range number ``part`` of it: rows whose keys have ``part`` bounds at or below them."""
 
     partition: bytes
@@ -137,7 +138,7 @@ def _tasks(
     parting: tuple[int, int],
 ) -> list[SortCompactTask]:
     parts, part_size = parting
-    found = files_by_bucket(store, snapshot, partition=chosen, buckets=buckets)
+    found = live_files(store, snapshot, partition=chosen, buckets=buckets)
     entries = vector_entries(store, snapshot)
     tasks = [
         SortCompactTask(*at, tuple(files), key, vectors=restrict_to_files(entries, {f.file_name for f in files}))
@@ -157,12 +158,10 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     rows = _rows(store, task, stored_fields(store))
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
     expected = rows_left(task.files, task.vectors) if task.parts == 1 else None
-    after = write_compacted(store, task.partition, task.bucket, ordered, expected, ordered=True)
+    after = write_compacted(store, task.bucket_ref, ordered, expected, ordered=True)
     is_first = task.part == 0
     return CommitMessage(
-        task.partition,
-        task.bucket,
-        task.total_buckets,
+        *task.location,
         compact_before=task.files if is_first else (),
         compact_after=after,
         compact_deleted_indexes=task.vectors if is_first else (),
@@ -216,9 +215,9 @@ def join_parts(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
     The rows of the files get sequence numbers in that order too. Raises CorruptedError if rows would be lost or
     duplicated: a part is missing, or was run twice.
     """
-    whole: dict[tuple[bytes, int], CommitMessage] = {}
+    whole: dict[BucketRef, CommitMessage] = {}
     for message in messages:
-        at = (message.partition, message.bucket)
+        at = message.bucket_ref
         earlier = whole.get(at)
         whole[at] = (
             message
@@ -271,7 +270,7 @@ def _rows(store: FileStore, task: SortCompactTask, fields: Sequence[DataField]) 
     deleted = read_entries(store, task.vectors)
     for file in task.files:
         how = ReadOptions(deletions=deleted.get(file.file_name))
-        for batch in read_file(store, task.partition, task.bucket, file, fields, how):
+        for batch in read_file(store, task.bucket_ref, file, fields, how):
             rows = pa.Table.from_batches([batch])
             if task.bounds is not None:
                 rows = rows.filter(pa.array(bound_ranks(task.bounds, task.key.of(rows)).through == task.part))

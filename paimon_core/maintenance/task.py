@@ -6,7 +6,9 @@ from typing import Protocol, TypeAlias
 
 from paimon_core.commit.overwrite import partition_predicate
 from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.bucket import BucketLocation, BucketRef, InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.predicate.expr import Predicate, conjunction
 from paimon_core.predicate.rewrite import columns
@@ -14,21 +16,15 @@ from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
-Buckets: TypeAlias = Collection[tuple[bytes, int]]
-BucketLocation: TypeAlias = tuple[bytes, int, int]
-"""Partition, bucket and number of buckets."""
+Buckets: TypeAlias = Collection[BucketRef]
 
 
 class CompactionTask(Protocol):
     """A part of a plan; frozen and picklable, so that any process with the same table can run it."""
 
     @property
-    def partition(self) -> bytes:
-        """The partition that the task writes to (serialised BinaryRow)."""
-
-    @property
-    def bucket(self) -> int:
-        """The number of the bucket that the task writes to."""
+    def bucket_ref(self) -> BucketRef:
+        """The bucket that the task writes to."""
 
     @property
     def size(self) -> int:
@@ -40,7 +36,7 @@ class CompactionTask(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class BucketFiles:
+class BucketFiles(InCountedBucket):
     """A task of files of one bucket, with the index files that hold their deletion vectors."""
 
     partition: bytes
@@ -79,7 +75,7 @@ def partition_choice(
     return conjunction([*chosen, *([] if predicate is None else [predicate])])
 
 
-def files_by_bucket(
+def live_files(
     store: FileStore,
     snapshot: Snapshot,
     *,
@@ -97,8 +93,5 @@ def files_by_bucket(
         with_stats: read column statistics too. REQUIRES: True if a file may be upgraded, because the new entry of an
             upgraded file has its statistics.
     """
-    found: dict[BucketLocation, list[DataFileMeta]] = {}
-    for entry in live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=with_stats).live:
-        if entry.bucket >= 0:
-            found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    return found
+    found = live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=with_stats).live
+    return files_by_bucket(entry for entry in found if entry.bucket >= 0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from paimon_core.format.avro_container import encode_long
+from paimon_core.manifest.bucket import BucketRef
 
 _MOST_MARKS: Final = 16  # looking for more takes about as long as decoding
 
@@ -15,10 +16,10 @@ class BucketFilter:
     """Some partitions (serialised rows), and of these only some buckets, or all where ``buckets`` is None."""
 
     partitions: frozenset[bytes]
-    buckets: frozenset[tuple[bytes, int]] | None = None
+    buckets: frozenset[BucketRef] | None = None
 
     @staticmethod
-    def for_buckets(buckets: Collection[tuple[bytes, int]]) -> "BucketFilter":
+    def for_buckets(buckets: Collection[BucketRef]) -> "BucketFilter":
         """Return the places that are these buckets, each given by partition and number."""
         return BucketFilter(frozenset(partition for partition, _ in buckets), frozenset(buckets))
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import fastavro
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.serializers import (
@@ -32,7 +33,7 @@ _INDEXES: Final = ("new_indexes", "deleted_indexes", "compact_new_indexes", "com
 
 
 @dataclass(frozen=True, slots=True)
-class CommitMessage:
+class CommitMessage(InCountedBucket):
     """New and deleted files of one bucket, and what compaction replaced there; changelog and index files of both.
 
     Of a deleted file of deletion vectors those ranges are named that new ones, or the rewriting of their data files,
@@ -66,9 +67,8 @@ class CommitMessage:
         sink.seek(len(_MAGIC))
         files = {name: [data_file_to_record(file) for file in getattr(self, name)] for name in _FILES}
         indexes = {name: [index_entry_to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
-        place = {"partition": self.partition, "bucket": self.bucket, "total_buckets": self.total_buckets}
         names = {"compact_beside": list(self.compact_beside)}
-        fastavro.schemaless_writer(sink, _SCHEMA, {**place, **files, **indexes, **names})
+        fastavro.schemaless_writer(sink, _SCHEMA, {**self.location._asdict(), **files, **indexes, **names})
         return sink.getvalue()
 
     @staticmethod

@@ -1,11 +1,12 @@
 """Manifest entries: a file was added, a file was deleted; and what remains of a sequence of them (format 4.6)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from paimon_core.errors import CorruptedError
+from paimon_core.manifest.bucket import BucketLocation, InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
 
 ADD: Final = 0
@@ -15,7 +16,7 @@ Identity: TypeAlias = tuple[bytes, int, int, str, tuple[str, ...], bytes | None,
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestEntry:
+class ManifestEntry(InCountedBucket):
     """``file`` was added to, or deleted from, a bucket of the partition (a serialised row).
 
     ``total_buckets`` is the number of buckets the partition had for the writer; -1 dynamic or unaware, -2 postponed.
@@ -40,6 +41,14 @@ class ManifestEntry:
             file.embedded_index,
             file.external_path,
         )
+
+
+def files_by_bucket(entries: Iterable[ManifestEntry]) -> dict[BucketLocation, list[DataFileMeta]]:
+    """Return the files of each bucket, in their order; buckets are in the order of their first file."""
+    found: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
+    for entry in entries:  # plain tuples are made faster than named ones, and equal to them
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return {BucketLocation(*bucket): files for bucket, files in found.items()}
 
 
 def merge_entries(entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:

@@ -16,5 +16,7 @@ def fast_constructor(kind: type[Any]) -> Callable[..., Any]:
         twin.__class__ = kind
 
     names = [f.name for f in fields(kind)]
-    twin: Callable[..., Any] = make_dataclass(kind.__name__, names, slots=True, namespace={"__post_init__": become})
+    twin: Callable[..., Any] = make_dataclass(
+        kind.__name__, names, bases=kind.__bases__, slots=True, namespace={"__post_init__": become}
+    )
     return twin

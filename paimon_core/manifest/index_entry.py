@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from paimon_core.manifest.bucket import InBucket
+
 HASH: Final = "HASH"
 HASH_PART: Final = "HASH_PART"
 """Hashes to be added to those of a bucket: a kind for messages only, made a whole index by the committer."""
@@ -32,7 +34,7 @@ class GlobalIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexManifestEntry:
+class IndexManifestEntry(InBucket):
     """One index file of a bucket. ``index_type`` is free text: kinds this engine does not know are carried along."""
 
     kind: int

@@ -10,6 +10,7 @@ import pyarrow as pa
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import sections
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.predicate.compute import evaluate
@@ -84,11 +85,10 @@ class ChangeRead:
 
         Raises UnsupportedError if the files do not give the order of the changes of a key.
         """
-        stored: dict[tuple[bytes, int], list[DataFileMeta]] = {}
+        stored: dict[BucketRef, list[DataFileMeta]] = {}
         for piece in pieces:
             as_stored = piece.source is RowSource.STORED_KINDS and piece.split.raw_convertible
-            found = stored.setdefault((piece.split.partition, piece.split.bucket), [])
-            found.extend(piece.split.files if as_stored else ())
+            stored.setdefault(piece.split.bucket_ref, []).extend(piece.split.files if as_stored else ())
         deletes = any(piece.source is RowSource.DELETED or any(map(may_delete, piece.split.files)) for piece in pieces)
         if not self.store.schema.is_cross_partition or len(stored) < 2 or not deletes:
             return False

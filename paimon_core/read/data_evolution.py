@@ -8,13 +8,14 @@ from paimon_core.datafile.columns import stored_columns
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.errors import CorruptedError
 from paimon_core.lsm.row_ranges import RowRangeFiles, blobs_in_order, is_blob
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
 
 def read_row_range(
-    store: FileStore, partition: bytes, bucket: int, files: RowRangeFiles, fields: Sequence[DataField]
+    store: FileStore, bucket: BucketRef, files: RowRangeFiles, fields: Sequence[DataField]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows that the files share, with exactly ``fields``; a column that no file has is null.
 
@@ -22,8 +23,7 @@ def read_row_range(
 
     Args:
         store: the table.
-        partition: serialised BinaryRow of the partition.
-        bucket: number of the bucket.
+        bucket: of the files.
         files: the files of one row range.
         fields: columns to read.
     """
@@ -34,7 +34,7 @@ def read_row_range(
 
     def stream(files_with_column: RowRangeFiles, asked: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         for file in files_with_column:
-            yield from read_file(store, partition, bucket, file, asked, how)
+            yield from read_file(store, bucket, file, asked, how)
 
     streams = [stream(files_with_column, asked) for files_with_column, asked in (parts or {files[:1]: []}).items()]
     return streams[0] if len(streams) == 1 else _side_by_side(streams, arrow_schema(fields), files)

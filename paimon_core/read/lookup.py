@@ -22,7 +22,9 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import needs_lookup
+from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.merge import merge_engine
 from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.predicate.expr import And, Leaf, Predicate
@@ -47,12 +49,12 @@ _MOST_LISTED = 1_000  # keys beyond which the indexes of a file are not asked fo
 
 
 @dataclass(frozen=True)
-class _Bucket:
+class _Bucket(InCountedBucket):
     """The visible files of one bucket."""
 
     partition: bytes
-    number: int
-    total: int
+    bucket: int
+    total_buckets: int
     files: tuple[DataFileMeta, ...]
     key_schema: pa.Schema
 
@@ -73,11 +75,9 @@ class Lookup:
         self._key = tuple(schema.trimmed_primary_keys)
         self._leveled = needs_lookup(self._store.options)
         self._engine = merge_engine(self._store.options, schema.fields, schema.primary_keys)
-        grouped: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-        if scan.snapshot is not None:
-            for e in scan.visible(live_entries(self._store, scan.snapshot, with_stats=False).live):
-                grouped.setdefault((e.partition, e.bucket, e.total_buckets), []).append(e.file)
-        self._buckets = [_Bucket(*place, tuple(files), schema.key_arrow) for place, files in grouped.items()]
+        found = live_entries(self._store, scan.snapshot, with_stats=False).live if scan.snapshot is not None else []
+        files_of = files_by_bucket(scan.visible(found))
+        self._buckets = [_Bucket(*bucket, tuple(files), schema.key_arrow) for bucket, files in files_of.items()]
         self._vectors = stored_vectors(self._store, vector_entries(self._store, scan.snapshot))
 
     def rows(self, keys: pa.Table, fields: Sequence[DataField]) -> pa.Table:
@@ -112,12 +112,12 @@ class Lookup:
         hashed = self._store.schema.bucket > 0
         for bucket in self._buckets:
             chosen = partitioned.get(bucket.partition, keys.slice(0, 0))
-            if hashed and bucket.total > 0 and chosen.num_rows:
-                at = (bucket.partition, bucket.total)
+            if hashed and bucket.total_buckets > 0 and chosen.num_rows:
+                at = (bucket.partition, bucket.total_buckets)
                 if at not in spread:
                     columns = chosen.select(self._store.schema.bucket_keys).combine_chunks().to_batches()[0]
-                    spread[at] = buckets(columns, bucket.total, self._store.bucket_function)
-                chosen = chosen.filter(pa.array(spread[at] == bucket.number))
+                    spread[at] = buckets(columns, bucket.total_buckets, self._store.bucket_function)
+                chosen = chosen.filter(pa.array(spread[at] == bucket.bucket))
             yield bucket, chosen.select(self._key)
 
     def _by_partition(self, keys: pa.Table) -> dict[bytes, pa.Table]:
@@ -201,7 +201,7 @@ class Lookup:
             return
         mask = np.zeros(file.row_count, bool)
         mask[at] = True
-        yield from read_file(self._store, bucket.partition, bucket.number, file, fields, ReadOptions(row_mask=mask))
+        yield from read_file(self._store, bucket.bucket_ref, file, fields, ReadOptions(row_mask=mask))
 
     def _decoded(
         self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
@@ -211,9 +211,7 @@ class Lookup:
         key = tuple(self._store.schema.field(k) for k in self._key)
         whole = file.file_size <= _SMALL_FILE
         chosen = fields if whole else key
-        batches = list(
-            read_file(self._store, bucket.partition, bucket.number, file, chosen, ReadOptions(unbounded=whole))
-        )
+        batches = list(read_file(self._store, bucket.bucket_ref, file, chosen, ReadOptions(unbounded=whole)))
         rows = pa.Table.from_batches(batches, None if batches else arrow_schema(chosen))
         rows = rows if len(batches) == 1 else rows.combine_chunks()
         self._blocks.put((file.file_name, tuple(fields)) if whole else file.file_name, rows)
@@ -229,7 +227,7 @@ class Lookup:
             return True  # NaN equals nothing in a filter
         tests = [Leaf("in", name, listed) for name, listed in values.items()]
         moved = to_file(And(tuple(tests)), store.schema.fields, store.schemas.get(file.schema_id).fields)
-        path = store.file_path(bucket.partition, bucket.number, file)
+        path = store.file_path(bucket.bucket_ref, file)
         return moved is None or indexed_rows(store, path, file, moved) is not False
 
 

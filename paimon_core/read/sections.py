@@ -10,6 +10,7 @@ from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import stop_trigger
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine, MergeFunction
 from paimon_core.merge.high_level import LEVEL
@@ -41,8 +42,7 @@ def merge_order(store: FileStore) -> MergeOrder:
 
 def file_reader(
     store: FileStore,
-    partition: bytes,
-    bucket: int,
+    bucket: BucketRef,
     fields: Sequence[DataField],
     predicate: Predicate | None = None,
     vectors: Mapping[str, DeletionVector] = MappingProxyType({}),
@@ -52,8 +52,7 @@ def file_reader(
 
     Args:
         store: the table.
-        partition: serialised BinaryRow of the partition.
-        bucket: number of the bucket.
+        bucket: of the files.
         fields: columns to read.
         predicate: rows for which it is not true may be left out.
         vectors: deletion vectors by data file; their rows are left out.
@@ -61,7 +60,6 @@ def file_reader(
     """
     return lambda meta, parallel_files: read_file(
         store,
-        partition,
         bucket,
         meta,
         fields,

@@ -92,7 +92,7 @@ class TableRead:
 
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = load_vectors(self.store.io, split.vectors)
-        read = file_reader(self.store, split.partition, split.bucket, fields, self.predicate, vectors, split.part)
+        read = file_reader(self.store, split.bucket_ref, fields, self.predicate, vectors, split.part)
         read = self._skipping_bad_files(split, read)
         return (batch for file in split.files for batch in read(file, 1))
 
@@ -104,11 +104,11 @@ class TableRead:
                 "positions are not defined for them"
             )
         for group in group_by_row_range(split.files):
-            yield from read_row_range(self.store, split.partition, split.bucket, group, self._needed())
+            yield from read_row_range(self.store, split.bucket_ref, group, self._needed())
 
     def _merged(self, split: DataSplit, *, kinds: bool = False) -> Iterator[pa.Table]:
         vectors = load_vectors(self.store.io, split.vectors)
-        place = (self.store, split.partition, split.bucket)
+        place = self.store, split.bucket_ref
         return self.merged(
             split.files,
             lambda fields, predicate: self._skipping_bad_files(split, file_reader(*place, fields, predicate, vectors)),
@@ -126,7 +126,7 @@ class TableRead:
             return read
 
         def passing(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
-            path = store.file_path(split.partition, split.bucket, file)
+            path = store.file_path(split.bucket_ref, file)
             if lost and not store.io.exists(path):  # asked first: a read of no columns opens no file
                 if split.snapshot_id and not store.snapshots.exists(split.snapshot_id):
                     raise CorruptedError(f"data file {path} is missing") from FileNotFoundError(path)

@@ -10,6 +10,7 @@ from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.deletion.files import StoredVector
 from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.lsm.universal import num_levels
+from paimon_core.manifest.bucket import group_by_bucket
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
@@ -120,10 +121,7 @@ def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snap
         return []
     entries = _entries(store, snapshot, changelog=False)
     units = _added(store, snapshot, [e for e in entries if e.kind == ADD])
-    removed: dict[tuple[bytes, int], list[ManifestEntry]] = {}
-    for entry in entries:
-        if keyed and entry.kind == DELETE:
-            removed.setdefault((entry.partition, entry.bucket), []).append(entry)
+    removed = group_by_bucket(e for e in entries if keyed and e.kind == DELETE)
     if not removed:
         return units
     previous = None
@@ -179,7 +177,7 @@ def _split(
     """Return one split of all files of `entries`, which are of one bucket."""
     first, files = entries[0], tuple(e.file for e in entries)
     marked = tuple(vectors[f.file_name] for f in files if f.file_name in vectors)
-    return DataSplit(snapshot_id, first.partition, first.bucket, first.total_buckets, files, raw, marked)
+    return DataSplit(snapshot_id, *first.location, files, raw, marked)
 
 
 def _in_order(store: FileStore, units: Sequence[ChangeUnit]) -> list[ChangeUnit]:

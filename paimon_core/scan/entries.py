@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifest_file import ManifestFileMeta
@@ -42,7 +43,7 @@ def live_entries(
     snapshot: Snapshot,
     *,
     partition: Predicate | None = None,
-    buckets: Collection[tuple[bytes, int]] | None = None,
+    buckets: Collection[BucketRef] | None = None,
     with_stats: bool = True,
 ) -> Entries:
     """Files of the snapshot that are in partitions matching ``partition`` (bound) and in one of ``buckets``.

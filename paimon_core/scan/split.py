@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from paimon_core.deletion.files import StoredVector
 from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
 
 _MAGIC = b"PSP2"
 
 
 @dataclass(frozen=True, slots=True)
-class DataSplit:
+class DataSplit(InCountedBucket):
     """Files of one (partition, bucket) at one snapshot.
 
     ``raw_convertible``: the files may be read one after another, with no merge and no row to drop. Otherwise they are

@@ -12,7 +12,7 @@ from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.entry import ManifestEntry, files_by_bucket
 from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SOURCE_SPLIT_OPEN_FILE_COST, SOURCE_SPLIT_TARGET_SIZE
@@ -67,11 +67,8 @@ def plan_splits(
     ``sliced``: files may hold columns of the same rows.
     """
     marked = vectors or {}
-    buckets: dict[tuple[bytes, int, int], list[DataFileMeta]] = {}
-    for entry in entries:
-        buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
     splits = []
-    for (partition, bucket, total), files in buckets.items():
+    for bucket, files in files_by_bucket(entries).items():
         if sliced:
             planned = sliced_bins(files, packing)
         elif key_schema is None:
@@ -80,7 +77,7 @@ def plan_splits(
             planned = keyed_bins(files, packing, key_schema, disjoint=disjoint)
         for group, raw in planned:
             stored = tuple(marked[f.file_name] for f in group if f.file_name in marked)
-            splits.append(DataSplit(snapshot_id, partition, bucket, total, tuple(map(_slim, group)), raw, stored))
+            splits.append(DataSplit(snapshot_id, *bucket, tuple(map(_slim, group)), raw, stored))
     return splits
 
 

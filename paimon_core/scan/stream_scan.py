@@ -7,6 +7,7 @@ from typing import Any
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import (
     SCAN_BOUNDED_WATERMARK,
@@ -225,9 +226,9 @@ class StreamScan:
             not schema.primary_keys and schema.bucket == -1
         )
         waiting = any(unit.split.bucket < 0 for unit in units)
-        groups: dict[tuple[bytes, int] | bytes | None, list[ChangeUnit]] = {}
+        groups: dict[BucketRef | bytes | None, list[ChangeUnit]] = {}
         for unit in units:
-            bucket = unit.split.partition if waiting else (unit.split.partition, unit.split.bucket)
+            bucket = unit.split.partition if waiting else unit.split.bucket_ref
             groups.setdefault(None if schema.is_cross_partition and not free else bucket, []).append(unit)
         packing = Packing.of(options)
         bins = (pack(group, _size, packing) if free else [group] for group in groups.values())

@@ -9,6 +9,7 @@ from uuid import uuid4
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.paths import check_name
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifests import Manifests
@@ -193,37 +194,37 @@ class FileStore:
         """Return ``k1=v1/k2=v2`` of a serialised partition."""
         return partition_path(self.partition_values(partition), self.schema.partition_fields, self.options)
 
-    def bucket_path(self, partition: bytes, bucket: int) -> str:
+    def bucket_path(self, bucket: BucketRef) -> str:
         """Return the directory of a bucket."""
-        return bucket_directory(self.root, self.partition_path(partition), bucket, self.options)
+        return bucket_directory(self.root, self.partition_path(bucket.partition), bucket.bucket, self.options)
 
-    def file_path(self, partition: bytes, bucket: int, meta: DataFileMeta) -> str:
+    def file_path(self, bucket: BucketRef, meta: DataFileMeta) -> str:
         """Return the path of a data file: its external path if it has one, else a path in its bucket's directory.
 
         Raises as `check_external` for an external path that is not allowed.
         """
         if meta.external_path:
             return self._external(meta.external_path)
-        return join(self.bucket_path(partition, bucket), meta.file_name)
+        return join(self.bucket_path(bucket), meta.file_name)
 
-    def file_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
+    def file_paths(self, bucket: BucketRef, meta: DataFileMeta) -> list[str]:
         """Return the paths of a data file and of its index files in the same directory. Raises as `file_path`."""
-        path = self.file_path(partition, bucket, meta)
+        path = self.file_path(bucket, meta)
         return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
 
-    def deletable_paths(self, partition: bytes, bucket: int, meta: DataFileMeta) -> list[str]:
+    def deletable_paths(self, bucket: BucketRef, meta: DataFileMeta) -> list[str]:
         """Return the paths of a data file and of its index files, if this engine may delete them.
 
         Empty for a file outside of the table, unless the file is below a root of `trust`.
         """
-        path = meta.external_path or join(self.bucket_path(partition, bucket), meta.file_name)
+        path = meta.external_path or join(self.bucket_path(bucket), meta.file_name)
         if meta.external_path and not self._is_deletable(meta.external_path):
             return []
         return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
 
-    def delete_file(self, partition: bytes, bucket: int, meta: DataFileMeta) -> None:
+    def delete_file(self, bucket: BucketRef, meta: DataFileMeta) -> None:
         """Delete a data file and its index files, if `deletable_paths` returns them."""
-        for path in self.deletable_paths(partition, bucket, meta):
+        for path in self.deletable_paths(bucket, meta):
             self.io.delete(path)
 
     def sync(self, paths: Iterable[str]) -> None:
@@ -238,7 +239,7 @@ class FileStore:
         """
         if entry.external_path is not None:
             return self._external(entry.external_path)
-        return join(self.index_directory(entry.partition, entry.bucket), entry.file_name)
+        return join(self.index_directory(entry.bucket_ref), entry.file_name)
 
     def deletable_index_paths(self, entry: IndexManifestEntry) -> list[str]:
         """Return the path of an index file, if this engine may delete it.
@@ -246,7 +247,7 @@ class FileStore:
         Empty for a file outside of the table, unless the file is below a root of `trust`.
         """
         if entry.external_path is None:
-            return [join(self.index_directory(entry.partition, entry.bucket), entry.file_name)]
+            return [join(self.index_directory(entry.bucket_ref), entry.file_name)]
         return [entry.external_path] if self._is_deletable(entry.external_path) else []
 
     def delete_index(self, entry: IndexManifestEntry) -> None:
@@ -254,10 +255,10 @@ class FileStore:
         for path in self.deletable_index_paths(entry):
             self.io.delete(path)
 
-    def index_directory(self, partition: bytes, bucket: int) -> str:
+    def index_directory(self, bucket: BucketRef) -> str:
         """Return the directory of a bucket's new index files: the bucket's own, or the one of the table."""
         beside = self.options.value(INDEX_FILE_IN_DATA_FILE_DIR)
-        return self.bucket_path(partition, bucket) if beside else index_directory(self.root)
+        return self.bucket_path(bucket) if beside else index_directory(self.root)
 
     def _external(self, path: str) -> str:
         declared = self.options.value(DATA_FILE_EXTERNAL_PATHS)

@@ -14,6 +14,7 @@ from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError, CorruptedError
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy, Group
+from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED
@@ -44,7 +45,7 @@ def stored_fields(store: FileStore) -> tuple[DataField, ...]:
 
 
 def concatenate(
-    store: FileStore, partition: bytes, bucket: int, files: Group, deleted: Mapping[str, DeletionVector] = _NONE
+    store: FileStore, bucket: BucketRef, files: Group, deleted: Mapping[str, DeletionVector] = _NONE
 ) -> tuple[DataFileMeta, ...]:
     """Write the rows of the files, one file after another, to new files of about the target size.
 
@@ -52,7 +53,6 @@ def concatenate(
 
     Args:
         store: of the table.
-        partition: serialised BinaryRow.
         bucket: of the files.
         files: in the order of their rows.
         deleted: the rows to leave out, by file name.
@@ -63,19 +63,16 @@ def concatenate(
     rows = (
         pa.Table.from_batches([batch])
         for file in files
-        for batch in read_file(
-            store, partition, bucket, file, fields, ReadOptions(deletions=deleted.get(file.file_name))
-        )
+        for batch in read_file(store, bucket, file, fields, ReadOptions(deletions=deleted.get(file.file_name)))
     )
     check_no_newer(store, files)
     expected = sum(f.row_count - (deleted[f.file_name].cardinality if f.file_name in deleted else 0) for f in files)
-    return write_compacted(store, partition, bucket, rows, expected, first_sequence=files[0].min_sequence_number)
+    return write_compacted(store, bucket, rows, expected, first_sequence=files[0].min_sequence_number)
 
 
 def write_compacted(
     store: FileStore,
-    partition: bytes,
-    bucket: int,
+    bucket: BucketRef,
     rows: Iterable[pa.Table],
     expected: int | None,
     *,
@@ -86,7 +83,6 @@ def write_compacted(
 
     Args:
         store: of the table.
-        partition: serialised BinaryRow.
         bucket: of the files.
         rows: of the new files, in order.
         expected: number of rows. `None`: unknown.
@@ -96,7 +92,7 @@ def write_compacted(
     Raises CorruptedError if the number of rows is not ``expected``: a compaction must not lose rows.
     """
     spec = replace(DataFileSpec.of(store, 0, FileSource.COMPACT), ordered=ordered)
-    writer = DataFileWriter(store, partition, bucket, spec, first_sequence)
+    writer = DataFileWriter(store, bucket, spec, first_sequence)
     try:
         for part in rows:
             writer.write(part)
@@ -104,7 +100,7 @@ def write_compacted(
         found = sum(f.row_count for f in written)
         if expected is not None and found != expected:
             raise CorruptedError(
-                f"compaction of {store.bucket_path(partition, bucket)} came to {found} rows from files of {expected}; "
+                f"compaction of {store.bucket_path(bucket)} came to {found} rows from files of {expected}; "
                 "the table was not changed"
             )
     except BaseException:
@@ -125,8 +121,8 @@ class Joined:
 class InlineAppend:
     """The compaction of one bucket with ordered rows by its writer, between two commits."""
 
-    def __init__(self, store: FileStore, place: tuple[bytes, int, int], files: Sequence[DataFileMeta]) -> None:
-        self._store, self._place = store, place
+    def __init__(self, store: FileStore, bucket: BucketLocation, files: Sequence[DataFileMeta]) -> None:
+        self._store, self._bucket = store, bucket.ref
         self._picks = append_compaction_policy(store)
         self._files = list(files)
         self._made: list[DataFileMeta] = []
@@ -143,12 +139,11 @@ class InlineAppend:
         self._files += written
         before: list[DataFileMeta] = []
         used: list[IndexManifestEntry] = []
-        partition, bucket, _ = self._place
-        entries = [e for e in self._vectors() if (e.partition, e.bucket) == (partition, bucket)]
+        entries = [e for e in self._vectors() if e.bucket_ref == self._bucket]
         for group in self._picks.ordered(self._files, full=full, deleted=deleted_rows(entries, self._files)):
             if all(f.schema_id <= self._store.schema.id for f in group):
                 vectors = restrict_to_files(entries, {f.file_name for f in group})
-                self._made += concatenate(self._store, partition, bucket, group, read_entries(self._store, vectors))
+                self._made += concatenate(self._store, self._bucket, group, read_entries(self._store, vectors))
                 before += group
                 used += vectors
         removed, after = {f.file_name for f in before}, tuple(self._made)
@@ -166,7 +161,6 @@ class InlineAppend:
 
     def abort(self) -> None:
         """Delete the new files that were not released."""
-        partition, bucket, _ = self._place
         for file in self._made:
-            self._store.delete_file(partition, bucket, file)
+            self._store.delete_file(self._bucket, file)
         self._made = []

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
+from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.read.external_merge import SpilledRun
@@ -54,7 +55,7 @@ class AppendWriter:
 
     Args:
         store: of the table.
-        place: (partition, bucket, total buckets).
+        bucket: to write to.
         spec: of the files.
         first_sequence: sequence number of the first row.
         inline: compacts small files of the bucket before a commit. `None`: no compaction.
@@ -65,7 +66,7 @@ class AppendWriter:
     def __init__(
         self,
         store: FileStore,
-        place: tuple[bytes, int, int],
+        bucket: BucketLocation,
         spec: DataFileSpec,
         first_sequence: int,
         inline: InlineAppend | None,
@@ -73,13 +74,12 @@ class AppendWriter:
         *,
         exclusive: bool,
     ) -> None:
-        self._partition, self._bucket, self._total_buckets = place
-        self._inline, self._exclusive = inline, exclusive
+        self._bucket, self._inline, self._exclusive = bucket, inline, exclusive
         self._open_files, self._space = shared
         self._spilled: SpilledRun | None = None  # rows that arrived before those in memory
         self._spilled_bytes = 0  # of Arrow memory
         self._pieces: list[pa.RecordBatch] = []
-        self._files = DataFileWriter(store, self._partition, self._bucket, spec, first_sequence)
+        self._files = DataFileWriter(store, bucket.ref, spec, first_sequence)
         self._written: list[DataFileMeta] = []
         self._joined = Joined()
         self._encoder: ThreadPoolExecutor | None = None
@@ -178,9 +178,7 @@ class AppendWriter:
         if self._inline is not None:
             self._inline.release()
         message = CommitMessage(
-            self._partition,
-            self._bucket,
-            self._total_buckets,
+            *self._bucket,
             new_files=tuple(files),
             compact_before=joined.before,
             compact_after=joined.after,

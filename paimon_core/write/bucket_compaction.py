@@ -8,6 +8,7 @@ from paimon_core.datafile.writer import local_millis
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import CompactUnit, UniversalCompaction, num_levels, stop_trigger
+from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
@@ -24,15 +25,15 @@ class BucketCompaction:
 
     Args:
         store: of the table.
-        place: (partition, bucket, total buckets).
+        bucket: to compact.
         state: of the bucket at the base snapshot.
         writes_changelog: False: no changelog, even if the table has a changelog producer.
     """
 
     def __init__(
-        self, store: FileStore, place: tuple[bytes, int, int], state: BucketState, *, writes_changelog: bool = True
+        self, store: FileStore, bucket: BucketLocation, state: BucketState, *, writes_changelog: bool = True
     ) -> None:
-        self._store, self._place, self._writes_changelog = store, place, writes_changelog
+        self._store, self._bucket, self._writes_changelog = store, bucket, writes_changelog
         self._policy = UniversalCompaction.of(store.options)
         self._stop = stop_trigger(store.options)
         self._levels = self._restored(state.files)
@@ -98,7 +99,7 @@ class BucketCompaction:
             return False
         if self._vectors is None:
             self._vectors = read_entries(self._store, self._entries)
-        task = CompactTask.of(self._store, self._place, self._levels, unit, writes_changelog=self._writes_changelog)
+        task = CompactTask.of(self._store, self._bucket, self._levels, unit, writes_changelog=self._writes_changelog)
         done = compact(self._store, task, self._vectors)
         vectors = done.vectors(self._vectors)
         self._vectors_changed = self._vectors_changed or vectors != self._vectors
@@ -120,15 +121,14 @@ class BucketCompaction:
 
     def _delete(self, file: DataFileMeta) -> None:
         with suppress(OSError):  # no message names the file, so it only takes space
-            partition, bucket, _ = self._place
-            self._store.delete_file(partition, bucket, file)
+            self._store.delete_file(self._bucket.ref, file)
 
     def write_deletion_vectors(self) -> None:
         """Write the deletion vectors to an index file for the next `release`, if they changed."""
         if self._vectors is None or not self._vectors_changed:
             return
         self._forget_deletion_vectors()
-        self._new_indexes = write_vectors(self._store, *self._place[:2], self._vectors)
+        self._new_indexes = write_vectors(self._store, self._bucket.ref, self._vectors)
 
     def release(self) -> CommitMessage:
         """Return a message with the compactions since the last call, and give their files to the caller.
@@ -137,7 +137,7 @@ class BucketCompaction:
         """
         changed = self._vectors_changed
         message = CommitMessage(
-            *self._place,
+            *self._bucket,
             compact_before=tuple(self._before.values()),
             compact_after=tuple(self._after.values()),
             compact_changelog=tuple(self._changelog),

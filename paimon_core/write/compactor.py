@@ -20,6 +20,7 @@ from paimon_core.lsm.intervals import key_ranks, sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import CompactUnit, needs_lookup
+from paimon_core.manifest.bucket import BucketLocation, InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.stats import stats_schema
@@ -51,7 +52,7 @@ Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
 
 
 @dataclass(frozen=True, slots=True)
-class CompactTask:
+class CompactTask(InCountedBucket):
     """The compaction of a unit of one bucket, with all that it needs of other levels: a value that can run anywhere."""
 
     partition: bytes
@@ -72,19 +73,19 @@ class CompactTask:
     @staticmethod
     def of(
         store: FileStore,
-        place: tuple[bytes, int, int],
+        bucket: BucketLocation,
         levels: Levels,
         unit: CompactUnit,
         vectors: tuple[IndexManifestEntry, ...] = (),
         *,
         writes_changelog: bool = True,
     ) -> "CompactTask":
-        """Return the task for ``unit``, which was picked from ``levels`` of (partition, bucket, total buckets)."""
+        """Return the task for ``unit``, which was picked from ``levels`` of the bucket."""
         level, options = unit.output_level, store.options
         deeper = tuple(f for f in levels.all_files if f.level > level) if needs_lookup(options) and level else ()
         unit = replace(unit, files=levels.by_age(unit.files))
         drops = levels.drops_deletes(level) or (level > 0 and bool(options.value(DELETION_VECTORS_ENABLED)))
-        return CompactTask(*place, unit, level == levels.max_level, drops, deeper, vectors, writes_changelog)
+        return CompactTask(*bucket, unit, level == levels.max_level, drops, deeper, vectors, writes_changelog)
 
     @property
     def size(self) -> int:
@@ -171,7 +172,7 @@ class _Compaction:
         expiry = RecordLevelExpire.of(options, schema.fields, store.now())
         self._may_expire = expiring(store, expiry)
         self._fields = (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
-        read = file_reader(store, task.partition, task.bucket, self._fields, vectors=vectors)
+        read = file_reader(store, task.bucket_ref, self._fields, vectors=vectors)
         self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
         self._order = merge_order(store)
         self._engine = merge_engine(options, schema.fields, schema.primary_keys)
@@ -182,9 +183,8 @@ class _Compaction:
         self._difference = _difference(store) if writes_changelog else None
         self._marks = bool(options.value(DELETION_VECTORS_ENABLED))
         self._superseded: dict[str, DeletionVector] = {}
-        place = task.partition, task.bucket
-        self._writer = DataFileWriter(store, *place, DataFileSpec.of(store, level, FileSource.COMPACT))
-        self._changelog = DataFileWriter(store, *place, DataFileSpec.changelog(store, level))
+        self._writer = DataFileWriter(store, task.bucket_ref, DataFileSpec.of(store, level, FileSource.COMPACT))
+        self._changelog = DataFileWriter(store, task.bucket_ref, DataFileSpec.changelog(store, level))
         self._before: list[DataFileMeta] = []
         self._after: list[DataFileMeta] = []
 
@@ -287,14 +287,14 @@ class _Compaction:
     def _mark_superseded(self, file: DataFileMeta) -> None:
         """Note which rows below a file supersedes that moves as it is: the keys of both tell."""
         task, fields = self._task, LookupFiles.ordering(self._store)
-        read = file_reader(self._store, task.partition, task.bucket, fields, vectors=self._vectors)
+        read = file_reader(self._store, task.bucket_ref, fields, vectors=self._vectors)
         for _ in self._lifted([file], read, fields):
             pass
 
     def _lifted(self, files: Sequence[DataFileMeta], own: ReadFile, fields: tuple[DataField, ...]) -> Merged:
         """Merge the rows of the files with those of higher levels; ``own`` reads the files with columns ``fields``."""
         store, task = self._store, self._task
-        below = LookupFiles(store, (task.partition, task.bucket), task.deeper, (files, fields), self._vectors)
+        below = LookupFiles(store, task.bucket_ref, task.deeper, (files, fields), self._vectors)
         for section in sections_with_lower_levels(files, task.deeper, store.schema.key_arrow):
             deep = any(run.level > task.unit.output_level for run in section)
             aged = by_age(section)

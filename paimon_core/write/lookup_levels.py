@@ -14,6 +14,7 @@ import pyarrow as pa
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.high_level import LEVEL
 from paimon_core.options.merge import SEQUENCE_FIELD
@@ -68,7 +69,7 @@ class LookupFiles:
 
     Args:
         store: of the table.
-        place: (partition, bucket).
+        bucket: of the files.
         files: of the higher levels.
         compacted: the files whose keys are looked up, and the columns of rows; only their key range is read.
         vectors: deletion vectors by file name.
@@ -77,12 +78,12 @@ class LookupFiles:
     def __init__(
         self,
         store: FileStore,
-        place: tuple[bytes, int],
+        bucket: BucketRef,
         files: Sequence[DataFileMeta],
         compacted: tuple[Sequence[DataFileMeta], tuple[DataField, ...]],
         vectors: Mapping[str, DeletionVector],
     ) -> None:
-        self._store, self._place, self._files, self._vectors = store, place, list(files), vectors
+        self._store, self._bucket, self._files, self._vectors = store, bucket, list(files), vectors
         self._number = {file.file_name: number for number, file in enumerate(files)}
         self._range = _key_range(store, compacted[0])
         self._columns = compacted[1]
@@ -102,7 +103,7 @@ class LookupFiles:
         """
         names = {f.name for f in self.ordering(self._store)} - (set() if numbered else {SEQUENCE_NUMBER.name})
         fields = (*(f for f in self._columns if f.name in names - {VALUE_KIND.name}), ROW_POSITION)
-        keys = file_reader(self._store, *self._place, fields, self._range, self._vectors)
+        keys = file_reader(self._store, self._bucket, fields, self._range, self._vectors)
         whole = arrow_schema(self._columns)
         schema = whole.append(pa.field(LEVEL, pa.int8())).append(pa.field(ROW_LOCATION, pa.int64()))
 
@@ -138,7 +139,7 @@ class LookupFiles:
 
     def _values(self, number: int) -> "_Values":
         if number not in self._open:
-            read = file_reader(self._store, *self._place, (*self._columns, ROW_POSITION), self._range)
+            read = file_reader(self._store, self._bucket, (*self._columns, ROW_POSITION), self._range)
             self._open[number] = _Values(read(self._files[number], len(self._files)))
         return self._open[number]
 

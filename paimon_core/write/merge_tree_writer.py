@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
+from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.engine import MergeEngine
@@ -41,14 +42,14 @@ class MergeTreeWriter:
     def __init__(
         self,
         store: FileStore,
-        place: tuple[bytes, int, int],
+        bucket: BucketLocation,
         shape: DataFileSpec,
         merge: tuple[MergeOrder, MergeEngine, SpillSpace | None],
         numbering: tuple[SequenceGenerator, int],
         inline: BucketCompaction | None,
         changelog_shape: DataFileSpec | None = None,
     ) -> None:
-        self._partition, self._bucket, self._total_buckets = place
+        self._bucket = bucket
         self._order, engine, self._space = merge
         self._fold, self._steps = engine.fold, engine.keeps_rows
         self._full_file = shape.target_size
@@ -57,10 +58,10 @@ class MergeTreeWriter:
         self._inline = inline
         self._rows = 0
         self._pieces: list[pa.RecordBatch] = []
-        self._files = DataFileWriter(store, self._partition, self._bucket, shape)
+        self._files = DataFileWriter(store, bucket.ref, shape)
         self._changelog = None
         if changelog_shape is not None:
-            self._changelog = DataFileWriter(store, self._partition, self._bucket, changelog_shape)
+            self._changelog = DataFileWriter(store, bucket.ref, changelog_shape)
         self._written: list[DataFileMeta] = []
         self._changelog_files: list[DataFileMeta] = []
         self.buffered = 0
@@ -183,8 +184,7 @@ class MergeTreeWriter:
         """Return the files written and compacted since the last call. `None`: there are none."""
         new, self._written = tuple(self._written), []
         told, self._changelog_files = tuple(self._changelog_files), []
-        place = self._partition, self._bucket, self._total_buckets
-        compacted = CommitMessage(*place) if self._inline is None else self._inline.release()
+        compacted = CommitMessage(*self._bucket) if self._inline is None else self._inline.release()
         self._files.release()
         if self._changelog is not None:
             self._changelog.release()

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import DataFileWriter
+from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.file import DATA_FILE_PREFIX
@@ -38,10 +39,10 @@ def postponing(store: FileStore, commit_user: str, writer: int) -> FileStore:
 class PostponeWriter:
     """A `BucketWriter` that writes rows with their kinds in order of arrival."""
 
-    def __init__(self, store: FileStore, place: tuple[bytes, int, int]) -> None:
-        self._partition, self._bucket, self._total_buckets = place
+    def __init__(self, store: FileStore, bucket: BucketLocation) -> None:
+        self._bucket = bucket
         self._pieces: list[pa.RecordBatch] = []
-        self._files = DataFileWriter(store, self._partition, self._bucket, DataFileSpec.of(store))
+        self._files = DataFileWriter(store, bucket.ref, DataFileSpec.of(store))
         self._written: list[DataFileMeta] = []
         self._last_made = 0
         self.buffered = 0
@@ -80,7 +81,7 @@ class PostponeWriter:
         """Return the files written since the last call. `None`: there are none."""
         files, self._written = self._written, []
         self._files.release()
-        message = CommitMessage(self._partition, self._bucket, self._total_buckets, new_files=tuple(files))
+        message = CommitMessage(*self._bucket, new_files=tuple(files))
         return None if message.is_empty else message
 
     def abort(self) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from paimon_core.datafile.deletion_vectors import by_bucket, vector_entries
+from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
@@ -58,9 +59,9 @@ class Restore:
         self._replaced = replaced
         self._keys: dict[bytes, int] | None = None  # in each partition
         self._typical = 0  # keys in a partition, on average
-        self._states: dict[tuple[bytes, int], BucketState] = {}
-        self._marks: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
-        self._known: set[tuple[bytes, int]] = set()
+        self._states: dict[BucketRef, BucketState] = {}
+        self._marks: dict[BucketRef, tuple[IndexManifestEntry, ...]] | None = None
+        self._known: set[BucketRef] = set()
         self._whole: set[bytes] = set()
         self._metas: list[ManifestFileMeta] | None = None
         self._totals: dict[bytes, int] = {}
@@ -76,19 +77,19 @@ class Restore:
             self._found = (self._find(),)
         return self._found[0]
 
-    def load(self, buckets: Collection[tuple[bytes, int]]) -> None:
+    def load(self, buckets: Collection[BucketRef]) -> None:
         """Read the state of these buckets, all in one go; only manifests that can hold one of them are read.
 
         Raises InvalidInputError where the partition of one holds files of another number of buckets than the table
         has now.
         """
-        new = {at for at in buckets if at not in self._known and at[0] not in self._whole}
+        new = {at for at in buckets if at not in self._known and at.partition not in self._whole}
         self._known |= new
         if not new or self.snapshot is None:
             return
         self._take(BucketFilter.for_buckets(new))
         if self._store.options.value(BUCKET) > 0:
-            self.load_totals({partition for partition, bucket in new if bucket >= 0})
+            self.load_totals({at.partition for at in new if at.bucket >= 0})
 
     def load_partitions(self, partitions: Collection[bytes]) -> None:
         """Read the state of all buckets of these partitions, as :meth:`load` does."""
@@ -120,11 +121,11 @@ class Restore:
 
     def _take(self, places: BucketFilter) -> None:
         """Read the entries of places that nothing is known of yet."""
-        buckets: dict[tuple[bytes, int], list[DataFileMeta]] = {}
+        buckets: dict[BucketRef, list[DataFileMeta]] = {}
         found = parallel_map(lambda meta: self._read(meta, places), self._may_hold(places))
         for entry in (e for e in merge_entries([e for entries in found for e in entries]) if e.kind == ADD):
             self._check_buckets(entry)
-            buckets.setdefault((entry.partition, entry.bucket), []).append(entry.file)
+            buckets.setdefault(entry.bucket_ref, []).append(entry.file)
             self._filled.setdefault(entry.partition, set()).add(entry.bucket)
         vectors = self._vectors()
         self._states.update((at, BucketState(tuple(files), vectors.get(at, ()))) for at, files in buckets.items())
@@ -146,9 +147,9 @@ class Restore:
                 self._kept[meta.file_name] = data
         return manifests.decode(meta.file_name, data, with_stats=self._with_stats, only=places)
 
-    def _vectors(self) -> dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]]:
+    def _vectors(self) -> dict[BucketRef, tuple[IndexManifestEntry, ...]]:
         if self._marks is None:
-            self._marks = by_bucket(vector_entries(self._store, self.snapshot))
+            self._marks = vectors_by_bucket(self._store, self.snapshot)
         return self._marks
 
     def hash_indexes(self, partition: bytes) -> dict[int, IndexManifestEntry]:
@@ -191,9 +192,9 @@ class Restore:
         """Return the buckets of a partition that have files. REQUIRES: the whole partition was loaded."""
         return self._filled.get(partition, set())
 
-    def state(self, partition: bytes, bucket: int) -> BucketState:
+    def state(self, bucket: BucketRef) -> BucketState:
         """Return the state of one bucket. REQUIRES: it was loaded, or its partition."""
-        return self._states.get((partition, bucket), BucketState())
+        return self._states.get(bucket, BucketState())
 
     def _check_buckets(self, entry: ManifestEntry) -> None:
         if entry.bucket < 0:

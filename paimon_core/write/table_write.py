@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.merge import merge_engine
 from paimon_core.options.bucket import POSTPONED
@@ -135,8 +136,8 @@ class TableWrite:
         self._limit = store.options.value(WRITE_BUFFER_SIZE)
         self._one_place = not in_buckets and not store.schema.partition_keys
         self._gather_bytes = min(PIECE_BYTES if self._one_place else ROUTE_BYTES, max(1, self._limit // 4))
-        self._writers: dict[tuple[bytes, int], BucketWriter] = {}
-        self._current: set[tuple[bytes, int]] = set()  # buckets whose writer goes on from what the table holds now
+        self._writers: dict[BucketRef, BucketWriter] = {}
+        self._current: set[BucketRef] = set()  # buckets whose writer goes on from what the table holds now
         self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self._gathered_bytes = 0
         self._seen = 0
@@ -230,17 +231,18 @@ class TableWrite:
         span = int(buckets.max()) - least + 1
         group = batch.codes * span + (buckets - least)
         if (group[0] == group).all():
-            self._numbers.load([(batch.partitions[batch.codes[0]], int(buckets[0]))])
-            self._writer(batch.partitions[batch.codes[0]], int(buckets[0])).add(batch.rows, batch.kinds)
+            bucket = BucketRef(batch.partitions[batch.codes[0]], int(buckets[0]))
+            self._numbers.load([bucket])
+            self._writer(bucket).add(batch.rows, batch.kinds)
             return
         order = np.argsort(group, kind="stable")
         present, starts = np.unique(group[order], return_index=True)
-        places = [(batch.partitions[which // span], which % span + least) for which in present.tolist()]
-        self._numbers.load(places)
-        for place, at, end in zip(places, starts, [*starts[1:], len(order)], strict=True):
+        present_buckets = [BucketRef(batch.partitions[which // span], which % span + least) for which in present.tolist()]
+        self._numbers.load(present_buckets)
+        for bucket, at, end in zip(present_buckets, starts, [*starts[1:], len(order)], strict=True):
             members = pa.array(order[at:end])
             kinds = None if batch.kinds is None else batch.kinds.take(members)
-            self._writer(*place).add(batch.rows.take(members), kinds)
+            self._writer(bucket).add(batch.rows.take(members), kinds)
 
     def _look_again(self) -> None:
         """Look at the table anew after a commit: others may have written rows, compacted, or given keys their bucket.
@@ -253,20 +255,19 @@ class TableWrite:
                 self._restore = self._numbers
         self._handed_out = False
 
-    def _writer(self, partition: bytes, bucket: int) -> BucketWriter:
-        at = (partition, bucket)
-        writer = self._writers.get(at)
+    def _writer(self, bucket: BucketRef) -> BucketWriter:
+        writer = self._writers.get(bucket)
         if writer is None:
-            writer = self._writers[at] = self._new_writer(partition, bucket)
-        elif at not in self._current and self._restores:
-            writer.refresh(self._numbers.state(partition, bucket))
-        self._current.add(at)
+            writer = self._writers[bucket] = self._new_writer(bucket)
+        elif bucket not in self._current and self._restores:
+            writer.refresh(self._numbers.state(bucket))
+        self._current.add(bucket)
         return writer
 
-    def _new_writer(self, partition: bytes, bucket: int) -> BucketWriter:
-        state = self._numbers.state(partition, bucket)
-        place, first = (partition, bucket, self._router.total_buckets(partition)), state.max_sequence_number + 1
-        if bucket == POSTPONED and self._postponing is not None:
+    def _new_writer(self, bucket: BucketRef) -> BucketWriter:
+        state = self._numbers.state(bucket)
+        place, first = self._location(bucket), state.max_sequence_number + 1
+        if bucket.bucket == POSTPONED and self._postponing is not None:
             return PostponeWriter(self._postponing, place)
         if self._keyed is None:
             joins = InlineAppend(self._store, place, state.files) if self._compacts else None
@@ -275,6 +276,9 @@ class TableWrite:
         inline = BucketCompaction(self._store, place, state, writes_changelog=self._tells) if self._compacts else None
         told = DataFileSpec.changelog(self._store) if self._tells and self._input else None
         return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)
+
+    def _location(self, bucket: BucketRef) -> BucketLocation:
+        return BucketLocation(*bucket, self._router.total_buckets(bucket.partition))
 
     def _keep_within_limit(self) -> None:
         """Flush the largest buckets until the buffered rows take at most half the limit."""
@@ -308,18 +312,18 @@ class TableWrite:
             self._look_again()
             self._numbers.load(self._writers)
             for at in self._writers:
-                self._writer(*at)
+                self._writer(at)
         _each(lambda w: w.finish(full=full), list(self._writers.values()))
         indexes = self._router.write_indexes()
         messages = [self._message(at, writer, indexes.get(at)) for at, writer in self._writers.items()]
         self._handed_out = True
         return [m for m in messages if m is not None]
 
-    def _message(self, at: tuple[bytes, int], writer: BucketWriter, indexes: Indexes | None) -> CommitMessage | None:
+    def _message(self, at: BucketRef, writer: BucketWriter, indexes: Indexes | None) -> CommitMessage | None:
         message = writer.prepare_commit()
         if indexes is None or (message is None and not indexes.new):
             return message
-        message = message or CommitMessage(*at, self._router.total_buckets(at[0]))
+        message = message or CommitMessage(*self._location(at))
         new, old = (*message.new_indexes, *indexes.new), (*message.deleted_indexes, *indexes.routed_by)
         return replace(message, new_indexes=new, deleted_indexes=old)
 

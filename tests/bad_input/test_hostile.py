@@ -54,7 +54,7 @@ def moved_out(table: Table, root: Path | str) -> list[Path]:
     moved = []
 
     def move(entry: ManifestEntry) -> ManifestEntry:
-        old = Path(table.store.file_path(entry.partition, entry.bucket, entry.file))
+        old = Path(table.store.file_path(entry.bucket_ref, entry.file))
         new = Path(str(root).removeprefix("file://")) / old.relative_to(table.path)
         new.parent.mkdir(parents=True, exist_ok=True)
         old.rename(new)

@@ -58,13 +58,13 @@ def described(table):
     snapshot, found = table.snapshot(), []
     for entry in live_entries(table.store, snapshot).live:
         file = entry.file
-        path = table.store.file_path(entry.partition, entry.bucket, file)
+        path = table.store.file_path(entry.bucket_ref, file)
         said = {name: getattr(file, name) for name in file.__slots__ if name not in ("file_name", "creation_time")}
         if is_blob(file):
             said["bytes"] = table.store.io.read(path)
         else:  # as large as its writer makes it
             del said["file_size"]
-        place = entry.partition, entry.bucket, entry.total_buckets
+        place = entry.location
         found.append(repr((file.file_name.rsplit(".", 1)[1], *place, said)))
     return [*found, [snapshot.total_record_count, snapshot.delta_record_count, snapshot.next_row_id]]
 

@@ -19,7 +19,7 @@ def tied(table) -> set[int]:
     fields = (table.schema.field("k"), SEQUENCE_NUMBER)
     seen: list[tuple[int, int]] = []
     for e in live_entries(table.store, table.snapshot()).live:
-        for batch in read_file(table.store, e.partition, e.bucket, e.file, fields):
+        for batch in read_file(table.store, e.bucket_ref, e.file, fields):
             seen += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     return {key for key, number in seen if seen.count((key, number)) > 1}
 

@@ -64,7 +64,7 @@ def random_rows(rng, kind, count, few=False):
 
 def live(table):
     store = table.store
-    return [(e, join(store.bucket_path(e.partition, e.bucket), "")) for e in live_entries(store, table.snapshot()).live]
+    return [(e, join(store.bucket_path(e.bucket_ref), "")) for e in live_entries(store, table.snapshot()).live]
 
 
 def stored_indexes(table):
@@ -82,7 +82,7 @@ def stored_indexes(table):
 def rows_of_files(table):
     store = table.store
     for entry, _ in live(table):
-        batches = read_file(store, entry.partition, entry.bucket, entry.file, store.schema.fields)
+        batches = read_file(store, entry.bucket_ref, entry.file, store.schema.fields)
         yield entry.file.file_name, pa.Table.from_batches(batches)
 
 

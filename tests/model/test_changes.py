@@ -120,7 +120,7 @@ class History:
                 writer.write(arrow([row for _, row in own]), pa.array([kind for kind, _ in own], pa.string()))
                 messages += writer.prepare_commit()
         self.table.committer().commit(messages)
-        compact_written_buckets(self.table.store, {(m.partition, m.bucket) for m in messages})
+        compact_written_buckets(self.table.store, {m.bucket_ref for m in messages})
 
     def expected(self) -> list[dict]:
         found = []

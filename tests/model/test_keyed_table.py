@@ -363,7 +363,7 @@ class KeyedTable(RuleBasedStateMachine):
         for snapshot in self.table.snapshots():
             assert same(self.table.to_arrow(snapshot_id=snapshot.id).to_pylist(), self.history[snapshot.id])
             for entry in live_entries(store, snapshot).live:
-                assert store.file_path(entry.partition, entry.bucket, entry.file) in self.io.files
+                assert store.file_path(entry.bucket_ref, entry.file) in self.io.files
             assert snapshot.total_record_count == sum(e.file.row_count for e in live_entries(store, snapshot).live)
 
 

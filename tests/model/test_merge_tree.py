@@ -30,6 +30,7 @@ from hypothesis.stateful import (
 
 from paimon_core.datafile.reader import read_file
 from paimon_core.lsm.universal import num_levels
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD
 from paimon_core.merge import MERGE_ENGINES
@@ -408,10 +409,10 @@ class MergeTree(RuleBasedStateMachine):
         assert len({e.file.file_name for e in added}) == len(added)
         after = {}
         for e in added:
-            place = e.partition, e.bucket
+            place = e.bucket_ref
             assert e.file.file_name not in live
             moved = before.get(e.file.file_name)
-            records = self.stored(*place, e.file) if moved is None else moved.records
+            records = self.stored(place, e.file) if moved is None else moved.records
             after[e.file.file_name] = File(place, e.file, records)
         made = [file for name, file in after.items() if name not in before]
         if snapshot.commit_kind == CommitKind.COMPACT:
@@ -426,11 +427,11 @@ class MergeTree(RuleBasedStateMachine):
                 self.check_flushes(made)
         self.files = {**live, **after}
 
-    def stored(self, partition: bytes, bucket: int, meta: DataFileMeta) -> dict[Key, Record]:
+    def stored(self, bucket: BucketRef, meta: DataFileMeta) -> dict[Key, Record]:
         store = self.table.store
         fields = (*store.schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
         found: dict[Key, Record] = {}
-        for batch in read_file(store, partition, bucket, meta, fields):
+        for batch in read_file(store, bucket, meta, fields):
             for stored in batch.to_pylist():
                 row = {c.uid: stored[c.name] for c in self.columns}
                 assert self.key_of(row) not in found
@@ -546,7 +547,7 @@ class MergeTree(RuleBasedStateMachine):
         assert set(names) == set(self.files)
         assert {e.file.file_name: e.file.level for e in live} == {n: f.meta.level for n, f in self.files.items()}
         for e in live:
-            assert self.table.store.file_path(e.partition, e.bucket, e.file) in self.io.files
+            assert self.table.store.file_path(e.bucket_ref, e.file) in self.io.files
         assert snapshot.total_record_count == sum(e.file.row_count for e in live)
         if self.unique:
             for place in {file.place for file in self.files.values()}:

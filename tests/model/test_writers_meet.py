@@ -274,7 +274,7 @@ class History:
 
     def read(self, e) -> list[Record]:
         fields = (*self.table.schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
-        batches = read_file(self.table.store, e.partition, e.bucket, e.file, fields)
+        batches = read_file(self.table.store, e.bucket_ref, e.file, fields)
         rows = [row for batch in batches for row in batch.to_pylist()]
         number, kind = SEQUENCE_NUMBER.name, VALUE_KIND.name
         return [Record(row.pop(number), SHORT_NAMES[row.pop(kind)], row) for row in rows]

@@ -403,7 +403,7 @@ def test_a_compaction_that_fails_does_not_undo_the_write(spark, path):
 def test_a_compaction_that_fails_after_a_write_is_told_and_what_it_hides(path, caplog, hides):
     marked = {"deletion-vectors.enabled": "true"} if hides else {"num-sorted-run.compaction-trigger": "1"}
     table = days(path, 1, writes=1, **{"write-only": "true", **marked})
-    places = {(e.partition, e.bucket) for e in live_entries(table.store, table.snapshot()).live}
+    places = {e.bucket_ref for e in live_entries(table.store, table.snapshot()).live}
     for name in data_files(path):
         Path(path, name).write_bytes(b"garbage")
     request = write_request({"path": path, "write-only": "false"}, DAYS.names)

@@ -522,7 +522,7 @@ def test_clustered_gives_each_bucket_to_one_task(spark, path):
     files = {}
     for split in table.scan().plan().splits:
         for file in split.files:
-            files.setdefault((split.partition, split.bucket), []).append(file.file_name)
+            files.setdefault(split.bucket_ref, []).append(file.file_name)
     assert len(files) == 6
     assert {len(names) for names in files.values()} == {4 + 1}
 

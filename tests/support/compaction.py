@@ -1,25 +1,24 @@
 """The levels of a table's buckets, and what must hold of them."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import num_levels
-from paimon_core.manifest.data_file import DataFileMeta, FileSource
-from paimon_core.manifest.entry import ADD, ManifestEntry
+from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.data_file import FileSource
+from paimon_core.manifest.entry import ADD, ManifestEntry, files_by_bucket
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.table import Table
 
 
-def levels_of(table: Table, **when) -> dict[tuple[bytes, int], Levels]:
+def levels_of(table: Table, **when) -> dict[BucketRef, Levels]:
     """The levels of every bucket; making them checks that no files above level 0 overlap."""
     snapshot = table.snapshot(**when)
     store = table.store
-    buckets: dict[tuple[bytes, int], list[DataFileMeta]] = defaultdict(list)
-    for entry in [] if snapshot is None else live_entries(store, snapshot).live:
-        buckets[entry.partition, entry.bucket].append(entry.file)
-    return {at: Levels.of(files, store.schema.key_arrow, num_levels(store.options)) for at, files in buckets.items()}
+    found = files_by_bucket([] if snapshot is None else live_entries(store, snapshot).live)
+    levels = num_levels(store.options)
+    return {bucket.ref: Levels.of(files, store.schema.key_arrow, levels) for bucket, files in found.items()}
 
 
 def only_levels(table: Table) -> Levels:

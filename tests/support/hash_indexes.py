@@ -18,7 +18,7 @@ def indexes_of(table: Table) -> dict[tuple[bytes, int], np.ndarray]:
     if snapshot is None or snapshot.index_manifest is None:
         return {}
     entries = table.store.manifests.read_index(snapshot.index_manifest)
-    return {(e.partition, e.bucket): read_hashes(table.store, e) for e in entries if e.index_type == HASH}
+    return {e.bucket_ref: read_hashes(table.store, e) for e in entries if e.index_type == HASH}
 
 
 def check_indexes(table: Table) -> dict[int, int]:
@@ -35,7 +35,7 @@ def check_indexes(table: Table) -> dict[int, int]:
     for split in [] if snapshot is None else TableScan(store, snapshot).plan().splits:
         for batch in table.reader(keys).to_batches(split):
             stored = hash_rows(encode(batch))
-            assert set(stored.tolist()) <= set(found[split.partition, split.bucket].tolist())
+            assert set(stored.tolist()) <= set(found[split.bucket_ref].tolist())
     named = {
         e.file_name for s in table.snapshots() if s.index_manifest for e in store.manifests.read_index(s.index_manifest)
     }

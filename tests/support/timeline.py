@@ -66,7 +66,7 @@ def _of_state(store: FileStore, snapshot: Snapshot) -> set[str]:
     names = [*lists, *(meta.file_name for name in lists for meta in manifests.read_list(name))]
     found = {manifests.path(name) for name in names}
     for entry in live_entries(store, snapshot).live:
-        found |= set(store.deletable_paths(entry.partition, entry.bucket, entry.file))
+        found |= set(store.deletable_paths(entry.bucket_ref, entry.file))
     if snapshot.index_manifest is not None:
         found.add(manifests.path(snapshot.index_manifest))
         found |= {store.index_path(entry) for entry in manifests.read_index(snapshot.index_manifest)}
@@ -81,5 +81,5 @@ def _of_list(store: FileStore, name: str | None) -> set[str]:
         found.add(manifests.path(meta.file_name))
         for entry in manifests.read(meta.file_name):
             if entry.kind == ADD:
-                found |= set(store.deletable_paths(entry.partition, entry.bucket, entry.file))
+                found |= set(store.deletable_paths(entry.bucket_ref, entry.file))
     return found

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.writer import local_millis
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.merge import KeyMove, engine_type, merge_engine
 from paimon_core.options.bucket import CROSS_PARTITION_UPSERT_INDEX_TTL
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
@@ -278,7 +279,7 @@ class _CrossPartition:
     def total_buckets(self, partition: bytes) -> int:
         return -1
 
-    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+    def write_indexes(self) -> dict[BucketRef, Indexes]:
         return {}
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from paimon_core.datafile.hash_index import read_hashes, write_hashes
 from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.option import Options
@@ -98,8 +99,8 @@ class _Dynamic:
                 f"{LOOKUP_CACHE_MAX_MEMORY_SIZE.key!r}, or write to fewer partitions at a time"
             )
 
-    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
-        done: dict[tuple[bytes, int], Indexes] = {}
+    def write_indexes(self) -> dict[BucketRef, Indexes]:
+        done: dict[BucketRef, Indexes] = {}
         try:
             for key, partition in self._partitions.items():
                 partition.write(self._store, key, done, shared=self._shared)
@@ -172,7 +173,7 @@ class _Partition:
         result[order] = buckets[np.cumsum(first) - 1]
         return result
 
-    def write(self, store: FileStore, key: bytes, done: dict[tuple[bytes, int], Indexes], *, shared: bool) -> None:
+    def write(self, store: FileStore, key: bytes, done: dict[BucketRef, Indexes], *, shared: bool) -> None:
         """Write the index of each touched bucket and record it in ``done``.
 
         ``shared``: only the added hashes are written, else the complete index.
@@ -180,10 +181,10 @@ class _Partition:
         added = self._added.by_bucket()
         hashes = added if shared or not added else self.index.by_bucket(added)
         for bucket in sorted(self.touched):
-            old, new = self._entries.get(bucket), None
+            old, new, at = self._entries.get(bucket), None, BucketRef(key, bucket)
             if bucket in added:
-                new = write_hashes(store, key, bucket, hashes[bucket], HASH_PART if shared else HASH)
-            done[key, bucket] = Indexes(() if old is None else (old,), () if new is None else (new,))
+                new = write_hashes(store, at, hashes[bucket], HASH_PART if shared else HASH)
+            done[at] = Indexes(() if old is None else (old,), () if new is None else (new,))
             if new is not None and not shared:
                 self._entries[bucket] = new
         self.touched = set()

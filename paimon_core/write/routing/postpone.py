@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import CommitConflictError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.options.bucket import POSTPONE_BATCH_WRITE_FIXED_BUCKET, POSTPONE_DEFAULT_BUCKET_NUM, POSTPONED
 from paimon_core.options.option import Options
 from paimon_core.row.bucket import buckets
@@ -64,7 +65,7 @@ class _FixedPerPartition:
     def total_buckets(self, partition: bytes) -> int:
         return self._totals[partition]
 
-    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+    def write_indexes(self) -> dict[BucketRef, Indexes]:
         return {}
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.bucket import BUCKET
 from paimon_core.schema.table_schema import TableSchema
@@ -66,7 +67,7 @@ class Router(Protocol):
     def total_buckets(self, partition: bytes) -> int:
         """Return the number of buckets to record in the files of this partition."""
 
-    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+    def write_indexes(self) -> dict[BucketRef, Indexes]:
         """Write the index changes since the last call, by bucket. The files belong to the caller."""
 
     def close(self) -> None:
@@ -87,7 +88,7 @@ class RowRouter:
         """Return the same number for all partitions."""
         return self._total
 
-    def write_indexes(self) -> dict[tuple[bytes, int], Indexes]:
+    def write_indexes(self) -> dict[BucketRef, Indexes]:
         """Return no indexes."""
         return {}
 

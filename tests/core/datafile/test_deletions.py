@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from paimon_core.datafile.deletion_vectors import by_bucket, deleted_rows, restrict_to_files, rows_left
+from paimon_core.datafile.deletion_vectors import deleted_rows, restrict_to_files, rows_left
 from paimon_core.deletion.files import StoredVector
+from paimon_core.manifest.bucket import group_by_bucket
 from paimon_core.manifest.entry import ADD
 from paimon_core.manifest.index_entry import DELETION_VECTORS, HASH, DeletionRange, IndexManifestEntry
 from paimon_core.row.binary_row import EMPTY_ROW
@@ -27,7 +28,7 @@ def test_index_files_are_narrowed_to_data_files():
     narrow = replace(ONE, deletion_ranges=ONE.deletion_ranges[1:], row_count=1)
     assert restrict_to_files([ONE, HASHES, OTHER], {"b", "c"}) == (narrow, OTHER)
     assert restrict_to_files([ONE, HASHES], {"c"}) == ()
-    assert by_bucket([ONE, OTHER, OLD]) == {(EMPTY_ROW, 0): (ONE, OLD), (EMPTY_ROW, 1): (OTHER,)}
+    assert group_by_bucket([ONE, OTHER, OLD]) == {(EMPTY_ROW, 0): [ONE, OLD], (EMPTY_ROW, 1): [OTHER]}
 
 
 def test_rows_are_counted_where_entries_count_them():

@@ -6,6 +6,7 @@ import pytest
 import paimon_core
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileindex.index_file import unpack
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.scan.entries import live_entries
 
 
@@ -59,7 +60,7 @@ def test_compaction_makes_them_anew_and_failures_leave_none(tmp_path, keys):
     table = table.with_options({"write-only": "false"})
     table.compact(full=True)
     (file,) = files(table)
-    data = table.store.io.read(table.store.deletable_paths(b"\0" * 12, 0, file)[1])
+    data = table.store.io.read(table.store.deletable_paths(BucketRef(b"\0" * 12, 0), file)[1])
     assert file.row_count == 8
     assert set(unpack(data, "here")) == {"k", "s", "m[a]"}
     before = on_disk(tmp_path)

@@ -17,7 +17,7 @@ def files(table: Table) -> list:
 
 def stored_at(table: Table, meta) -> str:
     (split,) = table.scan().plan().splits
-    return table.store.file_path(split.partition, split.bucket, meta)
+    return table.store.file_path(split.bucket_ref, meta)
 
 
 def fill(table: Table, start: int = 0) -> None:

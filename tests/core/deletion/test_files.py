@@ -7,6 +7,7 @@ from paimon_core.deletion.files import VectorWriter, read_vectors
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.index_entry import DeletionRange
 from paimon_core.row.binary_row import EMPTY_ROW
 
@@ -21,7 +22,7 @@ def writer(path, **options):
 @pytest.mark.parametrize("bitmap64", [False, True])
 def test_vectors_of_a_bucket_are_one_file(tmp_path, bitmap64):
     io = FileIO.of(str(tmp_path))
-    (entry,) = writer(tmp_path, bitmap64=bitmap64).write(str(tmp_path), EMPTY_ROW, 3, VECTORS)
+    (entry,) = writer(tmp_path, bitmap64=bitmap64).write(str(tmp_path), BucketRef(EMPTY_ROW, 3), VECTORS)
     assert (entry.bucket, entry.row_count, entry.file_name) == (3, 4, "index-0-0")
     assert entry.file_size == len(io.read(join(str(tmp_path), entry.file_name)))
     assert [r.cardinality for r in entry.deletion_ranges] == [v.cardinality for v in VECTORS.values()]
@@ -35,13 +36,13 @@ def test_vectors_of_a_bucket_are_one_file(tmp_path, bitmap64):
 def test_the_example_of_the_reference_engine(tmp_path):
     for bitmap64, length in ((False, 24), (True, 44)):
         (entry,) = writer(tmp_path, bitmap64=bitmap64).write(
-            str(tmp_path), EMPTY_ROW, 0, {"f": DeletionVector.of([3, 7])}
+            str(tmp_path), BucketRef(EMPTY_ROW, 0), {"f": DeletionVector.of([3, 7])}
         )
         assert entry.deletion_ranges == (DeletionRange("f", 1, length, 2),)
 
 
 def test_files_roll_once_beyond_their_size(tmp_path):
-    entries = writer(tmp_path, target_size=50).write(str(tmp_path), EMPTY_ROW, 0, VECTORS)
+    entries = writer(tmp_path, target_size=50).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), VECTORS)
     assert [e.row_count for e in entries] == [2, 2]
     found = {}
     for entry in entries:
@@ -50,20 +51,20 @@ def test_files_roll_once_beyond_their_size(tmp_path):
 
 
 def test_nothing_deleted_is_no_file(tmp_path):
-    assert writer(tmp_path).write(str(tmp_path), EMPTY_ROW, 0, {"f": DeletionVector.of([])}) == ()
+    assert writer(tmp_path).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), {"f": DeletionVector.of([])}) == ()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failure_leaves_no_file(tmp_path):
     vectors = VECTORS | {"far": DeletionVector.of([1 << 31])}
     with pytest.raises(InvalidInputError):
-        writer(tmp_path, target_size=1).write(str(tmp_path), EMPTY_ROW, 0, vectors)
+        writer(tmp_path, target_size=1).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), vectors)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_the_manifest_promises_must_be_there(tmp_path):
     io, path = FileIO.of(str(tmp_path)), str(tmp_path / "index-0-0")
-    (entry,) = writer(tmp_path).write(str(tmp_path), EMPTY_ROW, 0, VECTORS)
+    (entry,) = writer(tmp_path).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), VECTORS)
     first = entry.deletion_ranges[0]
     for wrong in (
         replace(first, offset=first.offset + 1),

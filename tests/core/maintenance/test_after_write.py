@@ -27,7 +27,7 @@ def upserts(table: Table, tasks: int, value: str) -> set[tuple[bytes, int]]:
     messages = job(table, *(orders(*((i, value, i) for i in range(t, 90, tasks))) for t in range(tasks)))
     assert not any(map(has_compaction, messages))
     table.committer().commit(messages)
-    return {(m.partition, m.bucket) for m in messages}
+    return {m.bucket_ref for m in messages}
 
 
 def test_buckets_touched_get_into_shape_in_one_snapshot(tmp_path):

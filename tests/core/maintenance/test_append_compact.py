@@ -213,7 +213,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path):
     table = written(append_table(tmp_path / "t"), 6, rows=400)
     (task,) = plan_append(table.store)
     before = files_below(tmp_path)
-    missing = table.store.file_path(task.partition, task.bucket, task.files[-1])
+    missing = table.store.file_path(task.bucket_ref, task.files[-1])
     Path(missing).write_bytes(Path(missing).read_bytes()[:200])
     with pytest.raises(Exception, match=task.files[-1].file_name):
         run(table.store, task)
@@ -312,7 +312,7 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path):
     table = written(append_table(tmp_path / "t", bucket="1", bucket_key="id"), 4, rows=300)
     before = files_below(tmp_path)
     (broken,) = [f for f in live(table) if f.min_sequence_number == 300]
-    path = Path(table.store.file_path(table.scan().plan().splits[0].partition, 0, broken))
+    path = Path(table.store.file_path(table.scan().plan().splits[0].bucket_ref, broken))
     content = path.read_bytes()
     path.write_bytes(content[:100])
     with pytest.raises(Exception, match=broken.file_name):

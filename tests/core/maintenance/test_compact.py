@@ -176,9 +176,9 @@ def test_a_failing_task_leaves_nothing(tmp_path):
 
 def only_file(table: Table, day: str):
     store = table.store
-    for (partition, bucket), levels in levels_of(table).items():
-        if store.partition_values(partition) == (day,):
-            path = store.file_path(partition, bucket, levels.all_files[0])
+    for bucket, levels in levels_of(table).items():
+        if store.partition_values(bucket.partition) == (day,):
+            path = store.file_path(bucket, levels.all_files[0])
             return Path(path)
     raise AssertionError(day)
 

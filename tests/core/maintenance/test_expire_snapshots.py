@@ -271,7 +271,7 @@ def test_who_comes_too_late_is_told_so():
     with pytest.raises(OutOfRangeError, match=r"snapshot 1 of .* expired while it was read"):
         list(reader.to_batches(splits[0]))
     damaged = table.scan().plan().splits[0]
-    io.delete(table.store.file_path(damaged.partition, damaged.bucket, damaged.files[0]))
+    io.delete(table.store.file_path(damaged.bucket_ref, damaged.files[0]))
     with pytest.raises(CorruptedError, match="is missing"):
         list(table.reader().to_batches(damaged))
 

@@ -203,7 +203,7 @@ def test_a_snapshot_that_expires_while_it_is_planned_is_planned_again(tmp_path, 
     ("name", "where"),
     [
         *((name, where) for name in ("keys", "keys, marked") for where in ("TableScan", "TableWrite")),
-        *((name, where) for name in UNKEYED for where in ("TableScan", "vector_entries")),
+        *((name, where) for name in UNKEYED for where in ("TableScan", "vectors_by_bucket")),
     ],
 )
 def test_a_snapshot_that_expires_under_a_delete_is_replaced_by_the_newest(tmp_path, meddle, name, where):

@@ -56,12 +56,10 @@ def test_many_blocks_are_decoded_side_by_side(monkeypatch):
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 3), st.sets(st.integers(0, 5)), st.booleans())
 def test_entries_of_some_places_are_those_among_all(given_entries, per_block, chosen, whole):
     data = container([entry_to_record(e) for e in given_entries], per_block)
-    wanted = [
-        (given_entries[i % len(given_entries)].partition, given_entries[i % len(given_entries)].bucket) for i in chosen
-    ]
+    wanted = [given_entries[i % len(given_entries)].bucket_ref for i in chosen]
     partitions = frozenset(partition for partition, _ in wanted)
     only = BucketFilter(partitions) if whole else BucketFilter.for_buckets(wanted)
-    among = [e for e in given_entries if (e.partition in partitions if whole else (e.partition, e.bucket) in wanted)]
+    among = [e for e in given_entries if (e.partition in partitions if whole else e.bucket_ref in wanted)]
     assert decode_entries(data, "m", only=only) == among
     found = Container(io.BytesIO(data))
     schema, blocks = plain(found.header.schema), list(found.blocks())

@@ -41,8 +41,8 @@ def test_by_age_is_by_sequence_number(tmp_path, settings, seed):
     for split, runs in overlapping:
         aged = by_age(runs)
         assert aged is not None
-        short = file_reader(table.store, split.partition, split.bucket, (*fields, VALUE_KIND))
-        full = file_reader(table.store, split.partition, split.bucket, (*fields, SEQUENCE_NUMBER, VALUE_KIND))
+        short = file_reader(table.store, split.bucket_ref, (*fields, VALUE_KIND))
+        full = file_reader(table.store, split.bucket_ref, (*fields, SEQUENCE_NUMBER, VALUE_KIND))
         by_run = type(order)(order.key, order.sequence_fields, order.descending, by_run=True)
         got = pa.concat_tables(merge_section(aged, short, by_run, MergeEngine(deduplicate()), Options({})))
         expected = pa.concat_tables(merge_section(runs, full, order, MergeEngine(deduplicate()), Options({})))

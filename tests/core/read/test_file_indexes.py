@@ -92,7 +92,7 @@ def test_files_are_not_opened_when_an_index_beside_says_so(tmp_path):
     table = made(tmp_path, {**KINDS["bloom-filter"], **BESIDE})
     table.write(rows(random.Random(1), list(range(10))))
     (entry,) = live_entries(table.store, table.snapshot()).live
-    table.store.io.delete(table.store.file_path(entry.partition, entry.bucket, entry.file))
+    table.store.io.delete(table.store.file_path(entry.bucket_ref, entry.file))
     assert table.to_arrow(filter="k = 7000").num_rows == 0
     with pytest.raises(CorruptedError, match=r"data file .* is missing"):
         table.to_arrow(filter="k = 7")
@@ -126,7 +126,7 @@ def test_a_damaged_index_is_named_with_a_way_out(tmp_path, place):
     table = made(tmp_path, {**KINDS["bitmap"], **place})
     table.write(rows(random.Random(1), list(range(10))))
     (entry,) = live_entries(table.store, table.snapshot()).live
-    paths = table.store.deletable_paths(entry.partition, entry.bucket, entry.file)
+    paths = table.store.deletable_paths(entry.bucket_ref, entry.file)
     if place is BESIDE:
         table.store.io.write(paths[1], table.store.io.read(paths[1])[:-20])
         with pytest.raises(CorruptedError, match=rf"{paths[1]}.*file-index.read.enabled"):

@@ -6,6 +6,7 @@ import pytest
 
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.options.option import Options
 from paimon_core.row.binary_row import EMPTY_ROW, serialize
 from paimon_core.schema.change import AddColumn, RenameColumn, apply
@@ -80,8 +81,8 @@ def test_where_files_lie(root):
     store = FileStore.open(root)
     partition = serialize([19723], store.schema.partition_arrow)
     assert store.partition_values(partition) == (19723,)
-    assert store.bucket_path(partition, 1) == f"{root}/dt=19723/bucket-1"
-    assert store.bucket_path(partition, -2) == f"{root}/dt=19723/bucket-postpone"
+    assert store.bucket_path(BucketRef(partition, 1)) == f"{root}/dt=19723/bucket-1"
+    assert store.bucket_path(BucketRef(partition, -2)) == f"{root}/dt=19723/bucket-postpone"
     iso = store.with_options({"partition.legacy-name": "false"})
     assert iso.partition_path(partition) == "dt=2024-01-01"
     assert iso.partition_path(serialize([None], store.schema.partition_arrow)) == "dt=__DEFAULT_PARTITION__"
@@ -92,7 +93,7 @@ def test_an_unpartitioned_table_has_no_level_for_it(tmp_path):
     create_table(FileIO.of(path), path, Schema(FIELDS))
     store = FileStore.open(path)
     assert store.partition_values(EMPTY_ROW) == ()
-    assert store.bucket_path(EMPTY_ROW, 0) == f"{path}/bucket-0"
+    assert store.bucket_path(BucketRef(EMPTY_ROW, 0)) == f"{path}/bucket-0"
 
 
 def test_a_branch_has_its_own_schemas_and_shares_the_data(root):
@@ -103,7 +104,7 @@ def test_a_branch_has_its_own_schemas_and_shares_the_data(root):
         assert (store.branch, store.branch_root) == ("b", f"{root}/branch/branch-b")
         assert store.schema.comment == "branched"
         partition = serialize([0], store.schema.partition_arrow)
-        assert store.bucket_path(partition, 0) == f"{root}/dt=0/bucket-0"
+        assert store.bucket_path(BucketRef(partition, 0)) == f"{root}/dt=0/bucket-0"
         assert "branch" not in store.options
 
 

@@ -113,7 +113,7 @@ def test_only_files_whose_range_holds_the_key_are_opened_and_the_newest_first(tm
         )
     entries = sorted(live_entries(table.store, table.snapshot()).live, key=lambda e: e.file.min_sequence_number)
     for entry in (entries[0], entries[1]):
-        table.store.io.delete(table.store.file_path(entry.partition, entry.bucket, entry.file))
+        table.store.io.delete(table.store.file_path(entry.bucket_ref, entry.file))
     assert table.get({"k": 50})["v"] == 1
     with pytest.raises(CorruptedError, match="is missing"):
         table.get({"k": 150})

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from paimon_core.datafile.hash_index import write_hashes
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.entry import ADD
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
@@ -321,6 +322,6 @@ def test_keys_that_went_elsewhere_meanwhile_are_a_conflict(tmp_path):
 
 def test_entries_of_hash_indexes_are_as_java_has_them(tmp_path):
     table = dynamic_table(tmp_path / "t")
-    entry = write_hashes(table.store, b"", 0, np.array([1, -2], np.int32))
+    entry = write_hashes(table.store, BucketRef(b"", 0), np.array([1, -2], np.int32))
     assert (entry.kind, entry.file_size, entry.row_count, entry.deletion_ranges) == (ADD, 8, 2, None)
     assert table.store.io.read(table.store.index_path(entry)) == b"\0\0\0\1\xff\xff\xff\xfe"

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.row.binary_row import serialize
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import SetOption
@@ -132,8 +133,8 @@ def test_states_are_those_that_all_entries_tell(monkeypatch, kept):
     store, snapshot = opened(io)._store, opened(io)._store.snapshots.latest()
     files = {}
     for entry in live_entries(store, snapshot).live:
-        files.setdefault((entry.partition, entry.bucket), []).append(entry.file)
-    asked = [(serialize((p,), store.schema.partition_arrow), bucket) for p in range(6) for bucket in range(3)]
+        files.setdefault(entry.bucket_ref, []).append(entry.file)
+    asked = [BucketRef(serialize((p,), store.schema.partition_arrow), bucket) for p in range(6) for bucket in range(3)]
     found, rest = Restore(store, lambda: snapshot, with_stats=True), rng.sample(asked, len(asked))
     while rest:
         found.load(rest[:4])
@@ -141,7 +142,7 @@ def test_states_are_those_that_all_entries_tell(monkeypatch, kept):
     whole = Restore(store, lambda: snapshot, with_stats=True)
     whole.load_partitions({partition for partition, _ in asked})
     for at in asked:
-        assert list(found.state(*at).files) == list(whole.state(*at).files) == files.get(at, [])
+        assert list(found.state(at).files) == list(whole.state(at).files) == files.get(at, [])
         assert found.total_buckets(at[0]) == (3 if any((at[0], b) in files for b in range(3)) else None)
 
 
