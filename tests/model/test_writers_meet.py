@@ -20,6 +20,7 @@ from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.datafile.reader import read_file
 from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD
 from paimon_core.row.binary_row import EMPTY_ROW
@@ -187,7 +188,7 @@ class History:
         elif move == "land" and self.planned:
             table.committer().compact(self.planned.pop(0))
         elif move == "afterwards":
-            compact_written_buckets(table.store, {(EMPTY_ROW, 0)})
+            compact_written_buckets(table.store, {BucketRef(EMPTY_ROW, 0)})
 
     def end(self) -> None:
         """Everything comes in; then nothing lies about that no snapshot names."""

@@ -5,6 +5,7 @@ import pytest
 from paimon_core.commit.compaction import has_compaction, without_compaction
 from paimon_core.errors import PaimonError
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import check_levels, levels_of, only_levels, shape
@@ -43,7 +44,7 @@ def test_buckets_touched_get_into_shape_in_one_snapshot(tmp_path):
 def test_other_buckets_are_left_alone(tmp_path):
     table = keyed_table(tmp_path / "t")
     upserts(table, 7, "a")
-    compact_written_buckets(table.store, {(b"\0" * 12, 9)})
+    compact_written_buckets(table.store, {BucketRef(b"\0" * 12, 9)})
     assert len(table.snapshots()) == 1
     ((at, _), *_) = levels_of(table).items()
     compact_written_buckets(table.store, {at})
