@@ -192,7 +192,7 @@ def meddle(monkeypatch):
 def test_a_snapshot_that_expires_while_it_is_planned_is_planned_again(tmp_path, meddle, name, module):
     table = table_of(tmp_path / "t", name)
     before = contents(table)
-    meddler = meddle(module, "files_by_bucket", lambda: overtaken(table, partitions=[{"p": 1}]))
+    meddler = meddle(module, "live_files", lambda: overtaken(table, partitions=[{"p": 1}]))
     by = {"order_by": ["id"]} if module is sort_compact else {"full": True}
     assert table.compact(**by).commit_kind == "COMPACT"
     assert meddler.others == []
