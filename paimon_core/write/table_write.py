@@ -237,9 +237,9 @@ class TableWrite:
             return
         order = np.argsort(group, kind="stable")
         present, starts = np.unique(group[order], return_index=True)
-        present_buckets = [BucketRef(batch.partitions[which // span], which % span + least) for which in present.tolist()]
-        self._numbers.load(present_buckets)
-        for bucket, at, end in zip(present_buckets, starts, [*starts[1:], len(order)], strict=True):
+        refs = [BucketRef(batch.partitions[which // span], which % span + least) for which in present.tolist()]
+        self._numbers.load(refs)
+        for bucket, at, end in zip(refs, starts, [*starts[1:], len(order)], strict=True):
             members = pa.array(order[at:end])
             kinds = None if batch.kinds is None else batch.kinds.take(members)
             self._writer(bucket).add(batch.rows.take(members), kinds)
