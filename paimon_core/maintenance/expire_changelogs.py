@@ -28,7 +28,7 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     The newest changelog is kept while the table's options keep changes longer than snapshots. Changelogs that a
     consumer has not read yet are kept. After an error the table is as `expire_snapshots` says.
     """
-    changelogs = Changelogs(store.io, store.branch_root)
+    changelogs = store.changelogs
     earliest, newest = changelogs.earliest_id(), changelogs.latest_id()
     latest, oldest = store.snapshots.latest_id(), store.snapshots.earliest()
     if earliest is None or newest is None or latest is None or oldest is None:

@@ -25,7 +25,6 @@ from paimon_core.maintenance.snapshot_deletion import (
 )
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
-from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.retention import Retention, first_kept, outlived
 from paimon_core.snapshot.snapshot import Snapshot
@@ -70,7 +69,7 @@ def expire_snapshots(
     kept = store.snapshots.find(end) if expiring else None
     if kept is None:  # or another expiry deletes it now, and all before it
         return Expired()
-    keeps_changes = outlived(store.options) or Changelogs(store.io, store.branch_root).earliest_id() is not None
+    keeps_changes = outlived(store.options) or store.changelogs.earliest_id() is not None
     tags = store.tags.list()
     try:
         plan = _deletion_plan(store, expiring, kept, keeps_changes=keeps_changes)
@@ -82,7 +81,7 @@ def expire_snapshots(
     if dry_run:
         return Expired(tuple(s.id for s in expiring), files=len(plan.paths(store, names)))
     if keeps_changes:
-        changelogs = Changelogs(store.io, store.branch_root)
+        changelogs = store.changelogs
         changelogs.keep(expiring)
         store.sync(changelogs.path(snapshot.id) for snapshot in expiring)
     store.snapshots.remove([snapshot.id for snapshot in expiring])

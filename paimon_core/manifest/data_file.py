@@ -44,6 +44,11 @@ class DataFileMeta:
     write_cols: tuple[str, ...] | None = None
     write_cols_sequences: tuple[int, ...] | None = None
 
+    @property
+    def may_delete(self) -> bool:
+        """Return True if rows of the file may delete older rows of their keys; `delete_row_count` may be unknown."""
+        return self.delete_row_count != 0
+
     def without_stats(self) -> "DataFileMeta":
         """The same file with its statistics left out, and said to be."""
         return replace(self, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS, value_stats_cols=())

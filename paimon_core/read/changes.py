@@ -19,11 +19,11 @@ from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.cross_partition_changes import keys_with_last_kind
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.change_units import ChangeUnit, RowSource, changed_units
-from paimon_core.scan.split_plan import may_delete
-from paimon_core.scan.starting_scanner import earliest_change, find_change, raise_if_changes_expired, without_start
+from paimon_core.scan.starting_scanner import without_start
 from paimon_core.scan.stream_scan import ChangeSplit
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.changes import earliest_change, find_change, raise_if_changes_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -62,54 +62,54 @@ class ChangeRead:
         If keys may move between partitions, rows of keys that left a bucket precede rows of keys that entered one.
         Raises OutOfRangeError if the snapshot expires meanwhile.
         """
-        for snapshot_id, group in itertools.groupby(split.units, lambda piece: piece.split.snapshot_id):
+        for snapshot_id, group in itertools.groupby(split.units, lambda unit: unit.split.snapshot_id):
             with raise_if_changes_expired(self.store, snapshot_id):
-                pieces = list(group)
-                for batch in self._of_snapshot(pieces):
-                    shaped = self._with_kinds(batch) if self.kinds else self._added_rows(batch, snapshot_id)
-                    if shaped.num_rows:
-                        yield shaped
+                for batch in self._snapshot_batches(list(group)):
+                    rows = self._with_kinds(batch) if self.kinds else self._added_rows(batch, snapshot_id)
+                    if rows.num_rows:
+                        yield rows
 
-    def _of_snapshot(self, pieces: Sequence[ChangeUnit]) -> Iterator[pa.RecordBatch]:
-        if not self._may_move_keys(pieces):
-            for piece in pieces:
-                yield from self._unit_batches(piece)
+    def _snapshot_batches(self, units: Sequence[ChangeUnit]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the units of one snapshot; the first column holds the kinds (int8)."""
+        if not self._may_move_keys(units):
+            for unit in units:
+                yield from self._unit_batches(unit)
             return
         keys = self.store.schema.trimmed_primary_keys
         for alive in (False, True):
-            for piece in pieces:
-                yield from keys_with_last_kind(self._unit_batches(piece, keys), keys, alive=alive)
+            for unit in units:
+                yield from keys_with_last_kind(self._unit_batches(unit, keys), keys, alive=alive)
 
-    def _may_move_keys(self, pieces: Sequence[ChangeUnit]) -> bool:
+    def _may_move_keys(self, units: Sequence[ChangeUnit]) -> bool:
         """Return True if keys may have moved between these buckets.
 
         Raises UnsupportedError if the files do not give the order of the changes of a key.
         """
         stored: dict[BucketRef, list[DataFileMeta]] = {}
-        for piece in pieces:
-            as_stored = piece.source is RowSource.STORED_KINDS and piece.split.raw_convertible
-            stored.setdefault(piece.split.bucket_ref, []).extend(piece.split.files if as_stored else ())
-        deletes = any(piece.source is RowSource.DELETED or any(map(may_delete, piece.split.files)) for piece in pieces)
+        for unit in units:
+            as_stored = unit.source is RowSource.STORED_KINDS and unit.split.raw_convertible
+            stored.setdefault(unit.split.bucket_ref, []).extend(unit.split.files if as_stored else ())
+        deletes = any(unit.source is RowSource.DELETED or any(f.may_delete for f in unit.split.files) for unit in units)
         if not self.store.schema.is_cross_partition or len(stored) < 2 or not deletes:
             return False
         for files in stored.values():
             if any(len(runs) > 1 for runs in sections(files, self.store.schema.key_arrow)):
                 raise UnsupportedError(
-                    f"snapshot {pieces[0].split.snapshot_id} of {self.store.root} changed keys more than once, some of "
-                    "them across partitions: it does not tell in which order. Use 'changelog-producer' = 'lookup', "
-                    "which tells what came of it"
+                    f"snapshot {units[0].split.snapshot_id} of {self.store.root} changed keys more than once, some of "
+                    "them across partitions: the order of these changes is unknown. Use 'changelog-producer' = "
+                    "'lookup', which records the changes that remain"
                 )
         return True
 
-    def _unit_batches(self, piece: ChangeUnit, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield ``_VALUE_KIND``, the columns asked for, ``keys``, and, to refuse deletes, the filter's columns."""
+    def _unit_batches(self, unit: ChangeUnit, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield ``_VALUE_KIND``, the requested columns, ``keys``, and, to refuse deletes, the filter's columns."""
         store, fields = self._without_start, self._read_fields(keys)
-        if store.schema.primary_keys and piece.source is RowSource.STORED_KINDS:
-            yield from TableRead(store, fields, self._read_predicate(), forgiving=True).changelog_batches(piece.split)
+        if store.schema.primary_keys and unit.source is RowSource.STORED_KINDS:
+            yield from TableRead(store, fields, self._read_predicate(), forgiving=True).changelog_batches(unit.split)
             return
-        kind = pa.scalar(DELETE if piece.source is RowSource.DELETED else INSERT, pa.int8())
+        kind = pa.scalar(DELETE if unit.source is RowSource.DELETED else INSERT, pa.int8())
         schema = arrow_schema((VALUE_KIND, *fields))
-        for batch in TableRead(store, fields, self.predicate, forgiving=True).to_batches(piece.split):
+        for batch in TableRead(store, fields, self.predicate, forgiving=True).to_batches(unit.split):
             columns = [pa.repeat(kind, batch.num_rows), *batch.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -118,6 +118,7 @@ class ChangeRead:
         return not self.kinds and not self.ignore_deletes
 
     def _read_fields(self, keys: Sequence[str]) -> tuple[DataField, ...]:
+        """Return the requested columns, then those of the key and of the filter that are needed besides."""
         needed = columns(self.predicate) if self.predicate is not None and self._refuses_deletes else set()
         extra = {*keys, *needed} - {f.name for f in self.fields}
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
@@ -132,16 +133,18 @@ class ChangeRead:
         return restrict(self.predicate, set(self.store.schema.primary_keys))
 
     def _with_kinds(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        asked = batch.columns[1 : 1 + len(self.fields)]
-        return pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *asked], schema=self.schema)
+        """Return the rows with their kinds as texts, and the requested columns."""
+        chosen = batch.columns[1 : 1 + len(self.fields)]
+        return pa.RecordBatch.from_arrays([kind_names(batch.column(0)), *chosen], schema=self.schema)
 
     def _added_rows(self, batch: pa.RecordBatch, snapshot_id: int) -> pa.RecordBatch:
+        """Return the rows that are added, with the requested columns. UnsupportedError for refused deletes."""
         kinds = batch.column(0).to_numpy()
         deletes_by_update = self.store.options.value(CHANGELOG_PRODUCER) == "none"  # no -U has a +U: it deletes
         if self._refuses_deletes and (is_retract(kinds) if deletes_by_update else kinds == DELETE).any():
             raise UnsupportedError(
                 f"rows of {self.store.root} were deleted at snapshot {snapshot_id}, which a stream of rows "
-                "cannot tell: read changes with their kinds ('read.changelog' = 'true'), or leave deletes out "
+                "cannot show: read changes with their kinds ('read.changelog' = 'true'), or leave deletes out "
                 "('read.ignore-deletes' = 'true')"
             )
         adds = ~is_retract(kinds)
@@ -172,6 +175,7 @@ def changes(store: FileStore, after: int, through: int | None = None) -> Iterato
 
 
 def _snapshots(store: FileStore, after: int, through: int | None) -> Iterator[Snapshot]:
+    """Yield the snapshots `after < id <= through`. OutOfRangeError for ids that do not exist."""
     latest = store.snapshots.latest_id() or 0
     first, last = earliest_change(store) or 1, latest if through is None else through
     if not first - 1 <= after <= last <= latest:
@@ -179,8 +183,4 @@ def _snapshots(store: FileStore, after: int, through: int | None) -> Iterator[Sn
             f"{store.root} has no changes after snapshot {after} through {last}: it has snapshots {first} to {latest}, "
             f"so the first number must be at least {first - 1}, and the second one neither below it nor above {latest}"
         )
-
-    def find(snapshot_id: int) -> Snapshot:
-        return find_change(store, snapshot_id) or store.snapshots.get(snapshot_id)
-
-    return parallel_map(find, range(after + 1, last + 1))
+    return parallel_map(lambda i: find_change(store, i) or store.snapshots.get(i), range(after + 1, last + 1))

@@ -180,7 +180,7 @@ class TableRead:
                 )
                 deletes = True
             else:
-                deletes = kinds or any(_may_delete(f) for f in runs[0].files)
+                deletes = kinds or any(f.may_delete for f in runs[0].files)
                 fields = (*needed, VALUE_KIND) if deletes else needed
                 alone = reading(fields, self.predicate)
                 merged = (batch for file in runs[0].files for batch in alone(file, 1))
@@ -192,10 +192,6 @@ class TableRead:
 def _stacked(runs: Sequence[SortedRun]) -> bool:
     """Return True if the files are of more than one level above 0."""
     return len({file.level for run in runs for file in run.files if file.level}) > 1
-
-
-def _may_delete(file: DataFileMeta) -> bool:
-    return file.delete_row_count is None or file.delete_row_count > 0
 
 
 def _batches(rows: pa.RecordBatch | pa.Table) -> list[pa.RecordBatch]:

@@ -51,7 +51,7 @@ def all_units(store: FileStore, snapshot: Snapshot, created_since: int | None = 
     """
     schema, options = store.schema, store.options
     found = live_entries(store, snapshot, with_stats=False).live
-    live, postponed = [e for e in found if e.bucket >= 0], [e for e in found if e.bucket < 0]
+    live, postponed = _by_postponement(found)
     producer = options.value(CHANGELOG_PRODUCER)
     if producer == "full-compaction":
         top = num_levels(options) - 1
@@ -106,16 +106,23 @@ def _added(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry
     schema = store.schema
     key_schema = schema.key_arrow if schema.primary_keys else None
     sliced = store.options.value(DATA_EVOLUTION_ENABLED)
-    in_buckets, postponed = [e for e in entries if e.bucket >= 0], [e for e in entries if e.bucket < 0]
+    in_buckets, postponed = _by_postponement(entries)
     splits = plan_splits(snapshot.id, in_buckets, _ONE_BY_ONE, key_schema, sliced=sliced)
     return [*(ChangeUnit(RowSource.STORED_KINDS, split) for split in splits), *_as_stored(snapshot, postponed)]
 
 
+def _by_postponement(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
+    """Return the entries of buckets, and those of postponed buckets, whose rows have no bucket yet."""
+    return [e for e in entries if e.bucket >= 0], [e for e in entries if e.bucket < 0]
+
+
 def _as_stored(snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> list[ChangeUnit]:
+    """Return a unit for each file: the rows with their stored kinds."""
     return [ChangeUnit(RowSource.STORED_KINDS, _split(snapshot.id, [e], raw=True)) for e in entries]
 
 
 def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot | None]) -> list[ChangeUnit]:
+    """Return the changes of an overwrite: deletes of the old rows (with a primary key), then the new rows."""
     options, keyed = store.options, bool(store.schema.primary_keys)
     if not options.value(STREAMING_READ_OVERWRITE if keyed else STREAMING_READ_APPEND_OVERWRITE):
         return []
@@ -148,6 +155,7 @@ def _check_new_rows(
 
 
 def _needed(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot | None], what: str) -> Snapshot:
+    """Return the previous snapshot. OutOfRangeError if it has expired; ``what``: the reason why it is needed."""
     found = before()
     if found is None:
         raise OutOfRangeError(
@@ -158,6 +166,7 @@ def _needed(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot 
 
 
 def _entries(store: FileStore, snapshot: Snapshot, *, changelog: bool) -> list[ManifestEntry]:
+    """Return the entries of the snapshot's changelog, or of its delta."""
     name, size = (
         (snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size)
         if changelog
@@ -176,18 +185,14 @@ def _split(
 ) -> DataSplit:
     """Return one split of all files of `entries`, which are of one bucket."""
     first, files = entries[0], tuple(e.file for e in entries)
-    marked = tuple(vectors[f.file_name] for f in files if f.file_name in vectors)
-    return DataSplit(snapshot_id, *first.location, files, raw, marked)
+    stored = tuple(vectors[f.file_name] for f in files if f.file_name in vectors)
+    return DataSplit(snapshot_id, *first.location, files, raw, stored)
 
 
 def _in_order(store: FileStore, units: Sequence[ChangeUnit]) -> list[ChangeUnit]:
     """Sort by partition path and bucket, postponed buckets last; the order within a bucket stays."""
-    paths = {partition: store.partition_path(partition) for partition in {p.split.partition for p in units}}
-
-    def location(unit: ChangeUnit) -> tuple[str, bool, int]:
-        return paths[unit.split.partition], unit.split.bucket < 0, unit.split.bucket
-
-    return sorted(units, key=location)
+    paths = {partition: store.partition_path(partition) for partition in {u.split.partition for u in units}}
+    return sorted(units, key=lambda u: (paths[u.split.partition], u.split.bucket < 0, u.split.bucket))
 
 
 def _created(entry: ManifestEntry) -> int:

@@ -22,7 +22,7 @@ MAX_PARTITIONS = 256  # partitions named in one predicate; for more, everything 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Live entries, and what was passed over to find them."""
+    """Live entries, and the number of manifests that were listed and read to find them."""
 
     live: list[ManifestEntry]
     manifests: int
@@ -30,7 +30,7 @@ class Entries:
 
 
 def manifest_metas(store: FileStore, snapshot: Snapshot) -> list[ManifestFileMeta]:
-    """All manifests of a snapshot, oldest first."""
+    """Return all manifests of a snapshot, oldest first."""
     lists = (
         (snapshot.base_manifest_list, snapshot.base_manifest_list_size),
         (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
@@ -46,14 +46,20 @@ def live_entries(
     buckets: Collection[BucketRef] | None = None,
     with_stats: bool = True,
 ) -> Entries:
-    """Files of the snapshot that are in partitions matching ``partition`` (bound) and in one of ``buckets``.
+    """Return the live files of a snapshot.
 
-    Whole identities are kept or dropped: an entry that adds a file and the one that deletes it share partition and
-    bucket, so filtering by either never brings a deleted file back.
+    No filter restores a deleted file: the entries that add and delete a file agree in partition and bucket.
+
+    Args:
+        store: the table.
+        snapshot: the snapshot.
+        partition: only files in matching partitions; bound to the table's schema.
+        buckets: only files of these (partition, bucket).
+        with_stats: decode the statistics of the files.
     """
     metas = manifest_metas(store, snapshot)
     fields = store.schema.partition_fields
-    wanted = keep(metas, partition, fields, buckets=None if buckets is None else {b for _, b in buckets})
+    chosen = keep(metas, partition, fields, buckets=None if buckets is None else {b for _, b in buckets})
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
 
     manifests = store.manifests
@@ -62,16 +68,19 @@ def live_entries(
     def read(meta: ManifestFileMeta) -> list[ManifestEntry]:
         entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats, only=only)
         if test is not None:
-            passed = test.matching({e.partition for e in entries})
-            entries = [e for e in entries if e.partition in passed]
+            matching = test.matching({e.partition for e in entries})
+            entries = [e for e in entries if e.partition in matching]
         return entries
 
-    found = [entry for entries in parallel_map(read, wanted) for entry in entries]
-    return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(wanted))
+    found = [entry for entries in parallel_map(read, chosen) for entry in entries]
+    return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen))
 
 
 def partitions_predicate(store: FileStore, partitions: Collection[bytes]) -> Predicate | None:
-    """A bound predicate that holds in these partitions; None where there are too many, or no columns, to say it."""
+    """Return a bound predicate that is true in these partitions only.
+
+    `None`: the table has no partition columns, or there are more than `MAX_PARTITIONS` partitions.
+    """
     keys = store.schema.partition_keys
     if not keys or len(partitions) > MAX_PARTITIONS:
         return None
@@ -88,12 +97,12 @@ class PartitionFilter:
 
     def __init__(self, predicate: Predicate, schema: pa.Schema) -> None:
         self._predicate, self._schema = predicate, schema
-        self._known: dict[bytes, bool] = {}
+        self._matches: dict[bytes, bool] = {}
 
     def matching(self, partitions: Collection[bytes]) -> set[bytes]:
-        """Those of the partitions that match."""
-        new = [p for p in partitions if p not in self._known]
+        """Return the partitions (serialised BinaryRows) that match."""
+        new = [p for p in partitions if p not in self._matches]
         if new:
-            passed = evaluate(self._predicate, decode_rows(new, self._schema))
-            self._known.update(zip(new, passed.to_numpy(zero_copy_only=False).tolist(), strict=True))
-        return {p for p in partitions if self._known[p]}
+            result = evaluate(self._predicate, decode_rows(new, self._schema))
+            self._matches.update(zip(new, result.to_numpy(zero_copy_only=False).tolist(), strict=True))
+        return {p for p in partitions if self._matches[p]}

@@ -1,4 +1,4 @@
-"""A plan in words: what would be read, and what was left out by what."""
+"""A plan as text: the files that a read would open, and the number of files that each pruning step left out."""
 
 from paimon_core.errors import hide_secrets
 from paimon_core.lsm.intervals import sections
@@ -9,7 +9,7 @@ from paimon_core.store.file_store import FileStore
 
 
 def explain(scan: TableScan, plan: Plan) -> str:
-    """The plan as text, one line per split, runs newest first within a section."""
+    """Return the plan as text, one line per split, runs newest first within a section."""
     store = scan.store
     if plan.snapshot is None:
         return f"{hide_secrets(store.root)}: no snapshot, nothing to read"
@@ -26,17 +26,17 @@ def explain(scan: TableScan, plan: Plan) -> str:
 
 
 def _split(store: FileStore, split: DataSplit) -> str:
-    place = f"{store.partition_path(split.partition) or '(no partition)'} bucket {split.bucket}"
+    bucket = f"{store.partition_path(split.partition) or '(no partition)'} bucket {split.bucket}"
     if split.raw_convertible:
-        marked = f", {len(split.vectors)} with deleted rows" if split.vectors else ""
+        deleted = f", {len(split.vectors)} with deleted rows" if split.vectors else ""
         part = "" if split.part is None else f", row groups at rows {split.part.start} to {split.part.stop - 1}"
-        return f"{place}: {len(split.files)} files raw, levels {sorted({f.level for f in split.files})}{part}{marked}"
+        levels = sorted({f.level for f in split.files})
+        return f"{bucket}: {len(split.files)} files raw, levels {levels}{part}{deleted}"
     if not store.schema.primary_keys:
-        return (
-            f"{place}: {len(split.files)} files with columns of {len(group_by_row_range(split.files))} ranges of rows"
-        )
+        ranges = len(group_by_row_range(split.files))
+        return f"{bucket}: {len(split.files)} files with columns of {ranges} ranges of rows"
     described = [
         "+".join(f"L{run.level}x{len(run.files)}" for run in runs)
         for runs in sections(split.files, store.schema.key_arrow)
     ]
-    return f"{place}: merge, sections [{'; '.join(described)}]"
+    return f"{bucket}: merge, sections [{'; '.join(described)}]"

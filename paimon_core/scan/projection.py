@@ -1,4 +1,4 @@
-"""The columns of a read by name."""
+"""The columns that a read returns, chosen by name."""
 
 from collections.abc import Sequence
 
@@ -22,5 +22,5 @@ def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataFie
     available = (*schema.fields, *tracking_fields(schema))
     chosen = tuple(find_column(available, name, "the table") for name in columns)
     if len({field.name for field in chosen}) < len(chosen):
-        raise InvalidInputError(f"a column is asked for twice in {list(columns)}")
+        raise InvalidInputError(f"{list(columns)} names a column twice: name each column once")
     return chosen

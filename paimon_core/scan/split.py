@@ -1,4 +1,4 @@
-"""What one reader must read: a value that travels."""
+"""Splits: the files that one reader reads, as a value that travels between processes."""
 
 import pickle
 from dataclasses import dataclass
@@ -15,11 +15,10 @@ _MAGIC = b"PSP2"
 class DataSplit(InCountedBucket):
     """Files of one (partition, bucket) at one snapshot.
 
-    ``raw_convertible``: the files may be read one after another, with no merge and no row to drop. Otherwise they are
-    whole sections, in key order, to be merged. ``vectors``: where the deletion vectors of the files lie, of those that
-    have one; their rows are left out before anything else. ``part``, positions of rows, makes the split one of several
-    parts of a single raw file: it holds the row groups whose middle row lies in ``part``, so those of all parts of the
-    file hold each row once. ``None``: all rows of all files.
+    ``raw_convertible``: the files are read one after another, without a merge. Else the files are whole sections, in
+    key order, and are merged. ``vectors`` are the locations of the files' deletion vectors; their rows are left out
+    first. ``part`` (row positions; `None`: all rows) makes the split a part of a single raw file: the row groups whose
+    middle row is in ``part``. The parts of a file have each row once.
     """
 
     snapshot_id: int
@@ -33,19 +32,21 @@ class DataSplit(InCountedBucket):
 
     def __post_init__(self) -> None:
         if self.part is not None and (len(self.files) != 1 or not self.raw_convertible):
-            raise InvalidInputError("only a split of one file that is read without merging can be a part of its file")
+            raise InvalidInputError(
+                f"part {self.part} of {len(self.files)} files: only a split of one raw file can be a part of its file"
+            )
 
     @property
     def row_count(self) -> int:
-        """Rows stored in the files; some may be deleted, and after a merge there may be fewer.
+        """Number of rows stored in the files; deletes and merges return fewer rows.
 
-        A part of a file holds about so many: only all parts together have exactly the sum.
+        Of a part of a file this is an estimate: only the sum over all parts is exact.
         """
         return sum(f.row_count for f in self.files) if self.part is None else len(self.part)
 
     @property
     def certain_row_count(self) -> int | None:
-        """How many rows a read without a filter gives; None where that is only known by reading."""
+        """Number of rows that a read without a filter returns. `None`: unknown before the read."""
         deleted = [vector.range.cardinality for vector in self.vectors]
         if not self.raw_convertible or self.part is not None or None in deleted:
             return None
@@ -53,25 +54,27 @@ class DataSplit(InCountedBucket):
 
     @property
     def size(self) -> int:
-        """Bytes of the files; of a part of a file its share of them, by rows."""
+        """Bytes of the files; of a part of a file in proportion to its rows."""
         return sum(part_size(f, self.part) for f in self.files)
 
     def to_bytes(self) -> bytes:
-        """This split as bytes, for engines that carry nothing else; only :meth:`from_bytes` reads them."""
+        """Return the split as bytes, which only :meth:`from_bytes` reads."""
         return _MAGIC + pickle.dumps(self, protocol=5)
 
     @staticmethod
     def from_bytes(data: bytes) -> "DataSplit":
-        """The inverse of :meth:`to_bytes`. Give it bytes you made yourself only: they are unpickled."""
-        if data[:4] != _MAGIC:
-            raise InvalidInputError("these bytes are no DataSplit: expected what DataSplit.to_bytes() gives")
-        split = pickle.loads(data[4:])
-        assert isinstance(split, DataSplit)
+        """Return the split that :meth:`to_bytes` wrote.
+
+        REQUIRES: the bytes are of a trusted source, because they are unpickled. Raises InvalidInputError for others.
+        """
+        split = pickle.loads(data[4:]) if data[:4] == _MAGIC else None
+        if not isinstance(split, DataSplit):
+            raise InvalidInputError("these bytes are no DataSplit: give the result of DataSplit.to_bytes()")
         return split
 
 
 def part_size(file: DataFileMeta, part: range | None) -> int:
-    """Return the bytes of these rows of a file, as if all rows were alike; of all rows where ``part`` is ``None``."""
+    """Return the bytes of a part (row positions) of a file, in proportion to its rows. `None`: of the whole file."""
     if part is None:
         return file.file_size
     return file.file_size * part.stop // file.row_count - file.file_size * part.start // file.row_count

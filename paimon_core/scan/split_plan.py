@@ -1,4 +1,4 @@
-"""Live files to splits: bin packing, and which splits need a merge. Pure functions on metadata (behaviour 8.3, 8.4)."""
+"""Splits of live files: bin packing, and the need for a merge. Pure functions on metadata (behaviour 8.3, 8.4)."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from paimon_core.scan.split import DataSplit, part_size
 T = TypeVar("T")
 
 LEAST_PART = 64 << 10
-"""Bytes below which a part of a file is not cut further, whatever was asked for: each part opens the file again."""
+"""The smallest part of a file in bytes, however small the target size is: each part opens the file again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Packing:
 
 
 def pack(items: Sequence[T], weight: Callable[[T], int], packing: Packing) -> list[list[T]]:
-    """Items in order into bins: a bin is closed when the next item would take it over the target size."""
+    """Pack items, in their order, into bins: a bin ends before the item with which it would exceed the target size."""
     bins: list[list[T]] = []
     current: list[T] = []
     filled = 0
@@ -61,12 +61,18 @@ def plan_splits(
     disjoint: bool = False,
     sliced: bool = False,
 ) -> list[DataSplit]:
-    """Splits of live entries, bucket by bucket in their order; ``key_schema`` is None for append tables.
+    """Return the splits of live entries, in the order of the buckets among the entries.
 
-    ``vectors``: where deletion vectors lie, by data file; ``disjoint``: they leave each key once above level 0;
-    ``sliced``: files may hold columns of the same rows.
+    Args:
+        snapshot_id: id of the snapshot.
+        entries: its live entries.
+        packing: sizes in bytes.
+        key_schema: trimmed primary key; `None`: an append table.
+        vectors: locations of deletion vectors by data file.
+        disjoint: deletion vectors leave each key once above level 0.
+        sliced: several files may have columns of the same rows (data evolution).
     """
-    marked = vectors or {}
+    located = vectors or {}
     splits = []
     for bucket, files in files_by_bucket(entries).items():
         if sliced:
@@ -76,16 +82,16 @@ def plan_splits(
         else:
             planned = keyed_bins(files, packing, key_schema, disjoint=disjoint)
         for group, raw in planned:
-            stored = tuple(marked[f.file_name] for f in group if f.file_name in marked)
-            splits.append(DataSplit(snapshot_id, *bucket, tuple(map(_slim, group)), raw, stored))
+            stored = tuple(located[f.file_name] for f in group if f.file_name in located)
+            splits.append(DataSplit(snapshot_id, *bucket, tuple(map(_without_stats, group)), raw, stored))
     return splits
 
 
 def cut_file(file: DataFileMeta, size: int, part: range | None = None) -> list[range | None]:
     """Return ranges of row positions that cut a file, or ``part`` of it, into parts of at most about ``size`` bytes.
 
-    The parts are alike, in order, and cover every row once. ``[part]`` where there is nothing to cut, and for formats
-    of which a reader cannot leave out the rest: only Parquet tells where its row groups are.
+    The parts are of equal size, in order, and cover every row once. Returns ``[part]`` if the file is small or is not
+    a Parquet file: readers of other formats cannot skip the rest of a file.
     """
     rows = range(file.row_count) if part is None else part
     parts = min(-(-part_size(file, part) // max(1, size)), len(rows))
@@ -96,7 +102,7 @@ def cut_file(file: DataFileMeta, size: int, part: range | None = None) -> list[r
 
 
 def cut_split(split: DataSplit, size: int) -> list[DataSplit]:
-    """Return a split of one raw file as parts of at most about ``size`` bytes, in order; any other split as it is."""
+    """Cut a split of one raw file into parts of at most about ``size`` bytes, in order; return any other unchanged."""
     if not split.raw_convertible or len(split.files) != 1:
         return [split]
     parts = cut_file(split.files[0], size, split.part)
@@ -104,13 +110,13 @@ def cut_split(split: DataSplit, size: int) -> list[DataSplit]:
 
 
 def append_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:
-    """Files of an append bucket in sequence order, packed; always raw."""
+    """Pack the files of an append bucket in the order of sequence numbers, as (files, True): all are raw."""
     ordered = sorted(files, key=lambda f: f.min_sequence_number)
     return [(group, True) for group in pack(ordered, _file_size, packing)]
 
 
 def sliced_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[list[DataFileMeta], bool]]:
-    """Files in order of row ids, those with columns of the same rows together; raw where each has rows of its own."""
+    """Pack row ranges, in the order of row ids, as (files, raw?); raw if no two of the files share rows."""
     groups = pack(group_by_row_range(files), lambda group: sum(f.file_size for f in group), packing)
     return [([f for group in bins for f in group], all(len(group) == 1 for group in bins)) for bins in groups]
 
@@ -118,32 +124,27 @@ def sliced_bins(files: Sequence[DataFileMeta], packing: Packing) -> list[tuple[l
 def keyed_bins(
     files: Sequence[DataFileMeta], packing: Packing, key_schema: pa.Schema, *, disjoint: bool = False
 ) -> list[tuple[list[DataFileMeta], bool]]:
-    """Files of a primary-key bucket as (files, raw?) groups.
+    """Pack the files of a primary-key bucket as (files, raw?).
 
-    Files in which no key lies twice (of one level above 0; of any when ``disjoint``) and that hold no deletes are
-    packed one by one; otherwise whole sections are, the oldest file of a group first, and only a group of one file
-    without deletes is raw. A file that does not say how many deletes it holds is taken to hold some.
-    REQUIRES: files of level 0 come in the order of their commits, as manifests name them.
+    Files without deletes in which each key is stored once are packed one by one: files of one level above 0, or of all
+    levels above 0 if ``disjoint``. Otherwise whole sections are packed, the oldest file of a group first, and only a
+    group of one file without deletes is raw. A file whose number of deletes is unknown counts as one with deletes.
+    REQUIRES: files of level 0 are in the order of their commits, as manifests list them.
     """
     levels = {f.level for f in files}
-    if 0 not in levels and (disjoint or len(levels) == 1) and not any(map(may_delete, files)):
+    if 0 not in levels and (disjoint or len(levels) == 1) and not any(f.may_delete for f in files):
         return [(group, True) for group in pack(files, _file_size, packing)]
     groups = pack(sections(files, key_schema), lambda section: sum(run.size for run in section), packing)
     flat = [files_by_age(run for section in group for run in section) for group in groups]
-    return [(group, len(group) == 1 and not may_delete(group[0])) for group in flat]
-
-
-def may_delete(file: DataFileMeta) -> bool:
-    """Whether rows of the file may stand for deletes of their keys."""
-    return file.delete_row_count is None or file.delete_row_count > 0
+    return [(group, len(group) == 1 and not group[0].may_delete) for group in flat]
 
 
 def _file_size(file: DataFileMeta) -> int:
     return file.file_size
 
 
-def _slim(file: DataFileMeta) -> DataFileMeta:
-    """The file without its statistics, which have done their work when a split is made; its indexes tell rows, too."""
+def _without_stats(file: DataFileMeta) -> DataFileMeta:
+    """Return the file without statistics, which readers do not use. Its indexes stay: readers skip rows by them."""
     if file.value_stats is EMPTY_STATS and file.key_stats is EMPTY_STATS:
         return file  # planned without a filter, so its statistics were never decoded
     return replace(file, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS)

@@ -1,9 +1,6 @@
 """The start of a stream, as ``scan.mode`` and its companions choose it (behaviour 9.1)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
+from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import (
@@ -18,34 +15,33 @@ from paimon_core.options.scan import (
     SCAN_TIMESTAMP_MILLIS,
 )
 from paimon_core.scan.position import ALL, Position
-from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.snapshot.time_travel import epoch_millis
-from paimon_core.store.expired import is_missing
+from paimon_core.store.changes import earliest_change, find_change
 from paimon_core.store.file_store import FileStore
 
-_BY_COMPANION = (
+_MODE_BY_OPTION = (
     ("from-timestamp", ("scan.timestamp", "scan.timestamp-millis")),
     ("from-snapshot", ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")),
     ("from-file-creation-time", ("scan.file-creation-time-millis",)),
     ("from-creation-timestamp", ("scan.creation-time-millis",)),
     ("incremental", ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")),
 )
-_START = frozenset({SCAN_MODE.key, *(key for _, keys in _BY_COMPANION for key in keys)})
+_START_OPTIONS = frozenset({SCAN_MODE.key, *(key for _, keys in _MODE_BY_OPTION for key in keys)})
 
 
 def without_start(store: FileStore) -> FileStore:
     """Return the table without the options that choose a start; a batch read would read one snapshot by them."""
-    given = [key for key in _START if key in store.options]
+    given = [key for key in _START_OPTIONS if key in store.options]
     return store.with_schema(store.schema.copy(dict.fromkeys(given))) if given else store
 
 
 def scan_mode(store: FileStore) -> str:
-    """Return the mode that the options name or imply by its companions; ``latest-full`` without any."""
+    """Return the mode that ``scan.mode`` names or that other options imply; ``latest-full``: none does."""
     mode = str(store.options.value(SCAN_MODE))
     if mode == "default":
-        implied = (name for name, keys in _BY_COMPANION if any(key in store.options for key in keys))
+        implied = (name for name, keys in _MODE_BY_OPTION if any(key in store.options for key in keys))
         return next(implied, "latest-full")
     return "latest-full" if mode == "full" else mode
 
@@ -54,7 +50,7 @@ def starting_position(store: FileStore) -> Position:
     """Return the start of a new stream, without the table's identity; undecided if the snapshot does not exist yet.
 
     A consumer with recorded progress continues from it. Raises InvalidInputError or UnsupportedError for modes and
-    companions without a meaning for streams, OutOfRangeError for a snapshot that the table does not have yet.
+    options without a meaning for streams, OutOfRangeError for a snapshot that the table does not have yet.
     """
     consumer = store.options.value(CONSUMER_ID)
     if consumer is not None and not store.options.value(CONSUMER_IGNORE_PROGRESS):
@@ -67,7 +63,7 @@ def starting_position(store: FileStore) -> Position:
         return _before(store, bounds[0] + 1)
     latest = store.snapshots.latest()
     if mode == "latest":
-        return Position(0, ALL) if latest is None else _behind(latest)
+        return Position(0, ALL) if latest is None else Position.end_of(latest)
     if mode == "from-snapshot":
         return _from_snapshot(store, latest)
     if mode == "from-timestamp":
@@ -82,8 +78,7 @@ def starting_position(store: FileStore) -> Position:
             f"a stream of {store.root} cannot begin with the files created since a time: rows of a table with a "
             "primary key are merged from files of any age. Use 'scan.timestamp-millis' or 'scan.snapshot-id'"
         )
-    scanned = None if latest is None else _scanned(store, mode, latest)
-    return Position(0, -1, scan_snapshot=True) if scanned is None else _all_of(scanned)
+    return Position(0, -1, scan_snapshot=True) if latest is None else _before_rows(_scanned(store, mode, latest))
 
 
 def created_since(store: FileStore) -> int | None:
@@ -109,40 +104,8 @@ def incremental_bounds(store: FileStore) -> tuple[int, int] | None:
     return int(numbers[0]), int(numbers[1])
 
 
-def earliest_change(store: FileStore) -> int | None:
-    """Return the id of the oldest snapshot or changelog whose changes can be read; `None`: no commit yet."""
-    known = Changelogs(store.io, store.branch_root).earliest_id(), store.snapshots.earliest_id()
-    return min((i for i in known if i is not None), default=None)
-
-
-def find_change(store: FileStore, snapshot_id: int) -> Snapshot | None:
-    """Return the snapshot, or its long-lived changelog; `None`: both have expired."""
-    found = store.snapshots.find(snapshot_id)
-    return found or Changelogs(store.io, store.branch_root).find(snapshot_id)
-
-
-@contextmanager
-def raise_if_changes_expired(store: FileStore, snapshot_id: int) -> Iterator[None]:
-    """Read changes of a snapshot inside; raises OutOfRangeError if a file is missing because they have expired."""
-    try:
-        yield
-    except CorruptedError as error:
-        if is_missing(error) and find_change(store, snapshot_id) is None:
-            raise OutOfRangeError(f"{expired(store, snapshot_id)} ({error})") from error
-        raise
-
-
-def expired(store: FileStore, snapshot_id: int) -> str:
-    """Return the message for a snapshot that has expired."""
-    return (
-        f"snapshot {snapshot_id} of {store.root} has expired before it was read; the oldest that can be read is "
-        f"{earliest_change(store)}. Start a new reader, with stream state of its own, and keep snapshots longer "
-        "('snapshot.time-retained', 'changelog.time-retained') or give the reader a 'consumer-id'"
-    )
-
-
 def _scanned(store: FileStore, mode: str, latest: Snapshot) -> Snapshot:
-    """Return the snapshot with whose rows the stream begins."""
+    """Return the snapshot whose rows the stream emits first. InvalidInputError for a mode of batch reads."""
     if mode == "from-snapshot-full":
         requested = store.options.value(SCAN_SNAPSHOT_ID) or 1
         if requested > latest.id:
@@ -171,6 +134,7 @@ def _compacted(store: FileStore) -> Snapshot | None:
 
 
 def _from_snapshot(store: FileStore, latest: Snapshot | None) -> Position:
+    """Return the position before the snapshot of ``scan.snapshot-id``, or before the oldest one if that is newer."""
     requested = store.options.value(SCAN_SNAPSHOT_ID)
     if requested is None:
         raise UnsupportedError(
@@ -189,9 +153,8 @@ def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Positi
         return Position(0, ALL)
     older = store.snapshots.at_or_before(millis - 1)
     if older is not None:
-        return _behind(older)
-    changelogs = Changelogs(store.io, store.branch_root)
-    past = (found for found in changelogs.all() if found.time_millis < millis)
+        return Position.end_of(older)
+    past = (found for found in store.changelogs.all() if found.time_millis < millis)
     last = max((found.id for found in past), default=None)
     return _before(store, (earliest_change(store) or 1) if last is None else last + 1)
 
@@ -205,23 +168,15 @@ def _start_millis(store: FileStore) -> int:
 def _before(store: FileStore, snapshot_id: int) -> Position:
     """Return the position before the changes of this snapshot."""
     previous = find_change(store, snapshot_id - 1)
-    return Position(snapshot_id - 1, ALL) if previous is None else _behind(previous)
+    return Position(snapshot_id - 1, ALL) if previous is None else Position.end_of(previous)
 
 
-def _behind(snapshot: Snapshot) -> Position:
-    return Position(snapshot.id, ALL, mark=snapshot_fingerprint(snapshot))
-
-
-def _all_of(snapshot: Snapshot) -> Position:
-    return Position(snapshot.id, -1, scan_snapshot=True, mark=snapshot_fingerprint(snapshot))
-
-
-def snapshot_fingerprint(snapshot: Snapshot) -> str:
-    """Return a text that differs for another snapshot that reuses the id after a rollback."""
-    return snapshot.delta_manifest_list
+def _before_rows(snapshot: Snapshot) -> Position:
+    return Position(snapshot.id, -1, scan_snapshot=True, fingerprint=snapshot.fingerprint)
 
 
 def _not_yet(store: FileStore, requested: int, last: int) -> str:
+    """Return the message for a start at a snapshot that does not exist yet."""
     return (
         f"a stream of {store.root} cannot start at snapshot {requested}: the newest is {last}. "
         f"Choose one up to {last + 1}"

@@ -2,40 +2,29 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.options.merge import CHANGELOG_PRODUCER
-from paimon_core.options.scan import (
-    SCAN_BOUNDED_WATERMARK,
-    STREAMING_READ_SNAPSHOT_DELAY,
-)
+from paimon_core.options.scan import SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.change_units import ChangeUnit, RowSource, all_units, changed_units
 from paimon_core.scan.entries import PartitionFilter
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.split_plan import Packing, pack
-from paimon_core.scan.starting_scanner import (
-    created_since,
-    expired,
-    find_change,
-    incremental_bounds,
-    raise_if_changes_expired,
-    snapshot_fingerprint,
-    starting_position,
-    without_start,
-)
+from paimon_core.scan.starting_scanner import created_since, incremental_bounds, starting_position, without_start
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.changes import changes_expired, find_change, raise_if_changes_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-_REMEMBERED = 4  # lists of units: `plan` needs the lists that `advance` has just read
+_CACHED = 4  # lists of units: `plan` needs the lists that `advance` has just read
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +38,7 @@ class Limits:
     def reached(self, files: int, size: int, rows: int) -> bool:
         """Return True if a batch of this many files, bytes and rows reaches a limit."""
         pairs = ((self.files, files), (self.bytes, size), (self.rows, rows))
-        return any(most is not None and taken >= most for most, taken in pairs)
+        return any(limit is not None and taken >= limit for limit, taken in pairs)
 
 
 NO_LIMITS = Limits()
@@ -72,24 +61,20 @@ class ChangeSplit:
         return sum(unit.split.size for unit in self.units)
 
 
-@dataclass(frozen=True, slots=True)
 class StreamScan:
     """A plan of the changes of a table, as its options choose them, for one reader.
 
     ``fields`` are the columns of the reader and of its filter (`None`: all columns). ``predicate``, which is bound to
-    the store's schema, prunes partitions. Every answer follows from the given positions and the table; calls share
+    the store's schema, prunes partitions. Every result follows from the given positions and the table; calls share
     only a small cache of metadata.
     """
 
-    store: FileStore
-    fields: tuple[DataField, ...] | None = None
-    predicate: Predicate | None = None
-    _known: dict[tuple[str, bool], list[ChangeUnit]] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
-
-    def __post_init__(self) -> None:
-        check_readable(without_start(self.store).schema)
+    def __init__(
+        self, store: FileStore, fields: tuple[DataField, ...] | None = None, predicate: Predicate | None = None
+    ) -> None:
+        check_readable(without_start(store).schema)
+        self.store, self.fields, self.predicate = store, fields, predicate
+        self._cached: dict[tuple[str, bool], list[ChangeUnit]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the cache of metadata."""
@@ -106,7 +91,7 @@ class StreamScan:
             return Position(0, ALL, table=self._table())
         if bounds is not None and bounds[1] < latest.id:
             latest = find_change(self.store, bounds[1]) or latest
-        return Position(latest.id, ALL, mark=snapshot_fingerprint(latest), table=self._table())
+        return Position.end_of(latest, self._table())
 
     def advance(self, after: Position, limits: Limits = NO_LIMITS, until: Position | None = None) -> Position:
         """Return the end of the batch that starts behind ``after``; ``after`` itself: nothing is new.
@@ -118,13 +103,13 @@ class StreamScan:
         """
         self._check_table(after)
         if after.undecided:
-            begun = starting_position(self.store)
-            if begun.undecided:
+            start = starting_position(self.store)
+            if start.undecided:
                 return after
-            after = replace(begun, table=after.table)
+            after = replace(start, table=after.table)
         if after.scan_snapshot and after.index != ALL:
-            return self._through_scan(after, limits, until)
-        return self._through_changes(after, limits, until)
+            return self._advance_in_scan(after, limits, until)
+        return self._advance_in_changes(after, limits, until)
 
     def plan(self, after: Position, through: Position) -> list[ChangeSplit]:
         """Return the splits behind ``after`` up to ``through``; every call returns the same splits.
@@ -147,7 +132,7 @@ class StreamScan:
         first_id = after.snapshot_id + 1 if after.scan_snapshot else after.next_snapshot
         snapshots = self._snapshots(first_id, through.snapshot_id)
         for snapshot, changes in parallel_map(lambda s: (s, self._units(s, scan=False)), snapshots):
-            self._check_mark(through, snapshot)
+            self._check_fingerprint(through, snapshot)
             if problem := self._altered(snapshot):
                 raise InvalidInputError(problem)
             first = after.index + 1 if snapshot.id == after.snapshot_id and not after.scan_snapshot else 0
@@ -157,15 +142,15 @@ class StreamScan:
 
     # ---- the end of a batch
 
-    def _through_scan(self, after: Position, limits: Limits, until: Position | None) -> Position:
+    def _advance_in_scan(self, after: Position, limits: Limits, until: Position | None) -> Position:
         """Advance in the snapshot with which the stream begins; an ``until`` among later changes is no limit here."""
         snapshot = self._scanned(after)
-        among = until is not None and until.scan_snapshot and until.snapshot_id == snapshot.id
-        end = until.index if until is not None and among else ALL
+        end = until.index if until and until.scan_snapshot and until.snapshot_id == snapshot.id else ALL
         units = () if limits == NO_LIMITS else self._units(snapshot, scan=True)
         return replace(after, index=max(after.index, _Budget(limits).take(units, after.index + 1, end)))
 
-    def _through_changes(self, after: Position, limits: Limits, until: Position | None) -> Position:
+    def _advance_in_changes(self, after: Position, limits: Limits, until: Position | None) -> Position:
+        """Advance in the changes, up to the newest snapshot that the options allow; raises as :meth:`advance` does."""
         latest, bounds = self.store.snapshots.latest(), incremental_bounds(self.store)
         if after.snapshot_id > (0 if latest is None else latest.id):
             raise self._rolled_back(after)
@@ -173,7 +158,7 @@ class StreamScan:
             return after
         known = latest if latest.id == after.snapshot_id else find_change(self.store, after.snapshot_id)
         if known is not None:
-            self._check_mark(after, known)
+            self._check_fingerprint(after, known)
         ends = [latest.id, *(() if bounds is None else bounds[1:]), *(() if until is None else (until.snapshot_id,))]
         position, budget = after, _Budget(limits)
         for snapshot in self._snapshots(after.next_snapshot, min(ends)):
@@ -188,7 +173,7 @@ class StreamScan:
             units = () if limits == NO_LIMITS else self._units(snapshot, scan=False)
             index = budget.take(units, first, end)
             if index >= first:
-                position = Position(snapshot.id, index, mark=snapshot_fingerprint(snapshot), table=after.table)
+                position = replace(Position.end_of(snapshot, after.table), index=index)
             if index < end:
                 break
         return position
@@ -204,8 +189,9 @@ class StreamScan:
     # ---- change units
 
     def _units(self, snapshot: Snapshot, *, scan: bool) -> list[ChangeUnit]:
-        key = snapshot_fingerprint(snapshot), scan
-        found = self._known.get(key)
+        """Return the units of all rows of the snapshot (``scan``), or of its changes."""
+        key = snapshot.fingerprint, scan
+        found = self._cached.get(key)
         if found is None:
             store, before = self.store, snapshot.id - 1
             with raise_if_changes_expired(store, snapshot.id):
@@ -213,26 +199,26 @@ class StreamScan:
                     found = all_units(store, snapshot, created_since(store))
                 else:
                     found = changed_units(store, snapshot, lambda: store.snapshots.find(before))
-            while self._known and len(self._known) >= _REMEMBERED:
-                self._known.pop(next(iter(self._known)), None)
-            self._known[key] = found
+            while self._cached and len(self._cached) >= _CACHED:
+                self._cached.pop(next(iter(self._cached)), None)  # another thread may have removed the oldest
+            self._cached[key] = found
         return found
 
     def _as_splits(self, units: Sequence[ChangeUnit]) -> list[ChangeSplit]:
-        """Return the units as splits. Unless all rows are inserts, one split has all units that can hold a key."""
+        """Return the units as splits. Unless all rows are inserts, all units that can hold a key are in one split."""
         schema, options = self.store.schema, self.store.options
         units = self._in_partitions(units)
-        free = all(unit.source is RowSource.INSERTED for unit in units) or (
+        unordered = all(unit.source is RowSource.INSERTED for unit in units) or (
             not schema.primary_keys and schema.bucket == -1
         )
-        waiting = any(unit.split.bucket < 0 for unit in units)
+        postponed = any(unit.split.bucket < 0 for unit in units)
         groups: dict[BucketRef | bytes | None, list[ChangeUnit]] = {}
         for unit in units:
-            bucket = unit.split.partition if waiting else unit.split.bucket_ref
-            groups.setdefault(None if schema.is_cross_partition and not free else bucket, []).append(unit)
+            bucket = unit.split.partition if postponed else unit.split.bucket_ref
+            groups.setdefault(None if schema.is_cross_partition and not unordered else bucket, []).append(unit)
         packing = Packing.of(options)
-        bins = (pack(group, _size, packing) if free else [group] for group in groups.values())
-        return [ChangeSplit(tuple(one)) for one in itertools.chain.from_iterable(bins)]
+        bins = (pack(group, _size, packing) if unordered else [group] for group in groups.values())
+        return [ChangeSplit(tuple(units)) for units in itertools.chain.from_iterable(bins)]
 
     def _in_partitions(self, units: Sequence[ChangeUnit]) -> Sequence[ChangeUnit]:
         """Return the units in partitions whose rows can match the predicate."""
@@ -250,14 +236,15 @@ class StreamScan:
             parallel_map(lambda i: find_change(self.store, i), range(first, last + 1)), first
         ):
             if found is None:
-                raise OutOfRangeError(expired(self.store, snapshot_id))
+                raise changes_expired(self.store, snapshot_id)
             yield found
 
     def _scanned(self, position: Position) -> Snapshot:
+        """Return the snapshot with which the stream begins. OutOfRangeError: it has expired or was rolled back."""
         found = self.store.snapshots.find(position.snapshot_id)
         if found is None:
-            raise OutOfRangeError(expired(self.store, position.snapshot_id))
-        self._check_mark(position, found)
+            raise changes_expired(self.store, position.snapshot_id)
+        self._check_fingerprint(position, found)
         return found
 
     # ---- checks
@@ -277,8 +264,8 @@ class StreamScan:
                 "table has replaced it. Start a new reader, with stream state of its own"
             )
 
-    def _check_mark(self, position: Position, found: Snapshot) -> None:
-        if found.id == position.snapshot_id and position.mark not in ("", snapshot_fingerprint(found)):
+    def _check_fingerprint(self, position: Position, found: Snapshot) -> None:
+        if found.id == position.snapshot_id and position.fingerprint not in ("", found.fingerprint):
             raise self._rolled_back(position)
 
     def _rolled_back(self, position: Position) -> OutOfRangeError:
@@ -310,7 +297,7 @@ class StreamScan:
         ]
         if not differing:
             return None
-        names = ", ".join(one[0] for one in differing if one is not None)
+        names = ", ".join(column[0] for column in differing if column is not None)
         return (
             f"the columns of {store.root} changed at snapshot {snapshot.id}, of schema {then.id}; the reader has "
             f"schema {now.id}: {names}. Restart the reader to go on with the new columns"

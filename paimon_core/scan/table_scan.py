@@ -1,7 +1,7 @@
-"""A question to a table, and its plan: the splits that answer it."""
+"""A scan of a table, and its plan: the splits that can hold matching rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.lsm.row_ranges import group_by_row_range
@@ -24,19 +24,23 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The splits of one snapshot that can hold matching rows, and how much was left out to get there."""
+    """The splits of one snapshot that can hold matching rows, and counts of the manifests and files pruned.
+
+    ``snapshot`` is `None` for an empty table. ``files`` of ``files_in_partitions`` files in matching partitions are
+    left; of the others, ``files_skipped_by_index`` were pruned by an index, the rest by bucket or statistics.
+    """
 
     snapshot: Snapshot | None
     splits: list[DataSplit]
     manifests: int = 0
     manifests_read: int = 0
     files_in_partitions: int = 0
-    files: int = field(default=0)
+    files: int = 0
     files_skipped_by_index: int = 0
 
 
 def passes_over_level_0(store: FileStore) -> bool:
-    """Whether batch reads show only what has been compacted."""
+    """Return True if batch reads show rows only after their compaction."""
     schema, options = store.schema, store.options
     if not schema.primary_keys:
         return False
@@ -47,11 +51,11 @@ def passes_over_level_0(store: FileStore) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """Which splits of ``snapshot`` (None: an empty table) hold rows for ``predicate`` (bound to the store's schema).
+    """A scan of ``snapshot`` (`None`: an empty table) for rows of ``predicate`` (bound to the store's schema).
 
-    ``limit`` is a hint: planning stops adding splits once those whose row count is certain hold that many rows.
-    ``read_optimized``: of a table with a primary key only what full compaction has left is looked at, in which every
-    key lies once, so nothing is merged; rows that were written since do not show.
+    ``limit`` is a hint: planning stops once the splits with a certain row count have that many rows. With
+    ``read_optimized``, tables with a primary key show only the highest level, which needs no merge: rows written
+    since the last full compaction are missing.
     """
 
     store: FileStore
@@ -61,10 +65,10 @@ class TableScan:
     read_optimized: bool = False
 
     def plan(self) -> Plan:
-        """Read the metadata and decide. Costs one read per manifest that survives pruning, in parallel.
+        """Plan the splits from metadata. Cost: one read per manifest that is not pruned, in parallel.
 
-        A raw file larger than ``source.split.target-size`` comes in several splits, each with a ``part`` of its rows.
-        Raises OutOfRangeError where the snapshot expires meanwhile.
+        A raw file larger than ``source.split.target-size`` is divided into splits, each with a ``part`` of its rows.
+        Raises OutOfRangeError if the snapshot expires meanwhile.
         """
         check_readable(self.store.schema)
         if self.snapshot is None:
@@ -80,14 +84,14 @@ class TableScan:
         found = live_entries(self.store, snapshot, partition=partition, with_stats=self.predicate is not None)
         live = self.visible(found.live)
         options = self.store.options
-        marked = bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED)
-        files, without_index = live, 0
+        disjoint = bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED)
+        files, by_index = live, 0
         sliced = options.value(DATA_EVOLUTION_ENABLED)
         if self.predicate is not None:
-            judged, kept = _alone(live) if sliced else (live, [])
-            chosen = prune_files(self.store, judged, self.predicate, disjoint=marked)
-            indexed = prune_by_index(self.store, chosen, self.predicate, disjoint=marked)
-            files, without_index = [*indexed, *kept], len(chosen) - len(indexed)
+            whole_rows, others = _by_whole_rows(live) if sliced else (live, [])
+            chosen = prune_files(self.store, whole_rows, self.predicate, disjoint=disjoint)
+            indexed = prune_by_index(self.store, chosen, self.predicate, disjoint=disjoint)
+            files, by_index = [*indexed, *others], len(chosen) - len(indexed)
         packing = Packing.of(options)
         splits = plan_splits(
             snapshot.id,
@@ -95,26 +99,26 @@ class TableScan:
             packing,
             schema.key_arrow if schema.primary_keys else None,
             stored_vectors(self.store, vector_entries(self.store, snapshot)),
-            disjoint=marked,
+            disjoint=disjoint,
             sliced=sliced,
         )
         if self.limit is not None and self.predicate is None:
             splits = _enough(splits, self.limit)
         size = max(packing.target_size, LEAST_PART)
         splits = [part for split in splits for part in cut_split(split, size)]
-        return Plan(snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), without_index)
+        return Plan(snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), by_index)
 
     def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:
-        """Those of the live entries whose rows a batch read shows."""
-        shown = [e for e in live if e.bucket >= 0]  # bucket -2 holds rows no reader sees before compaction
+        """Return the live entries whose rows a batch read shows."""
+        shown = [e for e in live if e.bucket >= 0]  # rows of bucket -2 are not shown before a compaction routes them
         if self.read_optimized and self.store.schema.primary_keys:
             top = num_levels(self.store.options) - 1
             return [e for e in shown if e.file.level == top]
         return [e for e in shown if e.file.level > 0] if passes_over_level_0(self.store) else shown
 
 
-def _alone(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
-    """Files that have their rows for themselves, and the others: none of these can be left out by what it holds."""
+def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
+    """Return the files whose rows no other file shares, and the others, which values cannot prune."""
     names = {group[0].file_name for group in group_by_row_range(e.file for e in entries) if len(group) == 1}
     return (
         [e for e in entries if e.file.file_name in names],
@@ -123,6 +127,7 @@ def _alone(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[
 
 
 def _enough(splits: list[DataSplit], limit: int) -> list[DataSplit]:
+    """Return the first splits that certainly have ``limit`` rows, or all splits."""
     chosen, certain = [], 0
     for split in splits:
         if certain >= limit:

@@ -1,6 +1,7 @@
-"""Splits to tasks of an engine that pays for every task it starts. Pure functions on metadata."""
+"""Tasks of splits, for an engine in which the start of a task costs time. Pure functions on metadata."""
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,16 +14,16 @@ from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_file, pack
 
 T = TypeVar("T")
 
-_OPEN_COST = 256 << 10  # what a task decodes in the time that a small file of this machine takes
-_FETCH_COST = 1 << 20  # a file of another store is waited for
-_LEAST_SHARE = 8  # no task is made smaller than this part of the target size for the sake of having more tasks
+_OPEN_COST = 256 << 10  # bytes that a task decodes in the time in which it opens a local file
+_FETCH_COST = 1 << 20  # the same for a file of an object store
+_LEAST_SHARE = 8  # the smallest task is `target_size / _LEAST_SHARE`
 
 
 def packing_of_tasks(options: Options, root: str) -> Packing:
     """Return the sizes that the options of a table, at ``root``, give for packing tasks.
 
-    Where ``source.split.open-file-cost`` is not given, a file counts as 256 KiB at least, of a store that is not a
-    local file system 1 MiB: opening one costs a task of a Python engine far less than starting the next task does.
+    Without ``source.split.open-file-cost`` a file counts as at least 256 KiB on a local file system and 1 MiB
+    elsewhere: to open a file costs a task of a Python engine far less than to start the next task.
     """
     packing = Packing.of(options)
     if options.has(SOURCE_SPLIT_OPEN_FILE_COST):
@@ -33,18 +34,18 @@ def packing_of_tasks(options: Options, root: str) -> Packing:
 def plan_tasks(splits: Sequence[DataSplit], packing: Packing, least: int = 1) -> list[tuple[DataSplit, ...]]:
     """Pack splits, in their order, into tasks that read the same rows in the same order.
 
-    A task takes ``packing.target_size`` bytes, of which a file counts ``packing.open_cost`` at least. Where that makes
-    fewer than ``least`` tasks, tasks are made smaller, down to an eighth of the target size. A raw split is divided
-    between tasks file by file, a file larger than a task by its row groups; a split that must be merged stays whole.
+    A task has up to ``packing.target_size`` bytes; a file counts as at least ``packing.open_cost``. If this gives fewer
+    than ``least`` tasks, tasks become smaller, down to an eighth of the target size. A raw split is divided by files,
+    and a file larger than a task by row groups. A split that must be merged stays whole.
     """
     bound = _task_size((_weight(split.files, split.part, packing) for split in splits), packing, least)
-    pieces = (piece for split in splits for piece in _pieces(split, max(bound, LEAST_PART)))
-    packed = pack(list(pieces), lambda piece: _weight(*piece[1:], packing), Packing(bound, packing.open_cost))
+    parts = [part for split in splits for part in _parts(split, max(bound, LEAST_PART))]
+    packed = pack(parts, lambda part: _weight(*part[1:], packing), Packing(bound, packing.open_cost))
     return [tuple(_joined(task)) for task in packed]
 
 
 def pack_tasks(items: Sequence[T], weigh: Callable[[T], int], packing: Packing, least: int = 1) -> list[tuple[T, ...]]:
-    """Pack what cannot be divided into tasks as :func:`plan_tasks` does; ``weigh`` gives bytes, see :func:`weight`."""
+    """Pack indivisible items into tasks as :func:`plan_tasks` does; ``weigh`` returns bytes as :func:`weight` does."""
     bound = _task_size(map(weigh, items), packing, least)
     return [tuple(task) for task in pack(items, weigh, Packing(bound, packing.open_cost))]
 
@@ -61,34 +62,28 @@ def _task_size(weights: Iterable[int], packing: Packing, least: int) -> int:
     return min(packing.target_size, max(smallest, share))
 
 
-_Piece = tuple[DataSplit, tuple[DataFileMeta, ...], range | None]
+_Part = tuple[DataSplit, tuple[DataFileMeta, ...], range | None]
+"""A split, some of its files, and row positions of the only file."""
 
 
 def _weight(files: Sequence[DataFileMeta], part: range | None, packing: Packing) -> int:
-    """Return the bytes that files count as, or ``part`` of the only one."""
+    """Return the bytes that files count as, or that ``part`` of the only file counts as."""
     return weight(files, packing) if part is None else max(part_size(files[0], part), packing.open_cost)
 
 
-def _pieces(split: DataSplit, size: int) -> list[_Piece]:
-    """Return the smallest pieces that a task can read by themselves: (split, files of it, part of the only file)."""
+def _parts(split: DataSplit, size: int) -> list[_Part]:
+    """Divide a split into the smallest parts that a task can read; parts of a file have at most ``size`` bytes."""
     if not split.raw_convertible:
         return [(split, split.files, None)]
     return [(split, (file,), part) for file in split.files for part in cut_file(file, size, split.part)]
 
 
-def _joined(pieces: Sequence[_Piece]) -> Iterable[DataSplit]:
-    """Yield the pieces of a task with neighbours of one split as one split again; parts of files stay by themselves."""
-    at = 0
-    while at < len(pieces):
-        split, files, part = pieces[at]
-        at += 1
-        while part is None and at < len(pieces) and pieces[at][0] is split and pieces[at][2] is None:
-            files = (*files, *pieces[at][1])
-            at += 1
-        yield split if len(files) == len(split.files) and part == split.part else _narrowed(split, files, part)
-
-
-def _narrowed(split: DataSplit, files: tuple[DataFileMeta, ...], part: range | None) -> DataSplit:
-    """Return a raw split of some of the files of a split, or ``part`` of one, with their deletion vectors."""
-    names = {file.file_name for file in files}
-    return replace(split, files=files, vectors=tuple(v for v in split.vectors if v.data_file in names), part=part)
+def _joined(parts: Iterable[_Part]) -> Iterator[DataSplit]:
+    """Yield the splits of a task. Adjacent whole files of one split become one split; parts of a file stay separate."""
+    for (_, part), group in itertools.groupby(parts, lambda p: (id(p[0]), p[2])):
+        members = list(group)
+        split, files = members[0][0], tuple(file for member in members for file in member[1])
+        names = {file.file_name for file in files}
+        vectors = tuple(v for v in split.vectors if v.data_file in names)
+        whole = len(files) == len(split.files) and part == split.part
+        yield split if whole else replace(split, files=files, vectors=vectors, part=part)

@@ -70,6 +70,11 @@ class Snapshot:
     operation: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    @property
+    def fingerprint(self) -> str:
+        """Return a text that differs for another snapshot that reuses the id after a rollback."""
+        return self.delta_manifest_list
+
     def to_json(self) -> bytes:
         """Return the content of the file, in the layout of the Java writer. Empty properties are omitted."""
         known = {key: getattr(self, name) for name, (key, _, _) in _KEYS.items()}

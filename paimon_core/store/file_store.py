@@ -28,6 +28,7 @@ from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic, warn_of_stored
+from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
 from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_below
@@ -118,6 +119,11 @@ class FileStore:
     def snapshots(self) -> Snapshots:
         """The snapshots of this branch."""
         return Snapshots(self.io, self.branch_root)
+
+    @property
+    def changelogs(self) -> Changelogs:
+        """The changelogs of this branch."""
+        return Changelogs(self.io, self.branch_root)
 
     @property
     def tags(self) -> Tags:

@@ -31,7 +31,7 @@ def test_a_projection_keeps_the_order_asked_for():
     assert project(schema, None) == FIELDS
     assert [field.name for field in project(schema, ["VALUE", "id"])] == ["Value", "id"]
     for columns, message in (
-        (["id", "ID"], "asked for twice"),
+        (["id", "ID"], "a column twice"),
         ("id", "must be a list"),
         (["y"], "'y' does not exist"),
     ):
