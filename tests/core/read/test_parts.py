@@ -164,6 +164,6 @@ def test_only_a_raw_parquet_file_can_be_read_in_parts(tmp_path):
     with pytest.raises(UnsupportedError, match="which only Parquet files can be"):
         read(table, [replace(split, part=range(1))], None, None)
     for wrong in ({"raw_convertible": False}, {"files": split.files * 2}):
-        with pytest.raises(InvalidInputError, match="only a split of one file"):
+        with pytest.raises(InvalidInputError, match="only a split of one raw file"):
             replace(split, part=range(1), **wrong)
     assert cut_split(replace(split, raw_convertible=False), 1) == [replace(split, raw_convertible=False)]
