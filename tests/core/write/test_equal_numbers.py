@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_core.table import Table
-from tests.core.write.test_compaction import table_in_memory
+from tests.core.write.test_bucket_compaction import table_in_memory
 from tests.support.compaction import only_levels
 from tests.support.draws import draws
 from tests.support.tables import orders, rows_of
