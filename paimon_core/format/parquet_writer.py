@@ -32,8 +32,8 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
 _FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # row groups double: one filled slowly is encoded meanwhile
 _ROW_GROUP_ROWS = 1 << 20
-_SORTED_GROUP_ROWS = 1 << 15  # of sorted files, so that a range of keys or a few of them skip most of the rows
-_SORTED_GROUP_BYTES = 1 << 20  # of Arrow memory, at least: what a row group costs by itself must not count
+_SORTED_GROUP_ROWS = 1 << 14  # of sorted files, so that a range of keys or a few of them skip most of the rows
+_SORTED_GROUP_BYTES = 1 << 19  # of Arrow memory, at least: what a row group costs by itself must not count
 _PAGE_BYTES = 64 << 10  # some pages in each row group: readers that know page indexes skip the rest of it
 _MOST_ANEW = 0.01  # of the bytes of a row group: what stands in every row group anew, as dictionaries do
 _COLUMN_BYTES = 170  # of a column in a row group by itself: headers of pages, its entry in the footer, its page index

@@ -115,9 +115,9 @@ def test_files_without_order_and_blocks_of_a_given_size_are_left_alone():
 
 def test_wide_rows_make_groups_that_are_large_enough():
     narrow = pa.table({"k": pa.array(np.arange(1 << 20), pa.int8(), safe=False)})
-    assert parquet_writer.sorted_group_rows(narrow, set()) == 1 << 20
+    assert parquet_writer.sorted_group_rows(narrow, set()) == 1 << 19
     wide = pa.table({f"c{i}": np.arange(100_000) for i in range(40)})
-    assert parquet_writer.sorted_group_rows(wide, set()) == 1 << 15
+    assert parquet_writer.sorted_group_rows(wide, set()) == 1 << 14
 
 
 def test_a_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
@@ -139,7 +139,7 @@ def test_a_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
         source = pa.OSFile(str(file))
         batches = ParquetFormat().read(source, ReadRequest(table.schema.fields, 1 << 17, predicate=predicate))
         decoded = pa.Table.from_batches(list(batches))
-        assert decoded.num_rows <= 2 << 15
+        assert decoded.num_rows <= 2 << 14
         assert set(k.tolist()) <= set(decoded["k"].to_pylist())
     assert table.get([{"k": low}, {"k": 1}, {"k": high - 3}])["v"].to_pylist() == [low // 3 + 1, high // 3]
 
