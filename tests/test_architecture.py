@@ -43,7 +43,7 @@ def test_the_layers_drawn_are_those_of_the_contract():
     assert drawn == ["paimon_spark", *layers]
 
 
-def test_layers_bite(tmp_path):
+def test_an_upward_import_breaks_the_contract(tmp_path):
     """A copy of the packages with one upward import is refused."""
     for package in ("paimon_core", "paimon_spark"):
         for source in (ROOT / package).rglob("*.py"):

@@ -29,7 +29,7 @@ def test_all_is_what_is_public():
 
 
 @pytest.mark.parametrize("name", paimon_core.__all__)
-def test_what_is_public_is_documented(name):
+def test_every_public_name_is_documented(name):
     member = getattr(paimon_core, name)
     assert inspect.getdoc(member), name
     if inspect.isclass(member):

@@ -70,7 +70,7 @@ def test_tables_of_java_are_read(case):
     assert texts(PlainTable(root).rows()) == rows_of(Table.open(str(root)))
 
 
-def test_what_the_page_writes_is_read_and_continued(tmp_path):
+def test_tables_written_by_the_page_are_read_and_continued(tmp_path):
     create(tmp_path, 3)
     append(tmp_path, 3, [(0, *row) for row in numbered(60, "one")], 0)
     append(tmp_path, 3, [(3 if row[1] < 10 else 2, *row) for row in numbered(40, "two")], 60)

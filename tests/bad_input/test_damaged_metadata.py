@@ -72,7 +72,7 @@ def test_a_number_of_a_snapshot_beyond_64_bits(tmp_path, key, value):
         table.to_arrow()
 
 
-def test_a_time_that_no_clock_shows(tmp_path):
+def test_a_time_out_of_range_is_refused(tmp_path):
     table = table_of_three(tmp_path)
     edit(table.store.snapshots.path(3), timeMillis=2**62)
     with pytest.raises(CorruptedError, match=r"snapshot-3.*timeMillis"):
@@ -115,7 +115,7 @@ def test_a_changelog_or_schema_under_the_number_of_another(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["09", "00", "4_0", "+5", "٥", "9" * 30, "5.tmp"])
-def test_stray_files_beside_the_numbered_ones(tmp_path, name):
+def test_files_with_other_names_are_ignored(tmp_path, name):
     table = table_of_three(tmp_path)
     for directory in ("snapshot", "schema"):
         (tmp_path / "t" / directory / f"{directory}-{name}").write_text("stray")
@@ -237,12 +237,12 @@ def test_a_compressed_block_that_is_cut(codec):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_what_decoders_say_of_lengths_that_are_not_true(error):
+def test_wrong_lengths_are_corruption_in_every_decoder(error):
     with pytest.raises(CorruptedError, match=r"data-1\.parquet"), as_corrupted("data-1.parquet"):
         raise error
 
 
-def test_a_machine_without_memory_is_no_damage():
+def test_a_memory_error_is_no_corruption():
     with pytest.raises(pa.ArrowMemoryError), as_corrupted("data-1.parquet"):
         raise pa.ArrowMemoryError("malloc of size 1073741824 failed")
 

@@ -55,7 +55,7 @@ def test_strings_of_a_megabyte(tmp_path, format_):
 
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
-def test_partition_values_that_paths_do_not_like(tmp_path, keyed):
+def test_partition_values_with_characters_of_paths(tmp_path, keyed):
     values = [v for v in ODD if not keyed or v is not None]
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("p", pa.string(), nullable=not keyed)])
     options = {"bucket": "1"} if keyed else {}

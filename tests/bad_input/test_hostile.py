@@ -143,7 +143,7 @@ def test_two_ordinary_commits_delete_nothing_elsewhere(tmp_path):
         assert victim.read_text() == "precious", values
 
 
-def test_messages_from_elsewhere(tmp_path):
+def test_messages_with_paths_outside_are_refused(tmp_path):
     table = append_table(tmp_path / "t")
     with table.writer() as writer:
         writer.write(orders((1, "a", 1)))
@@ -219,7 +219,7 @@ ROOTS = [
 
 
 @pytest.mark.parametrize(("root", "path", "below"), ROOTS)
-def test_what_is_below_a_root(root, path, below):
+def test_paths_below_a_root(root, path, below):
     assert is_below(path, (root,)) is below
 
 

@@ -31,7 +31,7 @@ def data_files(root: Path) -> list[Path]:
 # ---- no table
 
 
-def test_no_such_path(tmp_path):
+def test_a_missing_path_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match=r"no table at .*/nowhere.*schema"):
         Table.open(str(tmp_path / "nowhere"))
 
@@ -63,7 +63,7 @@ def test_no_such_branch_tag_database_or_table(tmp_path):
         catalog.table("db.notable")
 
 
-def test_a_store_nobody_can_commit_to(tmp_path):
+def test_a_store_without_exclusive_creation_is_refused(tmp_path):
     with pytest.raises((UnsupportedError, NotFoundError)):
         Table.open("memory://nowhere/t").write(orders((1, "a", 1)))
 
@@ -163,7 +163,7 @@ def test_an_expired_snapshot_says_what_there_is(tmp_path):
     assert table.to_arrow(snapshot_id=3).num_rows == 3
 
 
-def test_hints_that_lie_do_not_matter(tmp_path):
+def test_wrong_hints_change_nothing(tmp_path):
     table = table_with_snapshots(tmp_path, 3)
     for content in ("1", "77", "garbage", ""):
         for hint in ("LATEST", "EARLIEST"):

@@ -40,7 +40,7 @@ PARTITIONED = pa.schema([pa.field("id", pa.int64()), pa.field("dt", pa.string())
         (Schema(pa.schema([("a", pa.null())])), "a"),
     ],
 )  # fmt: skip
-def test_a_table_that_cannot_be_is_not_made(tmp_path, schema, message):
+def test_contradicting_options_create_no_table(tmp_path, schema, message):
     with pytest.raises((InvalidInputError, UnsupportedError), match=message):
         Table.create(str(tmp_path / "t"), schema)
     assert not files_below(tmp_path)
@@ -61,7 +61,7 @@ def test_a_table_that_cannot_be_is_not_made(tmp_path, schema, message):
         ({"scan.snapshot-id": "1", "scan.tag-name": "x"}, "scan"),
     ],
 )
-def test_options_of_one_use_do_not_make_another_table(tmp_path, options, message):
+def test_dynamic_options_do_not_change_the_table(tmp_path, options, message):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     with pytest.raises((InvalidInputError, UnsupportedError), match=message):
@@ -130,7 +130,7 @@ def test_another_bucket_count_is_refused_on_write_until_everything_is_overwritte
         ({"filter": "id == 1 &&"}, "&&"),
     ],
 )
-def test_a_question_that_makes_no_sense(tmp_path, how, message):
+def test_bad_arguments_of_reads_are_refused(tmp_path, how, message):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
     with pytest.raises(Exception, match=message) as caught:
@@ -142,7 +142,7 @@ def test_a_question_that_makes_no_sense(tmp_path, how, message):
     ("partition", "message"),
     [({"nosuch": 1}, "nosuch"), ({"v": "x"}, "'v'"), ("all", "'all'"), ({"dt": object()}, "dt")],
 )
-def test_a_partition_that_is_none(tmp_path, partition, message):
+def test_a_wrong_partition_is_refused(tmp_path, partition, message):
     options = {"bucket": "1"}
     table = Table.create(str(tmp_path / "t"), Schema(PARTITIONED, ["id", "dt"], ["dt"], options))
     rows = pa.table({"id": [1], "dt": ["a"], "v": ["x"]})

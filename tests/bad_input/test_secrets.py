@@ -54,7 +54,7 @@ def table_there(io: MemoryIO) -> Table:
         ("/a/b@c", "/a/b@c"),
     ],
 )
-def test_what_is_hidden(text, shown):
+def test_secrets_are_hidden_in_texts(text, shown):
     assert hide_secrets(text) == shown
     assert str(NotFoundError(text)) == str(CorruptedError(text)) == str(MissingDependencyError(text)) == shown
     assert str(pickle.loads(pickle.dumps(UnsupportedError(text)))) == shown
@@ -112,7 +112,7 @@ def test_errors_of_a_table(caplog):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_errors_of_a_store_with_all_that_caused_them(error):
+def test_errors_of_a_store_and_their_causes(error):
     def fail() -> None:
         try:
             raise ValueError(SECRET)
@@ -125,7 +125,7 @@ def test_errors_of_a_store_with_all_that_caused_them(error):
     assert isinstance(caught.value, type(error) if not isinstance(error, RuntimeError) else OSError)
 
 
-def test_a_store_that_is_no_more_than_memory():
+def test_a_store_in_memory():
     where = f"memory://KEY:{SECRET}@w/t"
     for action in (lambda: Table.open(where), lambda: FileIO.of(where).read(where + "/x")):
         with pytest.raises((PaimonError, OSError)) as caught:

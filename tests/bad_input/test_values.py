@@ -64,7 +64,7 @@ def one(column: str, value, kind: pa.DataType | None = None) -> pa.Table:
         (pa.table([pa.array([1]), pa.array([2]), pa.array(["a"])], names=["id", "id", "must"]), "'id'.*more than once"),
     ],
 )
-def test_data_that_do_not_fit(tmp_path, data, message):
+def test_data_of_other_types_is_refused(tmp_path, data, message):
     table = Table.create(str(tmp_path / "t"), Schema(WIDE, ["id"], options={"bucket": "1"}))
     before = files_below(tmp_path)
     with pytest.raises(InvalidInputError, match=message):
@@ -92,7 +92,7 @@ def test_the_row_named_is_the_row_of_the_input(tmp_path, at):
 
 
 @pytest.mark.parametrize(("kinds", "message"), [(["+I"], "1 row kinds"), (["+I", "?"], r"\?"), (["+I", None], "kind")])
-def test_row_kinds_that_are_none(tmp_path, kinds, message):
+def test_unknown_row_kinds_are_refused(tmp_path, kinds, message):
     table = Table.create(str(tmp_path / "t"), Schema(WIDE, ["id"], options={"bucket": "1"}))
     with pytest.raises(InvalidInputError, match=message):
         table.write(one("tiny", 1, pa.int8()), kinds)

@@ -43,7 +43,7 @@ def test_look_ups_open_the_files_that_hold_the_keys_and_indexes_leave_files_out(
     assert skipped.values["files_opened_ours"] < skipped.values["files_opened_without"] <= 10
 
 
-def test_what_is_looked_up_costs_and_stays_right(arena):
+def test_lookups_are_measured_and_checked(arena):
     done = [indexes.upserts(arena, *kind) for kind in indexes.KINDS.items()]
     done += [indexes.dynamic(arena), indexes.vectors(arena)]
     assert all(len({timing[0].rows for timing in row.timings.values()}) == 1 for row in done)

@@ -167,7 +167,7 @@ def play(judge, name, mode, telling, engine, turns, seed):
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("telling", TELLING)
-def test_both_tell_the_same(judge, name, telling, seed):
+def test_both_engines_emit_the_same_changes(judge, name, telling, seed):
     rng = random.Random(f"{seed} {telling}")
     engine = rng.choice([e for t, e in TOGETHER if t == telling])
     play(judge, name, rng.choice(list(MODES)), telling, engine, rounds(3, 1), seed)

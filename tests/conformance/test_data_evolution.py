@@ -64,7 +64,7 @@ def test_the_newest_columns_are_read(judge, name, rng, file_format):
     agree(table)
 
 
-def test_both_replace_columns_and_put_files_together(judge, name, rng):
+def test_both_replace_columns_and_compact_files(judge, name, rng):
     table = SharedTable(judge, name)
     fields = [["k", "INT"], ["s", "STRING"], ["w", "INT"]]
     table.java("create_table", fields=fields, options=EVOLVING)

@@ -76,7 +76,7 @@ def test_forms_may_be_mixed(judge, name, rng):
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *KINDS[4:]], ids=lambda kind: kind.name)
-def test_java_goes_on_where_files_went_and_took_their_vectors_along(judge, name, rng, kind):
+def test_java_continues_after_files_and_their_vectors_were_removed(judge, name, rng, kind):
     """Java reads files of vectors from end to end, whatever their entries name."""
     table = created_by_java(judge, name, replace(kind, options={**kind.options, "compaction.small-file-ratio": "0"}))
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_java_goes_on_where_files_went_and_took_their_vectors_along(judge, name,
 
 
 @pytest.mark.parametrize("bucketed", [False, True])
-def test_java_reads_what_is_left_of_rewritten_files(judge, name, rng, bucketed):
+def test_java_reads_the_remaining_rows_of_rewritten_files(judge, name, rng, bucketed):
     kind = Kind("", {"bucket": "2", "bucket-key": "k", "write-only": "true"} if bucketed else {})
     table = created_by_java(judge, name, kind)
     for ours in (False, True):

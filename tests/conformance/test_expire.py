@@ -58,7 +58,7 @@ def left(table: SharedTable) -> list[str]:
     "kind", [pytest.param(kind, id=kind.name, marks=[pytest.mark.slow] * (kind.name == "append")) for kind in KINDS]
 )
 @pytest.mark.cases(1)
-def test_the_same_is_left(judge, name, rng, kind):
+def test_the_same_files_remain_after_expiry(judge, name, rng, kind):
     table = history(judge, name, rng, kind)
     tagged, ids = table.agree(tag="v1"), [s["id"] for s in table.java("snapshots")]
     for most in (len(ids) - 2, 4, 1):

@@ -266,7 +266,7 @@ def test_deletion_vectors_switched_off(judge, name, rng):
 
 
 @pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
-def test_changelog_producer_comes_and_goes(judge, name, rng, producer):
+def test_the_changelog_producer_changes(judge, name, rng, producer):
     feature = Feature("", {})
     table = SharedTable(judge, name)
     table.java("create_table", **feature.definition)

@@ -106,7 +106,7 @@ def play(judge, name, layout, turns, seed):
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_rows_left_by_either_engine_are_dealt_out_by_either(judge, name, layout, seed):
+def test_rows_that_one_engine_postponed_are_routed_by_the_other(judge, name, layout, seed):
     play(judge, name, layout, rounds(14), seed)
 
 

@@ -233,7 +233,7 @@ def test_aggregate_functions(make, row):
 
 
 @pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
-def test_what_producers_say(make, producer):
+def test_changelogs_of_the_producers(make, producer):
     options = {"changelog-producer": producer}
     if producer == "full-compaction":
         options["full-compaction.delta-commits"] = "2"
@@ -256,7 +256,7 @@ def test_rows_that_stay_equal_are_left_out(make, producer):
     assert [tuple(row.values()) for row in table.changes(made[-2].id).to_pylist()] == expected
 
 
-def test_a_full_compaction_says_what_changed(make):
+def test_a_full_compaction_emits_changes(make):
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"changelog-producer": "full-compaction"})
     example = re.search(r"^Example: Lmax holds (.*)\. L0 holds (.*)\. The changelog is (.*)\.$", PAGE, re.MULTILINE)
     top, new, expected = example.groups()
@@ -399,7 +399,7 @@ def append_and_alter(table, prepared):
         ("j", append_and_alter),
     ],
 )
-def test_writers_that_meet(make, letter, meet):
+def test_concurrent_writers(make, letter, meet):
     (row,) = (row for row in rows_of("7.5", "#", "W1", "W2", "W1's result") if row["#"] == letter)
     table = make({"k": "INT NOT NULL", "v": "STRING"}, {"write-only": "true"})
     commit(table, [("+I", 0, "zero")])

@@ -392,7 +392,7 @@ def _attempt(operation: Callable[[FileIO], None], io: FileIO) -> bool:
 
 
 @pytest.mark.parametrize("landed", [True, False])
-def test_a_lost_answer_to_the_publication_is_looked_up(landed: bool):
+def test_a_commit_finds_its_snapshot_if_the_answer_was_lost(landed: bool):
     """The one call whose answer matters: whether or not it got through, the commit ends up in the table once."""
     io = _base(True)
     before = len(_state(io))
@@ -412,7 +412,7 @@ class _Mute(MemoryIO):
         return super().create_exclusive(path, data)
 
 
-def test_doubt_to_the_end_keeps_every_file():
+def test_an_unknown_outcome_keeps_every_file():
     io = _Mute(_base(True).files)
     table = _open(io).with_options({"commit.max-retries": "2", "commit.max-retry-wait": "1 ms"})
     with pytest.raises(CommitUnknownError, match="look for that user"):

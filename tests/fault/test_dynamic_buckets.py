@@ -60,7 +60,7 @@ def overwrite(value, keys):
 @draws(15)
 @pytest.mark.parametrize("kinds", [(upsert, upsert), (upsert, in_tasks), (in_tasks, in_tasks), (upsert, overwrite)])
 @given(data=st.data())
-def test_two_writers(kinds, data):
+def test_two_writers_give_a_key_one_bucket(kinds, data):
     io = MemoryIO()
     options = {
         "bucket": "-1", "dynamic-bucket.target-row-num": "3", "commit.min-retry-wait": "0 ms",

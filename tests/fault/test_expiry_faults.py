@@ -191,7 +191,7 @@ def met(base: MemoryIO, operations, drawn) -> tuple[list, Table]:
 
 @SOME
 @given(turns, st.sampled_from([{}, {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}]))
-def test_commits_that_expire_what_others_build_on_lose_nothing(drawn, options):
+def test_commits_lose_no_row_if_their_base_snapshots_expire(drawn, options):
     base = keyed(**FEW, **options)
     open_table(base).write(orders((1, "old", 1), (2, "old", 2)))
     (one, other, seen), table = met(
@@ -224,7 +224,7 @@ class Overtaken(MemoryIO):
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(("commits", "kept"), [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3)])
-def test_a_number_that_expired_is_not_taken_again(commits, kept, first):
+def test_the_id_of_an_expired_snapshot_is_not_used_again(commits, kept, first):
     """It is free, but what was made with it would follow nothing and be followed by nobody."""
     io = keyed()
     if not first:
@@ -240,7 +240,7 @@ def test_a_number_that_expired_is_not_taken_again(commits, kept, first):
 
 @SOME
 @given(turns)
-def test_commits_beside_one_that_keeps_one_snapshot_only_land_once(drawn):
+def test_commits_are_made_once_if_others_keep_one_snapshot(drawn):
     """Or nobody can tell, and it is said."""
     base = keyed(**FEW)
     open_table(base).write(orders((1, "old", 1)))
@@ -273,7 +273,7 @@ def test_two_expiries_do_the_work_of_one(drawn, name):
 
 @SOME
 @given(turns)
-def test_a_compaction_and_an_expiry_meet(drawn):
+def test_a_compaction_beside_an_expiry_loses_no_row(drawn):
     base = keyed(**{"write-only": "true"})
     for i in range(4):
         open_table(base).write(orders((i, "old", i), (i + 1, "new", i)))

@@ -87,7 +87,7 @@ def play(io: MemoryIO, operations, turns_) -> tuple[list, Table]:
 
 @draws(EXAMPLES)
 @given(turns=turns, options=st.sampled_from([TOLD, MARKED, TOLD | MARKED]))
-def test_rows_that_show_by_compaction_show(turns, options):
+def test_concurrent_upserts_show_all_rows_after_compaction(turns, options):
     """Two upserts whose compactions meet: whoever comes too late compacts again, and tells what has changed."""
     io = MemoryIO()
     create_table(io, ROOT, Schema(ORDERS, primary_keys=["id"], options={"bucket": "1", **FAST, **options}))
@@ -110,7 +110,7 @@ def test_rows_that_show_by_compaction_show(turns, options):
 
 @draws(EXAMPLES)
 @given(turns)
-def test_two_appends_both_land_once(turns_):
+def test_two_appends_are_both_committed_once(turns_):
     io = base(keyed=False)
     results, table = play(io, [write((3, "a", 1), (4, "a", 1)), write((3, "b", 1), (5, "b", 1))], turns_)
     assert sorted(results) == [2, 3]
@@ -132,7 +132,7 @@ def unreferenced(io: MemoryIO, table: Table) -> set[str]:
 
 @draws(EXAMPLES)
 @given(turns)
-def test_upserts_of_different_keys_both_land(turns_):
+def test_upserts_of_different_keys_are_both_committed(turns_):
     _, table = play(base(keyed=True), [write((1, "a", 1), (3, "a", 1)), write((2, "b", 1))], turns_)
     assert ordered(table.to_arrow()) == [(1, "a"), (2, "b"), (3, "a")]
 
@@ -158,7 +158,7 @@ def test_an_upsert_and_an_overwrite_are_one_after_the_other(turns_):
 
 @draws(EXAMPLES)
 @given(turns, st.booleans())
-def test_of_two_overwrites_the_later_one_stays(turns_, keyed):
+def test_the_later_of_two_overwrites_stays(turns_, keyed):
     (one, other), table = play(base(keyed=keyed), [overwrite((7, "a", 1)), overwrite((8, "b", 1))], turns_)
     assert sorted([one, other]) == [2, 3]
     assert ordered(table.to_arrow()) == ([(8, "b")] if one < other else [(7, "a")])
@@ -212,7 +212,7 @@ def test_compactors_and_a_writer_that_compacts_lose_nothing(turns_, one_full, ot
 
 @draws(EXAMPLES)
 @given(four, st.booleans(), st.booleans())
-def test_what_is_summed_counts_once_whoever_compacts(turns_, one_full, inline):
+def test_sums_count_each_row_once_beside_compactions(turns_, one_full, inline):
     io = MemoryIO()
     options = {"bucket": "1", "write-only": "true", "num-sorted-run.compaction-trigger": "2", **FAST}
     sums = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
@@ -234,7 +234,7 @@ def test_what_is_summed_counts_once_whoever_compacts(turns_, one_full, inline):
 
 @draws(EXAMPLES)
 @given(four, st.sampled_from(["compact", "sort"]), st.booleans())
-def test_files_of_an_append_table_are_put_together_while_others_write(turns_, other, bucketed):
+def test_append_files_are_compacted_beside_writers(turns_, other, bucketed):
     io = MemoryIO()
     buckets = {"bucket": "1", "bucket-key": "id", "write-only": "true"} if bucketed else {}
     create_table(io, ROOT, Schema(ORDERS, options={"file.format": "avro", **buckets, **FAST}))
@@ -299,7 +299,7 @@ DELETING = {
 
 @draws(2 * EXAMPLES)
 @given(four, st.sampled_from(sorted(DELETING)), st.sampled_from(["compact", "sort", "delete", "overwrite"]))
-def test_no_delete_is_lost_whoever_meets_it(turns_, kind, other):
+def test_concurrent_commits_lose_no_delete(turns_, kind, other):
     """Of two deletes, a writer and one more the rows that either deletes stay away, and no other goes."""
     io = MemoryIO()
     create_table(io, ROOT, Schema(ORDERS, options={"file.format": "avro", **DELETING[kind], **FAST}))

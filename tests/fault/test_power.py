@@ -56,7 +56,7 @@ def after(disk: Disk, home: Path) -> Table:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_what_was_committed_survives(tmp_path, name):
+def test_committed_rows_survive_a_power_cut(tmp_path, name):
     home = tmp_path / "home"
     home.mkdir()
     with watched() as disk:
@@ -82,7 +82,7 @@ def test_what_was_committed_survives(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["append", pytest.param("keys, changelog", marks=pytest.mark.slow)])
-def test_a_power_cut_at_any_call_of_a_commit_leaves_what_it_has_published(tmp_path, name):
+def test_a_power_cut_at_any_call_leaves_all_published_snapshots(tmp_path, name):
     home, landed = tmp_path / "home", set()
     home.mkdir()
     with watched() as disk:
@@ -101,7 +101,7 @@ def test_a_power_cut_at_any_call_of_a_commit_leaves_what_it_has_published(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["append", "keys"])
-def test_without_syncing_it_is_lost(tmp_path, name):
+def test_without_sync_a_power_cut_loses_rows(tmp_path, name):
     """The option does what it says, and the disk of these tests forgets."""
     home = tmp_path / "home"
     home.mkdir()
@@ -127,7 +127,7 @@ def test_every_file_is_synced_once(tmp_path):
 
 
 @pytest.mark.parametrize(("number", "fails"), [(errno.EIO, True), (errno.ENOSPC, True), (errno.EINVAL, False)])
-def test_a_disk_that_does_not_take_it_fails_the_commit(tmp_path, number, fails):
+def test_an_error_of_sync_fails_the_commit(tmp_path, number, fails):
     table = made(tmp_path, "append")
     before = files_below(tmp_path)
     real = os.fsync
@@ -147,7 +147,7 @@ def test_a_disk_that_does_not_take_it_fails_the_commit(tmp_path, number, fails):
     assert files_below(tmp_path) == before
 
 
-def test_snapshots_are_gone_for_good_before_their_files_go(tmp_path):
+def test_snapshots_are_deleted_durably_before_their_files(tmp_path):
     table = made(tmp_path, "append")
     for start in range(3):
         table.overwrite(rows(start))

@@ -62,7 +62,7 @@ def expire(io: FileIO) -> None:
     drawn=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 12)), max_size=30),
     other=st.sampled_from([write, compact]),
 )
-def test_nothing_is_passed_over(producer, drawn, other):
+def test_two_streams_skip_no_row(producer, drawn, other):
     base = MemoryIO()
     options = {**OPTIONS, "changelog-producer": producer}
     create_table(base, ROOT, Schema(ORDERS, primary_keys=["id"], options=options))

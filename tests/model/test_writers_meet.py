@@ -353,7 +353,7 @@ def play(data, engine: str, way: str, most: int) -> None:
 
 @draws(6)
 @given(st.sampled_from([case.values for case in CASES]), st.data())
-def test_writers_that_meet_lose_no_row(case, data):
+def test_concurrent_writers_lose_no_row(case, data):
     play(data, *case, 12)
 
 
@@ -361,5 +361,5 @@ def test_writers_that_meet_lose_no_row(case, data):
 @pytest.mark.parametrize(("engine", "way"), CASES)
 @draws(50)
 @given(data=st.data())
-def test_writers_that_meet_lose_no_row_at_length(engine, way, data):
+def test_concurrent_writers_lose_no_row_at_length(engine, way, data):
     play(data, engine, way, 40)

@@ -38,12 +38,12 @@ def test_databases(tmp_path, catalog):
 
 
 @pytest.mark.parametrize("name", ["", "sys", "a/b", "..", "\\", " "])
-def test_what_cannot_name_a_database(catalog, name):
+def test_wrong_database_names_are_refused(catalog, name):
     with pytest.raises(InvalidInputError):
         catalog.create_database(name)
 
 
-def test_a_warehouse_that_is_not_there_is_empty(tmp_path):
+def test_a_missing_warehouse_is_empty(tmp_path):
     catalog = FileSystemCatalog(str(tmp_path / "new" / "warehouse"))
     assert catalog.list_databases() == []
     catalog.create_database("db")
@@ -63,7 +63,7 @@ def test_tables(tmp_path, catalog):
     assert catalog.list_tables("db") == ["t"]
 
 
-def test_what_is_not_there_is_said_with_what_is(catalog):
+def test_a_missing_table_is_refused_with_the_existing_names(catalog):
     catalog.create_table("db.orders", WANTED)
     with pytest.raises(NotFoundError, match=r"'db.order'.*orders"):
         catalog.table("db.order")
@@ -89,7 +89,7 @@ def test_dropping(tmp_path, catalog):
     assert catalog.list_databases() == []
 
 
-def test_a_table_dropped_and_made_anew_is_the_new_one(catalog):
+def test_a_table_that_was_created_again_is_the_new_one(catalog):
     catalog.create_table("db.t", WANTED)
     catalog.drop_table("db.t")
     catalog.create_table("db.t", Schema(pa.schema([("other", pa.int32())])))

@@ -28,6 +28,6 @@ def test_names(text, expected):
     ["", "t", ".t", "db.", "a.b.c", "db.t$", "db.$snapshots", "db.t$branch_", "db.t$a$b", "db.t$branch_a$b$c",
      "db.a/b", "db...", "../x.t", "db.`..`", "db.`", "db. "],
 )  # fmt: skip
-def test_what_is_no_name(text):
+def test_wrong_names_are_refused(text):
     with pytest.raises(InvalidInputError):
         Identifier.parse(text)

@@ -64,7 +64,7 @@ def data_files(io):
     return {path for path in io.files if "/bucket-" in path}
 
 
-def test_a_batch_done_again_gives_its_snapshot_and_its_files_go(io):
+def test_a_repeated_batch_returns_its_snapshot_and_deletes_its_files(io):
     made = [batch(io, n) for n in range(3)]
     others(io)
     files = data_files(io)
@@ -75,7 +75,7 @@ def test_a_batch_done_again_gives_its_snapshot_and_its_files_go(io):
     assert numbers(io) == [0, 1, 2]
 
 
-def test_a_batch_that_began_and_did_not_land_lands(io):
+def test_a_batch_with_an_intent_but_no_snapshot_is_committed(io):
     batch(io, 0)
     store = table_at(io).store
     Intents(store.io, store.branch_root, USER).begin(1, Intent(1))
@@ -84,7 +84,7 @@ def test_a_batch_that_began_and_did_not_land_lands(io):
     assert numbers(io) == [0, 1]
 
 
-def test_only_the_last_intent_is_kept(io):
+def test_only_the_last_intent_remains(io):
     for n in range(5):
         batch(io, n)
     assert sorted(path.rsplit("/", 1)[1] for path in io.files if "/intent/" in path) == ["batch-4", "landed-4"]
@@ -97,7 +97,7 @@ def test_empty_batches_leave_no_snapshot_but_count(io):
     assert IdempotentCommits(table_at(io).store, USER).last() == 1
 
 
-def test_what_is_known_to_have_landed_may_expire(io):
+def test_batches_known_as_committed_may_expire(io):
     batch(io, 0)
     batch(io, 1)
     others(io, 3)
@@ -114,7 +114,7 @@ def died_before_it_noted(io, number):
     del io.files[f"{ROOT}/intent/user-{USER}/landed-{number}"]
 
 
-def test_expiry_of_what_can_be_the_batch_leaves_nobody_to_tell(io):
+def test_a_batch_is_undecided_if_its_possible_snapshots_expired(io):
     batch(io, 0)
     batch(io, 1)
     died_before_it_noted(io, 1)
@@ -131,7 +131,7 @@ def test_expiry_of_what_can_be_the_batch_leaves_nobody_to_tell(io):
     assert numbers(io) == sorted([*before, 1])
 
 
-def test_expiry_before_a_batch_is_no_doubt(io):
+def test_expiry_before_a_batch_changes_no_decision(io):
     batch(io, 0)
     others(io, 3)
     batch(io, 1)
@@ -158,7 +158,7 @@ def test_batches_that_do_not_follow_are_refused(io, done, number, why):
     assert 99 in numbers(io)
 
 
-def test_versions_may_leave_numbers_out_and_old_ones_are_passed_over(io):
+def test_versions_may_have_gaps_and_old_ones_are_skipped(io):
     assert batch(io, 10).id == 1
     assert batch(io, 20).id == 2
     assert batch(io, 15) is None
@@ -166,7 +166,7 @@ def test_versions_may_leave_numbers_out_and_old_ones_are_passed_over(io):
     assert IdempotentCommits(table_at(io).store, USER).is_committed(15)
 
 
-def test_without_intents_the_snapshots_tell(io):
+def test_without_intents_the_snapshots_decide(io):
     for n in range(3):
         batch(io, n)
     others(io)
@@ -206,7 +206,7 @@ def test_complete_mode_replaces_the_table_once(io):
     assert numbers(io) == []
 
 
-def test_garbage_for_an_intent_is_told(io):
+def test_a_corrupted_intent_is_named(io):
     batch(io, 0)
     died_before_it_noted(io, 0)
     (path,) = (path for path in io.files if "/intent/" in path)
@@ -239,7 +239,7 @@ turns = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=24)
 
 @draws(40)
 @given(turns, st.booleans())
-def test_attempts_at_one_batch_that_meet_leave_it_once(turns, empty):
+def test_concurrent_attempts_commit_a_batch_once(turns, empty):
     """A run that was given up for dead goes on beside the one that took its place, which comes to the next batch."""
     memory = MemoryIO()
     create_table(memory, ROOT, Schema(ORDERS, options={"file.format": "avro", "commit.min-retry-wait": "0 ms"}))

@@ -30,14 +30,14 @@ def test_without_buckets_vectors_are_replaced_by_name_only():
     assert apply_indexes(base, added=added, deleted=base[:1], single_index=False) == [base[1], *added]
 
 
-def test_of_a_replaced_file_the_named_vectors_go():
+def test_the_listed_vectors_of_a_replaced_file_are_removed():
     base = [index("v0", "a", "b", "c")]
     left = replace(base[0], deletion_ranges=base[0].deletion_ranges[1:], row_count=2)
     assert apply_indexes(base, deleted=[index("v0", "a")], single_index=False) == [left]
     assert apply_indexes(base, deleted=[index("v9", "a")], single_index=False) == base
 
 
-def test_vectors_go_with_their_files_and_unknown_kinds_stay():
+def test_vectors_are_removed_with_their_files_and_unknown_kinds_stay():
     base = [index("v0", "a", "b"), index("v1", "c"), index("x", kind="range-bitmap-of-tomorrow")]
     half = replace(index("v0", "b"), file_size=base[0].file_size)
     assert apply_indexes(base, removed_files={"a", "c"}) == [half, base[2]]
@@ -65,7 +65,7 @@ def changes(*, new=(), old=(), removed_files=()):
         changes(removed_files=["a", "c"], old=BASE),
     ],
 )
-def test_what_knows_the_vectors_there_are_may_replace_them(held):
+def test_a_commit_that_knows_all_vectors_may_replace_them(held):
     assert vector_conflict(held, BASE, LIVE, single_index=False) is None
 
 
@@ -82,13 +82,13 @@ def test_what_knows_the_vectors_there_are_may_replace_them(held):
         (changes(new=[index("v2", "d"), index("v3", "d")]), "two deletion vectors"),
     ],
 )
-def test_what_does_not_is_a_conflict(late, named):
+def test_a_commit_that_does_not_know_a_vector_is_a_conflict(late, named):
     conflict = vector_conflict(late, BASE, LIVE, single_index=False)
     assert conflict is not None
     assert named in conflict.reason
 
 
-def test_vectors_that_were_left_behind_are_carried_along_and_do_not_grow():
+def test_vectors_of_missing_files_are_kept_and_do_not_grow():
     base = [index("v0", "a", "dead")]
     assert vector_conflict(changes(new=[index("v2", "dead", "d")], old=base), base, LIVE, single_index=True) is None
     grown = replace(index("v2", "d"), deletion_ranges=(DeletionRange("dead", 1, 24, 3),))

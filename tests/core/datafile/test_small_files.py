@@ -22,7 +22,7 @@ def test_a_file_is_as_long_as_it_is_whatever_is_promised(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
-def test_rows_of_small_files_are_those_of_files_read_in_pieces(tmp_path, monkeypatch, form):
+def test_small_files_have_the_rows_of_files_read_in_parts(tmp_path, monkeypatch, form):
     schema = pa.schema([("p", pa.float64()), ("q", pa.string()), ("v", pa.int64()), ("s", pa.string())])
     options = {"file.format": form, "write-only": "true"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p", "q"], options=options))

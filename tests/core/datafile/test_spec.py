@@ -46,7 +46,7 @@ def test_keys_are_stored_once_and_all_else_is_the_same(tmp_path):
                 assert table.compact(full=True) is not None
 
 
-def test_statistics_of_keys_that_stand_nowhere_else_are_kept_whatever_the_mode(tmp_path):
+def test_statistics_of_keys_are_stored_in_every_mode(tmp_path):
     options = {"data-file.thin-mode": "true", "metadata.stats-mode": "none"}
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **options)
     table.write(orders((3, "a", 1), (9, "b", 2)))

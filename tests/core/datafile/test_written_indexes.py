@@ -34,7 +34,7 @@ def on_disk(tmp_path):
 BITMAPS = {"file-index.bitmap.columns": "s,m[a]", "file-index.bsi.columns": "k"}
 
 
-def test_small_indexes_lie_in_the_metadata(tmp_path):
+def test_small_indexes_are_stored_in_the_metadata(tmp_path):
     table = made(tmp_path, BITMAPS)
     table.write(rows(1, 2, 3))
     (file,) = files(table)
@@ -43,7 +43,7 @@ def test_small_indexes_lie_in_the_metadata(tmp_path):
     assert on_disk(tmp_path) == {file.file_name}
 
 
-def test_large_indexes_lie_beside(tmp_path):
+def test_large_indexes_are_files_of_their_own(tmp_path):
     table = made(tmp_path, {**BITMAPS, "file-index.in-manifest-threshold": "10 b"})
     table.write(rows(1, 2, 3))
     (file,) = files(table)
@@ -53,7 +53,7 @@ def test_large_indexes_lie_beside(tmp_path):
 
 
 @pytest.mark.parametrize("keys", [("k",), ()])
-def test_compaction_makes_them_anew_and_failures_leave_none(tmp_path, keys):
+def test_compaction_writes_indexes_again_and_failures_leave_none(tmp_path, keys):
     table = made(tmp_path, {**BITMAPS, "file-index.in-manifest-threshold": "10 b", "write-only": "true"}, keys)
     for n in range(4):
         table.write(rows(n, n + 10))
@@ -76,6 +76,6 @@ def test_compaction_makes_them_anew_and_failures_leave_none(tmp_path, keys):
     assert on_disk(tmp_path) == before
 
 
-def test_what_cannot_be_indexed_is_refused_when_the_table_is_made(tmp_path):
+def test_columns_without_an_index_are_refused_at_creation(tmp_path):
     with pytest.raises(InvalidInputError, match="'m' cannot have this index"):
         made(tmp_path, {"file-index.bitmap.columns": "m"})

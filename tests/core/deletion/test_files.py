@@ -62,7 +62,7 @@ def test_a_failure_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_manifest_promises_must_be_there(tmp_path):
+def test_a_vector_must_match_its_manifest_entry(tmp_path):
     io, path = FileIO.of(str(tmp_path)), str(tmp_path / "index-0-0")
     (entry,) = writer(tmp_path).write(str(tmp_path), BucketRef(EMPTY_ROW, 0), VECTORS)
     first = entry.deletion_ranges[0]

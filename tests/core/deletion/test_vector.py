@@ -29,7 +29,7 @@ def test_bytes_of_the_reference_engine(bitmap64, stored):
 
 @given(positions, st.booleans())
 @draws(60)
-def test_what_is_written_is_read(at, bitmap64):
+def test_written_vectors_are_read(at, bitmap64):
     vector = DeletionVector.of(at)
     read = DeletionVector.from_bytes(vector.to_bytes(bitmap64) + b"what follows", "x")
     assert read.positions().tolist() == sorted(set(at))

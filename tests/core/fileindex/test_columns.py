@@ -51,7 +51,7 @@ def test_options_name_columns_and_keys_of_maps():
         ({"file-index.bitmap.columns": "c0", "file-index.bitmap.c0.version": "3"}, "'version' is '3'"),
     ],
 )
-def test_what_cannot_be_is_refused(options, message):
+def test_wrong_index_options_are_refused(options, message):
     with pytest.raises(InvalidInputError, match=message):
         indexed_columns(options, FIELDS)
 
@@ -77,7 +77,7 @@ def test_containers_keep_any_name():
         unpack(b"\0" * 40, "here")
 
 
-def test_names_go_as_in_the_hash_table_of_java():
+def test_names_are_ordered_as_in_the_hash_table_of_java():
     assert text_hash("Aa") == text_hash("BB") == 2112
     assert text_hash("bloom-filter") == sum(ord(c) * 31 ** (11 - i) for i, c in enumerate("bloom-filter")) % 2**32
     assert walked(["Aa", "BB", "b", "a"]) == ["Aa", "BB", "a", "b"]

@@ -109,7 +109,7 @@ def test_zeros_are_equal_and_so_is_nan(kind, settings):
         assert kind == "bloom-filter" or (truth == found).all(), test
 
 
-def test_predicates_are_put_together_of_what_their_tests_find():
+def test_and_or_not_combine_the_rows_of_their_tests():
     fields = fields_of(("INT", "STRING", "INT"))
     rows = pa.table(
         {"c0": pa.array([1, 2, 3, None], pa.int32()), "c1": ["a", "b", "a", None], "c2": pa.array([1] * 4, pa.int32())}
@@ -166,7 +166,7 @@ def test_an_index_of_another_file_is_refused():
             search(indexes, col("c0") == 1, fields, 61, "file x")
 
 
-def test_what_is_not_known_is_passed_over():
+def test_unknown_index_types_are_ignored():
     fields = fields_of(("INT",))
     assert search({"c0": {"of-tomorrow": b"?"}}, col("c0") == 1, fields, 3, "here") is True
     assert search({"gone": {"bitmap": b"?"}}, col("c0") == 1, fields, 3, "here") is True

@@ -193,7 +193,7 @@ def test_endpoint_without_scheme_follows_the_ssl_setting():
         ("s4.access-key", "sesame"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_name_not_by_value(key, value):
+def test_unsupported_settings_are_refused_by_name_without_their_value(key, value):
     with pytest.raises(InvalidInputError) as caught:
         s3_arguments({key: value})
     assert key.removeprefix("s3.") in str(caught.value)

@@ -36,7 +36,7 @@ CODECS = ["zstd", "zstandard", "none", "null", "deflate", "snappy", "bzip2", "xz
 
 
 @given(st.lists(records, max_size=5), st.sampled_from(CODECS))
-def test_what_is_written_is_read_here_and_by_others(rows, codec):
+def test_written_files_are_read_here_and_by_others(rows, codec):
     data = write_avro(SCHEMA, rows, codec, 1)
     schema, back = read_avro(data)
     assert schema == SCHEMA

@@ -67,7 +67,7 @@ UTC = dt.timezone.utc
         ),
     ],
 )
-def test_what_others_write(avro_type, rows, type_text, expected, union):
+def test_files_of_other_engines_are_read(avro_type, rows, type_text, expected, union):
     assert read(foreign(avro_type, rows, union), type_text) == expected
 
 

@@ -119,7 +119,7 @@ def test_no_filter_loses_nan_in_a_file_of_anyone(monkeypatch, column, place):
                 assert kept == table.filter(evaluate(predicate, table))["c0"].to_pylist(), text
 
 
-def test_zeros_lie_within_the_bounds():
+def test_zeros_are_within_the_bounds():
     for zeros in ([0.0, -0.0], [-0.0, 0.0], [0.0, 0.0], [-0.0, -0.0]):
         data = encode(rows_with(None, None).set_column(2, arrow_schema(FIELDS)[2], [np.array(zeros * 200)]))
         for _, chunk in chunks(data):

@@ -74,7 +74,7 @@ def test_nan_leaves_no_bounds(values):
 
 
 @pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0], [0.0], [-0.0]])
-def test_both_zeros_lie_within_the_bounds(zeros):
+def test_both_zeros_are_within_the_bounds(zeros):
     found = bounds("FLOAT", zeros)
     assert (math.copysign(1, found.min), math.copysign(1, found.max)) == (-1, 1)
 
@@ -117,7 +117,7 @@ def test_truncation_keeps_bounds(value, length):
 
 
 @given(st.integers(0, 10**6))
-def test_every_value_of_every_type_lies_within(seed):
+def test_every_value_of_every_type_is_within_the_bounds(seed):
     fields = fields_of(EVERYWHERE)
     table = rows_of(fields, seed, 12)
     collector = StatsCollector(fields, [parse_mode("truncate(1)")] * len(fields))

@@ -67,7 +67,7 @@ def test_files_overlap_where_they_share_a_row():
     assert not overlap(one, file("x", None, 3))
 
 
-def test_files_without_ids_are_alone():
+def test_files_without_ids_are_groups_of_their_own():
     assert names(group_by_row_range([file("x", None, 3), file("y", None, 3), file("z", 0, 3)])) == [["x"], ["y"], ["z"]]
 
 

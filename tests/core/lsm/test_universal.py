@@ -181,7 +181,7 @@ def test_runs_of_similar_size_go_together(sizes, ratio, after):
         (EarlyFull(interval=100), L0(1, 1), True),
     ],
 )
-def test_full_before_its_time(early, runs, fires):
+def test_early_full_compactions(early, runs, fires):
     expected = (5, runs) if fires else None
     assert picked(UniversalCompaction(early=early), runs) == expected
 
@@ -207,7 +207,7 @@ def test_off_peak_hours_raise_the_ratio(window, hours):
     assert {hour for hour in range(24) if picked(policy, [(0, 5), (3, 9)], clock=hour * HOUR)} == hours
 
 
-def test_gently_forced_level_0_goes_at_every_nth_call():
+def test_gentle_lookup_compacts_level_0_at_every_nth_call():
     policy = UniversalCompaction(force_level_0=5)
     fired = [picked(policy, [(0, 1), (5, 100)], calls=n) is not None for n in range(1, 11)]
     assert fired == [False] * 4 + [True] + [False] * 4 + [True]

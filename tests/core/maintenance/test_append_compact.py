@@ -230,7 +230,7 @@ def test_compact_is_plan_run_and_commit(tmp_path):
     assert [s.commit_kind for s in table.snapshots()] == ["APPEND"] * 4 + ["COMPACT"]
 
 
-def test_what_others_replace_is_left_to_them(tmp_path):
+def test_files_that_others_replaced_are_skipped(tmp_path):
     table = written(append_table(tmp_path / "t"), 5)
     assert table.compact(progress=lambda done, total: table.overwrite(orders((1, "a", 1)))) is None
     assert table.to_arrow().num_rows == 1

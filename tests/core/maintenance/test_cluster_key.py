@@ -81,7 +81,7 @@ def test_columns_of_any_scale_count_alike(strategy):
     assert max(spread) < 0.65, spread
 
 
-def test_nulls_and_nan_have_a_place():
+def test_nulls_and_nan_have_an_order():
     values = pa.table({"a": [float("nan"), 1.0, None, float("-inf"), 0.0, -0.0]})
     order = sorted_positions(ClusterKey("order", ("a",)).of(values)).tolist()
     assert order == [2, 3, 4, 5, 1, 0]
@@ -89,7 +89,7 @@ def test_nulls_and_nan_have_a_place():
     assert sorted_positions(key.of(values)).tolist() == order
 
 
-def test_what_cannot_be_ordered_by():
+def test_types_without_order_are_refused():
     fields = pa.schema([("a", pa.int32()), ("l", pa.list_(pa.int32())), ("d", pa.decimal128(5, 2))])
     schema = create(Schema(fields), 0)
     assert ClusterKey.over(schema, ["d", "a"], "zorder").columns == ("d", "a")

@@ -100,7 +100,7 @@ def test_tasks_are_values_that_run_anywhere(tmp_path):
     assert plan_compaction(table.store, full=True) == []
 
 
-def test_progress_is_told_in_bytes(tmp_path):
+def test_progress_is_reported_in_bytes(tmp_path):
     table = daily(tmp_path / "t")
     told: list[tuple[int, int]] = []
     table.compact(full=True, progress=lambda done, total: told.append((done, total)))
@@ -114,7 +114,7 @@ def test_an_empty_table_has_nothing_to_do(tmp_path):
     assert keyed_table(tmp_path / "t").compact(full=True) is None
 
 
-def test_of_two_results_the_later_is_dropped_and_the_rest_lands(tmp_path):
+def test_of_two_results_the_later_one_is_rejected_and_the_others_committed(tmp_path):
     table = daily(tmp_path / "t")
     rows = rows_of(table.to_arrow(), ("dt", "id"))
     tasks = plan_compaction(table.store, full=True)

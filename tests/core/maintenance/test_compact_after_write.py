@@ -31,7 +31,7 @@ def upserts(table: Table, tasks: int, value: str) -> set[tuple[bytes, int]]:
     return {m.bucket_ref for m in messages}
 
 
-def test_buckets_touched_get_into_shape_in_one_snapshot(tmp_path):
+def test_written_buckets_are_compacted_in_one_snapshot(tmp_path):
     table = keyed_table(tmp_path / "t")
     touched = upserts(table, 7, "a")
     made = compact_written_buckets(table.store, touched)
@@ -51,7 +51,7 @@ def test_other_buckets_are_left_alone(tmp_path):
     assert sorted(len(levels.runs) for levels in levels_of(table).values()) == [1, 7]
 
 
-def test_what_the_policy_leaves_is_left(tmp_path):
+def test_compaction_does_only_what_the_policy_picks(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1")
     assert compact_written_buckets(table.store, upserts(table, 3, "a")) is None
     assert shape(table) == [(0, 30)] * 3
@@ -94,7 +94,7 @@ def test_a_failure_leaves_the_rows_and_no_file(tmp_path):
     assert table.to_arrow().num_rows == 90
 
 
-def test_a_writer_that_is_alone_has_compaction_with_the_numbers_of_its_job(tmp_path):
+def test_an_exclusive_writer_compacts_with_the_numbers_of_its_job(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "2"})
     table.write(orders((1, "a", 1), (2, "a", 2)))
     (message,) = job(table, orders((2, "b", 2), (3, "b", 3)), alone=True)

@@ -47,7 +47,7 @@ def ten(table, *starts):
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("name", TABLES)
-def test_what_matches_is_gone(tmp_path, name, file_format):
+def test_matching_rows_are_deleted(tmp_path, name, file_format):
     table = append_table(tmp_path / "t", **{"file.format": file_format, **TABLES[name]})
     ten(table, 0, 10, 20)
     before = table.snapshot()
@@ -92,7 +92,7 @@ def test_partitions_are_dropped_unread(tmp_path, options):
     assert table.snapshot().total_record_count == (2 if options else 1)
 
 
-def test_vectors_go_with_the_partitions_they_are_in(tmp_path):
+def test_vectors_are_deleted_with_their_partitions(tmp_path):
     schema = pa.schema([("p", pa.int32()), ("k", pa.int64())])
     table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=MARKS))
     table.write(pa.table({"p": [1, 1, 2, 2, 3, 3], "k": [1, 2, 3, 4, 5, 6]}, schema))
@@ -135,7 +135,7 @@ steps = st.lists(
 
 @draws(40)
 @given(st.data(), steps)
-def test_any_turns_leave_what_a_list_of_rows_would(tmp_path_factory, data, drawn):
+def test_drawn_deletes_agree_with_a_list_of_rows(tmp_path_factory, data, drawn):
     options = dict(TABLES[data.draw(st.sampled_from(sorted(TABLES)))])
     options |= {"file.format": data.draw(st.sampled_from(["avro", "parquet"])), "file.block-size": "1 b"}
     options |= {"deletion-vector.index-file.target-size": data.draw(st.sampled_from(["1 b", "2 mb"]))}
@@ -210,7 +210,7 @@ def test_a_writer_that_compacts_leaves_deleted_rows_out(tmp_path):
     assert table.to_arrow(columns=["id"]).column(0).to_pylist() == ids(table)
 
 
-def test_what_is_left_of_an_index_file_is_written_anew(tmp_path):
+def test_the_remaining_vectors_of_an_index_file_are_written_again(tmp_path):
     """Others read these files from end to end: an entry must name all that its file holds."""
     table = append_table(tmp_path / "t", **MARKS)
     ten(table, 0, 10, 20)
@@ -374,7 +374,7 @@ def test_marked_rows_of_keys_are_shown_once_compacted_or_merged(tmp_path):
         ({"rowkind.field": "v"}, "'v'"),
     ],
 )
-def test_what_takes_no_deletes_is_refused_with_the_way_out(tmp_path, options, way):
+def test_tables_that_take_no_deletes_are_refused_with_the_way_out(tmp_path, options, way):
     table = Table.create(str(tmp_path / "t"), Schema(ORDERS, primary_keys=["id"], options={"bucket": "1", **options}))
     with pytest.raises(UnsupportedError, match=way):
         table.delete("id = 1")
@@ -472,7 +472,7 @@ def test_rows_that_moved_to_another_partition_stay(tmp_path, monkeypatch):
     assert table.to_arrow().to_pylist() == [{"p": 2, "id": 1, "v": "new"}]
 
 
-def test_others_that_are_always_faster_are_told(tmp_path, monkeypatch):
+def test_a_delete_that_always_loses_raises_a_conflict(tmp_path, monkeypatch):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "old", 1)))
     monkeypatch.setattr("paimon_core.maintenance.delete.TableWrite", Meddler)
@@ -483,7 +483,7 @@ def test_others_that_are_always_faster_are_told(tmp_path, monkeypatch):
     assert ids(table) == [1]
 
 
-def test_others_in_buckets_where_nothing_goes_are_left_alone(tmp_path, monkeypatch):
+def test_a_delete_ignores_commits_to_other_buckets(tmp_path, monkeypatch):
     schema = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False)])
     table = Table.create(
         str(tmp_path / "t"), Schema(schema, partition_keys=["p"], primary_keys=["p", "id"], options={"bucket": "1"})
@@ -508,7 +508,7 @@ def table_rows(table, partition, key):
         return writer.prepare_commit()
 
 
-def test_rows_that_nobody_sees_are_not_deleted_unseen(tmp_path, monkeypatch):
+def test_invisible_rows_are_not_deleted_unseen(tmp_path, monkeypatch):
     table = keyed_table(tmp_path / "t", **{"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"})
     table.write(orders((1, "old", 1), (2, "old", 1), (3, "young", 1)))
     table.compact()

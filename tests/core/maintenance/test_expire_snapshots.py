@@ -90,7 +90,7 @@ histories = given(kind=st.sampled_from(sorted(KINDS)), before=moves, on_branch=m
 
 @settings(draws(8), phases=[Phase.generate])
 @histories
-def test_what_is_kept_reads_as_before_and_nothing_else_is_left(kind, before, on_branch, after, data):
+def test_remaining_snapshots_read_as_before_and_other_files_are_deleted(kind, before, on_branch, after, data):
     """Whichever timeline expires, whichever way the branch shares its files with main."""
     check_expiry(kind, before, on_branch, after, data)
 
@@ -98,7 +98,7 @@ def test_what_is_kept_reads_as_before_and_nothing_else_is_left(kind, before, on_
 @pytest.mark.slow
 @draws(300)
 @histories
-def test_it_does_after_many_histories(kind, before, on_branch, after, data):
+def test_expiry_after_drawn_histories_changes_no_remaining_snapshot(kind, before, on_branch, after, data):
     check_expiry(kind, before, on_branch, after, data)
 
 
@@ -182,7 +182,7 @@ def test_changes_outlive_their_snapshots(kind, steps, data):
     assert stored(io) == needed_files(table.store)
 
 
-def test_a_commit_expires_what_has_come_due():
+def test_a_commit_expires_old_snapshots():
     clock = [1_000_000]
     io = table_of("keyed", **{"snapshot.num-retained.min": "2", "snapshot.time-retained": "10 s"})
     table = Table(FileStore(io, ROOT, Schemas(io, ROOT).latest(), now=lambda: clock[0]))
@@ -204,7 +204,7 @@ def test_a_commit_expires_what_has_come_due():
     assert stored(io) == needed_files(table.store)
 
 
-def test_a_commit_need_not_wait_for_it():
+def test_a_commit_need_not_wait_for_the_expiry():
     few = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
     io = table_of("append", **few, **{"snapshot.expire.execution-mode": "async"})
     for i in range(3):
@@ -243,7 +243,7 @@ def test_consumers_expire_by_age_and_hold_snapshots_until_then(tmp_path):
     assert consumers.list() == {}
 
 
-def test_what_goes_wrong_fails_no_commit(caplog):
+def test_a_failed_expiry_fails_no_commit(caplog):
     class Locked(MemoryIO):
         def delete(self, path: str) -> None:
             raise PermissionError(13, "read-only", path)
@@ -257,7 +257,7 @@ def test_what_goes_wrong_fails_no_commit(caplog):
         open_table(io).expire_snapshots()
 
 
-def test_who_comes_too_late_is_told_so():
+def test_a_reader_of_an_expired_snapshot_gets_an_error_that_says_so():
     io = table_of("keyed")
     for i in range(4):
         open_table(io).write(orders((1, "v", i)))
@@ -276,7 +276,7 @@ def test_who_comes_too_late_is_told_so():
         list(table.reader().to_batches(damaged))
 
 
-def test_nothing_expires_while_what_is_kept_cannot_be_read():
+def test_nothing_expires_if_a_tag_or_branch_is_unreadable():
     io = table_of("keyed")
     for i in range(3):
         open_table(io).write(orders((1, "v", i)))
@@ -290,7 +290,7 @@ def test_nothing_expires_while_what_is_kept_cannot_be_read():
     assert set(io.files) == files
 
 
-def test_what_is_asked_must_make_sense():
+def test_bad_arguments_of_expiry_are_refused():
     io = table_of("append")
     open_table(io).write(orders((1, "v", 1)))
     with pytest.raises(InvalidInputError, match="at least 5 snapshots are to be kept, but 3 at most"):
@@ -314,7 +314,7 @@ def test_older_than_a_moment():
 
 
 @pytest.mark.parametrize(("hint", "missing"), [(4, ()), (6, ()), (4, (3,)), (5, (2, 4)), (9, ()), (None, (3, 4))])
-def test_a_hint_does_not_decide_what_goes(hint, missing):
+def test_a_wrong_hint_does_not_change_which_snapshots_expire(hint, missing):
     """Whatever ``EARLIEST`` says, and where others left gaps: no snapshot stays that names files that are gone."""
     io = table_of("append")
     for i in range(8):
@@ -336,7 +336,7 @@ def test_a_hint_does_not_decide_what_goes(hint, missing):
 
 
 @pytest.mark.parametrize("hint", [None, 1, 3, 4])
-def test_a_hint_does_not_decide_which_changelogs_go(hint):
+def test_a_wrong_hint_does_not_change_which_changelogs_expire(hint):
     io = table_of("input", **LONGER)
     for i in range(8):
         open_table(io).write(orders((i, "v", i)))

@@ -92,7 +92,7 @@ def no_file_is_left(table):
 
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("name", TABLES)
-def test_what_others_compacted_is_left_to_them_and_the_rest_is_done(tmp_path, name, full):
+def test_files_compacted_by_others_are_skipped_and_the_others_compacted(tmp_path, name, full):
     table = table_of(tmp_path / "t", name, **{"num-sorted-run.compaction-trigger": "2"})
     before = contents(table)
     late = Late(lambda: overtaken(table, partitions=[{"p": 1}]))
@@ -105,7 +105,7 @@ def test_what_others_compacted_is_left_to_them_and_the_rest_is_done(tmp_path, na
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_that_others_compacted_whole_needs_nothing(tmp_path, name):
+def test_a_table_fully_compacted_by_others_needs_no_compaction(tmp_path, name):
     table = table_of(tmp_path / "t", name)
     before = contents(table)
     assert table.compact(full=True, runner=Late(lambda: overtaken(table))) is None
@@ -114,7 +114,7 @@ def test_a_table_that_others_compacted_whole_needs_nothing(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["keys", "rows", "slices"])
-def test_what_others_compact_again_and_again_is_left_to_them(tmp_path, name):
+def test_files_that_others_compact_repeatedly_are_skipped(tmp_path, name):
     table = table_of(tmp_path / "t", name)
     many = range(100, 200, 10)
     others = [lambda n=n: (table.write(rows(1, n)), overtaken(table), table.write(rows(1, n + 1))) for n in many]
@@ -145,7 +145,7 @@ def test_partitions_are_sorted_again(tmp_path, parts):
 
 
 @pytest.mark.parametrize("name", UNKEYED)
-def test_rows_to_be_deleted_are_looked_for_again(tmp_path, name):
+def test_rows_to_delete_are_searched_again(tmp_path, name):
     table = table_of(tmp_path / "t", name)
     left = [r for r in contents(table) if r["id"] % 20 != 5]
     late = Late(*[lambda: (table.write(rows(1, 100)), table.write(rows(1, 45)), overtaken(table))] * 2)
@@ -222,7 +222,7 @@ def test_partitions_of_an_expired_snapshot_are_dropped(tmp_path, meddle):
     assert {r["p"] for r in contents(table)} == {2}
 
 
-def test_waiting_rows_that_others_dealt_out_are_left_to_them(tmp_path, meddle):
+def test_waiting_rows_that_others_routed_are_skipped(tmp_path, meddle):
     options = {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}
     table = Table.create(
         str(tmp_path / "t"), Schema(ROWS, primary_keys=["p", "id"], partition_keys=["p"], options=options)
@@ -260,7 +260,7 @@ def test_a_write_that_compacts_an_expired_snapshot_is_repeated(tmp_path, meddle,
 
 
 @pytest.mark.parametrize("where", ["live_entries", "_write_row_range"])
-def test_columns_of_an_expired_snapshot_are_not_told_to_be_damaged(tmp_path, meddle, where):
+def test_columns_of_an_expired_snapshot_are_not_corrupted(tmp_path, meddle, where):
     table = table_of(tmp_path / "t", "slices")
     (first, *_), before = table.to_arrow(columns=[ROW_ID.name]).column(0).to_pylist(), contents(table)
     meddle(data_evolution, where, lambda: overtaken(table))
@@ -272,7 +272,7 @@ def test_columns_of_an_expired_snapshot_are_not_told_to_be_damaged(tmp_path, med
 
 @pytest.mark.parametrize("overtake", [False, True])
 @pytest.mark.parametrize("name", TABLES)
-def test_a_file_that_its_snapshot_still_names_is_damage(tmp_path, name, overtake):
+def test_a_missing_file_of_an_existing_snapshot_is_corruption(tmp_path, name, overtake):
     table = table_of(tmp_path / "t", name)
     (lost, *_) = [f for f in sorted(files_below(table.path)) if "p=2/bucket-" in f]
     (tmp_path / "t" / lost).unlink()

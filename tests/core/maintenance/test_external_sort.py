@@ -51,7 +51,7 @@ def test_any_number_of_equal_keys(values):
     assert sort(rows, SortLimits(1 << 12, 5), 1000).equals(rows)
 
 
-def test_spilled_rows_are_gone_afterwards(tmp_path, monkeypatch):
+def test_spilled_rows_are_deleted_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     rows = pa.table({"a": np.random.default_rng(0).integers(0, 1000, 10_000), "b": ["x"] * 10_000})
 

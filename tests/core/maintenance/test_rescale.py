@@ -37,7 +37,7 @@ def written(table, *, kinds=False):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_rows_stay_and_no_change_is_told(tmp_path, name):
+def test_rescaling_changes_no_row_and_emits_no_change(tmp_path, name):
     table = keyed_table(tmp_path / "t", **TABLES[name])
     written(table, kinds=name in ("keys", "lookup", "marked lookup", "full compaction"))
     once = keyed_table(tmp_path / "same", **TABLES[name])
@@ -89,7 +89,7 @@ def test_partition_by_partition(tmp_path, options):
 
 
 @pytest.mark.parametrize("change", ["write", "compact", "delete"])
-def test_what_has_changed_since_it_was_read_is_not_overwritten(tmp_path, change):
+def test_rows_changed_since_the_read_are_not_overwritten(tmp_path, change):
     options = {"bucket": "2", "bucket-key": "id", "deletion-vectors.enabled": "true", "write-only": "true"}
     table = append_table(tmp_path / "t", **options)
     for start in range(0, 30, 10):
@@ -107,7 +107,7 @@ def test_what_has_changed_since_it_was_read_is_not_overwritten(tmp_path, change)
     assert table.to_arrow().num_rows == 0
 
 
-def test_what_cannot_be_rescaled_is_refused(tmp_path):
+def test_other_tables_are_not_rescaled(tmp_path):
     table = append_table(tmp_path / "free")
     with pytest.raises(InvalidInputError, match="no fixed number of buckets"):
         table.rescale()

@@ -70,7 +70,7 @@ def test_order_sorts_the_table(tmp_path):
 
 
 @pytest.mark.parametrize("strategy", ["zorder", "hilbert"])
-def test_a_box_lies_in_fewer_files(tmp_path, strategy):
+def test_a_box_of_values_is_in_fewer_files(tmp_path, strategy):
     table = clustered(tmp_path / "t", 40_000)
     boxes = [
         f"x BETWEEN {i << 37} AND {(i << 37) + (1 << 36)} AND y BETWEEN {y} AND {y + 0.2}"
@@ -193,7 +193,7 @@ def test_an_append_meanwhile_stays(tmp_path):
     assert table.to_arrow().num_rows == 307
 
 
-def test_what_is_overwritten_meanwhile_is_sorted_again(tmp_path):
+def test_a_partition_overwritten_meanwhile_is_sorted_again(tmp_path):
     table = clustered(tmp_path / "t", 300, partition_keys=["p"])
     overwritten = []
 
@@ -208,7 +208,7 @@ def test_what_is_overwritten_meanwhile_is_sorted_again(tmp_path):
         assert ordered_by(table.to_arrow(filter=f"p = '{p}'"), "x")
 
 
-def test_what_is_overwritten_again_and_again_is_a_conflict(tmp_path):
+def test_repeated_overwrites_are_a_conflict(tmp_path):
     table = clustered(tmp_path / "t", 300)
     with pytest.raises(CommitConflictError, match="others rewrote it again and again"):
         table.compact(order_by=["x"], progress=lambda done, total: table.overwrite(points(5)))

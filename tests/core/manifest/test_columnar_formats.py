@@ -73,7 +73,7 @@ def test_damage_names_the_file(name):
         decode_records(data, "the-file", 3, manifest_file_from_record)
 
 
-def test_avro_is_told_by_its_first_bytes():
+def test_avro_is_recognised_by_its_first_bytes():
     written = manifests()
     meta = written.write([entry()])[0]
     assert written.read(meta.file_name) == [entry()]

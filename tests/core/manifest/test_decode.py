@@ -54,7 +54,7 @@ def test_many_blocks_are_decoded_side_by_side(monkeypatch):
 
 @draws(40)
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 3), st.sets(st.integers(0, 5)), st.booleans())
-def test_entries_of_some_places_are_those_among_all(given_entries, per_block, chosen, whole):
+def test_entries_of_some_buckets_are_found_among_all(given_entries, per_block, chosen, whole):
     data = container([entry_to_record(e) for e in given_entries], per_block)
     wanted = [given_entries[i % len(given_entries)].bucket_ref for i in chosen]
     partitions = frozenset(partition for partition, _ in wanted)
@@ -81,7 +81,7 @@ def test_blocks_without_an_entry_that_is_asked_for_are_not_decoded(monkeypatch):
     assert sum(decoded) == 150
 
 
-def test_places_are_looked_for_where_the_bucket_does_not_follow_the_partition():
+def test_buckets_are_found_if_the_field_order_differs():
     fields = {f["name"]: f for f in MANIFEST_SCHEMA["fields"]}
     order = ("_VERSION", "_KIND", "_BUCKET", "_PARTITION", "_TOTAL_BUCKETS", "_FILE")
     given_entries = [entry(str(i), p=i % 3, bucket=i % 2) for i in range(30)]
@@ -109,7 +109,7 @@ def test_files_of_older_versions_have_fewer_fields(given_entries, kept):
     assert side_by_side(data) == expected
 
 
-def test_unknown_fields_are_passed_over_but_not_rewritten():
+def test_unknown_fields_are_ignored_but_not_rewritten():
     extra = {"name": "_NEWER", "type": ["null", {"type": "array", "items": ["null", "string"]}], "default": None}
     file = {**DATA_FILE_SCHEMA, "fields": [extra, *DATA_FILE_SCHEMA["fields"]]}
     schema = {**MANIFEST_SCHEMA, "fields": [*MANIFEST_SCHEMA["fields"][:-1], {"name": "_FILE", "type": file}]}

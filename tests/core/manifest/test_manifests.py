@@ -134,7 +134,7 @@ def test_lists_with_columns_of_others_are_read():
     assert m.read_list("list") == [replace(meta, **unknown)]
 
 
-def test_what_is_missing_cut_or_new_is_refused_by_name():
+def test_missing_cut_or_newer_manifests_are_refused_by_name():
     m = manifests()
     (meta,) = m.write([entry("a")])
     with pytest.raises(CorruptedError, match="manifest-nowhere-0 is missing"):

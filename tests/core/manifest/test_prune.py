@@ -51,7 +51,7 @@ def test_buckets_and_levels(metas, buckets, levels, kept):
     assert keep(metas, None, FIELDS, buckets=buckets, levels=levels) == [metas[i] for i in kept]
 
 
-def test_what_a_list_does_not_say_is_kept(metas):
+def test_unknown_statistics_prune_nothing(metas):
     silent = replace(metas[0], min_bucket=None, max_bucket=None, min_level=None, max_level=None)
     silent = replace(silent, partition_stats=EMPTY_STATS)
     assert keep([silent], p == 99, FIELDS, buckets={77}, levels={77}) == [silent]

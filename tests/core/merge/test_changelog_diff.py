@@ -114,7 +114,7 @@ def test_values_are_equal_as_a_loop_has_it(kind, values, data):
         (pa.map_(pa.struct([("x", pa.int8())]), pa.int8()), [({"x": 1}, 1)], [({"x": 2}, 1)], False),
     ],
 )  # fmt: skip
-def test_what_maps_hold_is_equal_as_boxes_are(kind, one, other, equal):
+def test_values_of_maps_are_equal_as_boxes_are(kind, one, other, equal):
     assert equal_values(pa.array([one, None], kind), pa.array([other, None], kind)).tolist() == [equal, True]
 
 

@@ -42,7 +42,7 @@ def test_ignore_delete_takes_the_last_row_that_adds_and_drops_keys_without_one()
     ]
 
 
-def test_a_row_that_is_alone_passes_even_where_deletes_are_ignored():
+def test_a_single_row_is_returned_even_if_deletes_are_ignored():
     assert folded(rows((2, DELETE, "x"), (3, ADD, "z"), (3, ADD, "y")), ignore_delete=True) == [
         (2, DELETE, "x"),
         (3, ADD, "y"),

@@ -63,7 +63,7 @@ def test_the_code_reads_an_option_just_where_its_mark_says_so(option):
 
 
 @pytest.mark.parametrize("key", [key for key, o in ALL_OPTIONS.items() if o.mark.kind == "refused"])
-def test_what_is_marked_as_refused_is(key):
+def test_options_marked_as_refused_are_refused(key):
     given = REFUSED_VALUES.get(key, {key: "true" if isinstance(ALL_OPTIONS[key].default, bool) else "1"})
     columns = (DataField(0, "k", parse_type("INT NOT NULL")), DataField(1, "v", parse_type("BYTES")))
     for keys in ((), ("k",)):
@@ -82,7 +82,7 @@ def test_what_is_marked_as_refused_is(key):
         ({"parquet.page.size": "1"}, "'parquet.page.size' of t has no effect here: only other engines follow it"),
     ],
 )
-def test_who_gives_an_option_that_does_nothing_is_warned_once(given, message):
+def test_an_option_without_effect_warns_once(given, message):
     warn_once.cache_clear()
     with pytest.warns(UserWarning, match=message):
         check_known(given, "t")

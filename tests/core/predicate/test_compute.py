@@ -81,7 +81,7 @@ def test_a_missing_column_is_named():
         evaluate(col("b") == 1, pa.table({"a": [1]}))
 
 
-def test_unknown_stays_unknown_where_columns_lie_in_chunks():
+def test_unknown_stays_unknown_in_chunked_columns():
     """Arrow before version 23 forgets there which answers are NULL, and what lies below NULL is as good as TRUE."""
     fields = (DataField(0, "a", AtomicType("DOUBLE")), DataField(1, "b", AtomicType("DOUBLE")))
     both = bind(parse_predicate("a <> 5 AND b IS NOT NULL"), fields)

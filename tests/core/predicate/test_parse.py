@@ -89,7 +89,7 @@ def test_any_name_and_literal_reads_back(name, value, op):
         ("größe > 1 AND s.t = 2", (col("größe") > 1) & (col("s.t") == 2)),
     ],
 )  # fmt: skip
-def test_reading(text, expected):
+def test_texts_of_predicates(text, expected):
     assert parse_predicate(text) == expected
 
 
@@ -117,12 +117,12 @@ def test_reading(text, expected):
         ("NOT " * 5000 + "a", "more than 100 parentheses"),
     ],
 )
-def test_what_cannot_be_read(text, message):
+def test_wrong_texts_are_refused(text, message):
     with pytest.raises(InvalidInputError, match=message):
         parse_predicate(text)
 
 
-def test_building():
+def test_predicates_built_with_col():
     assert str((col("a") > 1) & (col("b") == "x") & ~col("c").is_null()) == "a > 1 AND b = 'x' AND NOT (c IS NULL)"
     assert str((col("a") > 1) | (col("b") < 2) & (col("c") >= 3)) == "a > 1 OR b < 2 AND c >= 3"
     with pytest.raises(TypeError, match="neither true nor false"):

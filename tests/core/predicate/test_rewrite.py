@@ -33,7 +33,7 @@ def fields(**types):
 
 @draws(200)
 @given(predicates(("int", "txt", "dec", "flt")), tables(), st.sets(st.sampled_from(["int", "txt", "dec", "flt"])))
-def test_taking_apart(p, rows, names):
+def test_predicates_are_split_into_conjuncts(p, rows, names):
     p, batch = bind(p, FIELDS), batch_of(rows)
     expected = truth(p, batch)
     together = [all(each) for each in zip(*(truth(c, batch) for c in conjuncts(p)), strict=True)]
@@ -105,7 +105,7 @@ def test_literals_among_the_values_of_the_type(text, bound):
         ("DUP = 1", "differ in case only"),
     ],
 )
-def test_what_cannot_be_bound(text, message):
+def test_wrong_columns_and_literals_are_refused(text, message):
     types = fields(a="INT", s="STRING", d="DATE", t="TIMESTAMP(3)", l="ARRAY<INT>", dup="INT", Dup="INT")
     with pytest.raises(InvalidInputError, match=message):
         bind(parse_predicate(text), types)
@@ -128,7 +128,7 @@ def test_numbers_of_numpy_are_numbers():
         ("NOT (a = 1 OR UNKNOWN)", "a", "FALSE"),
     ],
 )
-def test_what_is_said_about_some_columns(text, names, expected):
+def test_restriction_to_some_columns(text, names, expected):
     found = restrict(parse_predicate(text), set(names))
     assert found == (None if expected is None else parse_predicate(expected))
 

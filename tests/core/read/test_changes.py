@@ -84,7 +84,7 @@ def test_a_delete_is_meant_if_its_key_may_be(tmp_path, filter, refused):
         assert told(table, filter, ["n"]) == [(9,)]
 
 
-def test_files_of_one_commit_are_told_once_per_key(tmp_path):
+def test_files_of_one_commit_emit_each_key_once(tmp_path):
     """However many files a commit needs, and whoever wrote them, the last row of a key is the one that is told."""
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     writers = [table.writer(role=WriterRole(n, 2)) for n in range(2)]
@@ -112,7 +112,7 @@ def test_engines_merge_what_one_commit_holds(tmp_path):
     assert found == [("+I", 1, "x", 3)]
 
 
-def test_overwrites_are_told_if_asked(tmp_path):
+def test_overwrites_are_emitted_if_an_option_asks(tmp_path):
     asked = {**FROM_1, "streaming-read-overwrite": "true"}
     for name, options in (
         ("none", {}),
@@ -168,7 +168,7 @@ def test_keys_leave_before_they_arrive(tmp_path, producer):
     assert [row[:1] for row in told(table.with_options(FROM_1), columns=["n"], changelog=True)] == [r[:1] for r in rows]
 
 
-def test_an_order_nobody_knows_is_refused(tmp_path):
+def test_an_unknown_order_is_refused(tmp_path):
     flushed = {"write-buffer-size": "1 b", "write-buffer-spillable": "false"}
     table = moving(tmp_path / "t", **{"changelog-producer": "input", **flushed})
     with table.writer() as writer:

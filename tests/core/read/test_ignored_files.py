@@ -34,7 +34,7 @@ def shown(table):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_file_that_is_gone_stops_a_read_unless_it_may_be_lost(tmp_path, name):
+def test_a_missing_file_stops_a_read_unless_options_allow_it(tmp_path, name):
     table, file = made(tmp_path, name)
     file.unlink()
     for options in ({}, CORRUPT):
@@ -46,7 +46,7 @@ def test_a_file_that_is_gone_stops_a_read_unless_it_may_be_lost(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_damaged_file_stops_a_read_unless_it_may_be_damaged(tmp_path, name):
+def test_a_corrupted_file_stops_a_read_unless_options_allow_it(tmp_path, name):
     table, file = made(tmp_path, name)
     file.write_bytes(b"nothing of the sort" * 100)
     for options in ({}, LOST):
@@ -68,7 +68,7 @@ def test_a_file_of_an_expired_snapshot_is_not_a_lost_one(tmp_path):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_what_writes_rows_again_passes_over_no_file(tmp_path, name):
+def test_rewriting_rows_ignores_no_file(tmp_path, name):
     table, file = made(tmp_path, name)
     file.write_bytes(b"nothing of the sort" * 100)
     table = table.with_options(LOST | CORRUPT)

@@ -165,7 +165,7 @@ print(table.snapshot().next_row_id)
 """
 
 
-def test_blobs_go_out_as_they_come(tmp_path):
+def test_blobs_are_written_as_a_stream(tmp_path):
     """Twice as much is written to one file as the process may have."""
     options = {"write_buffer_size": "16 mb", "row-tracking.enabled": "true", "data-evolution.enabled": "true",
                "blob-field": "v", "blob.target-file-size": "1 gb"}  # fmt: skip

@@ -212,7 +212,7 @@ def test_a_filter_on_a_keyed_table_gives_what_filtering_everything_gives(data, f
 
 @pytest.mark.parametrize("function", ["default", "mod", "hive"])
 @pytest.mark.parametrize("kind", [pa.int32(), pa.int64()])
-def test_bucket_pruning_looks_where_rows_are(function, kind):
+def test_bucket_pruning_reads_the_buckets_of_the_rows(function, kind):
     """Every key is found through the one bucket its filter leaves, for each bucket function."""
     io = MemoryIO()
     schema = pa.schema([pa.field("k", kind, nullable=False), ("v", pa.string())])
@@ -227,7 +227,7 @@ def test_bucket_pruning_looks_where_rows_are(function, kind):
     assert table.to_arrow(filter="k = 5.5").num_rows == 0
 
 
-def test_minus_zero_is_found_by_zero_whatever_bucket_it_lies_in():
+def test_minus_zero_is_found_by_zero_in_any_bucket():
     io = MemoryIO()
     schema = pa.schema([pa.field("k", pa.float64()), ("v", pa.string())])
     options = {"bucket": "8", "bucket-key": "k"}

@@ -70,13 +70,13 @@ def test_positions_travel_as_json():
     ("change", "named"),
     [({"index": "3"}, "index"), ({"mark": None}, "mark"), ({"snapshotId": True}, "snapshotId"), ({}, None)],
 )
-def test_what_another_source_left_is_no_position(change, named):
+def test_positions_of_other_sources_are_refused(change, named):
     document = {**Position(1, 2).to_json(), **change} if named else {"reservoirVersion": 4}
     with pytest.raises(InvalidInputError, match=f"{named or 'snapshotId'}.*stream state of its own"):
         Position.from_json(document)
 
 
-def test_what_must_not_expire():
+def test_the_oldest_snapshot_that_a_stream_needs():
     assert Position(4, ALL).next_snapshot == 5
     assert Position(4, 2).next_snapshot == 4
     assert Position(4, 2, scan_snapshot=True).next_snapshot == 4
@@ -150,7 +150,7 @@ def test_files_by_their_age(tmp_path):
         ({"scan.mode": "latest", "scan.snapshot-id": "1"}, InvalidInputError, "does not go with"),
     ],
 )
-def test_starts_that_mean_nothing(tmp_path, options, error, message):
+def test_meaningless_starts_are_refused(tmp_path, options, error, message):
     table = timeline(keyed_table(tmp_path / "t", bucket="1"))
     with pytest.raises(error, match=message):
         told(table, **options)
@@ -182,7 +182,7 @@ def test_consumers_go_on(tmp_path):
     assert told(table, **{"consumer-id": "me", "consumer.ignore-progress": "true"}) == [C, B, D]
 
 
-def test_a_view_of_what_compaction_left_has_no_changes(tmp_path):
+def test_a_read_optimized_view_has_no_changes(tmp_path):
     with pytest.raises(UnsupportedError, match="not changes"):
         keyed_table(tmp_path / "t").read_optimized().stream()
 
@@ -245,7 +245,7 @@ def test_changes_of_one_key_do_not_overtake_each_other(tmp_path):
     assert len(scan.plan(scan.start(), scan.latest())) == 4
 
 
-def test_what_was_planned_is_planned_again(tmp_path):
+def test_a_plan_is_repeated_exactly(tmp_path):
     """Whatever is committed since, and whatever the options say of splits."""
     table = timeline(keyed_table(tmp_path / "t", bucket="2", changelog_producer="input"))
     scan, ranges = StreamScan(table.store), []
@@ -307,7 +307,7 @@ class CountingIO(MemoryIO):
         return super().list(directory)
 
 
-def test_a_look_in_vain_costs_the_same_after_any_history():
+def test_a_check_without_news_costs_the_same_after_any_history():
     io, root = CountingIO(), "memory://w/t"
     create_table(io, root, Schema(ORDERS))
     table = Table(FileStore(io, root, Schemas(io, root).get(0)))

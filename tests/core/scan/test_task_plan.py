@@ -76,7 +76,7 @@ def test_opening_a_file_costs_what_the_option_says_or_what_its_store_takes(root,
     assert packing_of_tasks(Options({"source.split.open-file-cost": "4 mb"}), root) == Packing(128 << 20, 4 << 20)
 
 
-def test_what_cannot_be_divided_is_packed_alike():
+def test_indivisible_splits_are_packed_alike():
     assert pack_tasks([3, 4, 5, 90, 1], lambda n: n, Packing(10, 1)) == [(3, 4), (5,), (90,), (1,)]
 
 

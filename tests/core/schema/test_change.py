@@ -117,7 +117,7 @@ def test_columns_are_added_at_any_depth(path, type_text, expected):
         (Position("after", "ai"), "k p v r ar m ai n"),
     ],
 )
-def test_a_new_column_goes_where_it_is_wanted(position, names):
+def test_a_new_column_is_added_at_its_position(position, names):
     assert " ".join(change(AddColumn("n", "INT", position=position)).names) == names
 
 
@@ -277,7 +277,7 @@ def test_the_last_column_stays():
         change(DropColumn("a"), base=base)
 
 
-def test_all_or_nothing():
+def test_a_failed_change_changes_nothing():
     with pytest.raises(NotFoundError):
         change(AddColumn("n", "INT"), DropColumn("zz"))
 
@@ -310,7 +310,7 @@ def test_all_or_nothing():
         ({}, DropPrimaryKey(), True),
     ],
 )
-def test_what_data_already_written_allows(options, one, refused):
+def test_changes_of_options_on_a_table_with_data(options, one, refused):
     base = replace(PRIMARY, options=PRIMARY.options.merged(options))
     if refused:
         with pytest.raises(InvalidInputError):
@@ -319,7 +319,7 @@ def test_what_data_already_written_allows(options, one, refused):
         change(one, base=base, has_snapshots=True)
 
 
-def test_an_empty_table_may_still_change_its_mind():
+def test_an_empty_table_may_change_every_option():
     changed = change(SetOption("merge-engine", "first-row"), RemoveOption("sequence.field"))
     assert changed.options["merge-engine"] == "first-row"
     free = change(SetOption("bucket", "-1"), RemoveOption("sequence.field"), DropPrimaryKey())
@@ -387,7 +387,7 @@ BY_JAVA = [
 ]
 
 
-def test_the_outcome_is_what_java_makes_of_it():
+def test_the_result_equals_that_of_java():
     path = Path(__file__).parent / "altered_by_java.json"
     first, last = (TableSchema.from_json(json.dumps(one).encode(), str(path)) for one in json.loads(path.read_text()))
     ours = apply(first, BY_JAVA, has_snapshots=True)

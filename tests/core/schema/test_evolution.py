@@ -38,7 +38,7 @@ def test_nothing_changed_costs_nothing():
     assert evolve(list(fields), list(fields)) is plan
 
 
-def test_only_what_is_wanted_is_asked_of_the_file():
+def test_only_requested_columns_are_read_from_the_file():
     file = (f(0, "a", "INT"), f(1, "b", "STRING"), f(2, "c", "DATE"))
     assert evolve(file, (f(2, "c", "DATE"), f(0, "z", "INT"))).file_columns == (file[2], file[0])
     assert evolve(file, (f(9, "a", "INT"),)).file_columns == ()
@@ -96,7 +96,7 @@ def test_rows_change_inside_by_id():
     ]
 
 
-def test_and_so_do_rows_in_arrays_and_maps():
+def test_rows_in_arrays_and_maps_change_by_id():
     file = (f(1, "a", ArrayType(OLD)), f(2, "m", MapType(parse_type("INT NOT NULL"), ArrayType(OLD))))
     read = (f(2, "m", MapType(parse_type("INT NOT NULL"), ArrayType(NEW))), f(1, "a", ArrayType(NEW)))
     values = [
@@ -167,7 +167,7 @@ def test_multisets_keep_their_counts():
 @pytest.mark.parametrize(
     ("source", "target"), [("INT", "ARRAY<INT>"), ("ARRAY<INT>", "MAP<INT, INT>"), ("ROW<x INT>", "ARRAY<INT>")]
 )
-def test_what_cannot_be_is_refused_by_name(source, target):
+def test_impossible_changes_are_refused_by_name(source, target):
     with pytest.raises(UnsupportedError, match="column c"):
         evolve((f(0, "c", source),), (f(0, "c", target),))
 

@@ -67,7 +67,7 @@ def test_fields_of_nested_rows_are_renamed_in_the_nested_keys():
     }
 
 
-def test_what_names_unknown_columns_is_shortened_or_left_out():
+def test_unknown_columns_in_options_are_removed():
     options = {"sequence.field": "a,b", "rowkind.field": "b", "fields.b.stats-mode": "none", "file.format": "orc"}
     assert keep(options, ["a"]) == {"sequence.field": "a", "file.format": "orc"}
 

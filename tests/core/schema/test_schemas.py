@@ -43,7 +43,7 @@ def test_strange_names_in_the_directory_are_passed_over(tmp_path):
     assert found.ids() == [0]
 
 
-def test_what_was_read_is_remembered_but_does_not_travel(tmp_path):
+def test_cached_schemas_are_not_pickled(tmp_path):
     found = schemas(tmp_path)
     found.commit(SCHEMA)
     assert found.get(0) is found.get(0)
@@ -53,7 +53,7 @@ def test_what_was_read_is_remembered_but_does_not_travel(tmp_path):
     assert again._known == {}
 
 
-def test_a_table_made_anew_is_seen_by_who_asks_for_the_latest(tmp_path):
+def test_the_latest_schema_is_that_of_a_table_created_again(tmp_path):
     found = schemas(tmp_path)
     found.commit(SCHEMA)
     found.get(0)

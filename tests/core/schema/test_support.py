@@ -110,7 +110,7 @@ CASES = [(("k",), *case) for case in WITH_KEY + ON_ANY] + [((), *case) for case 
 
 
 @pytest.mark.parametrize(("keys", "options", "read", "write"), CASES)
-def test_what_is_refused_is_named(keys, options, read, write):
+def test_unsupported_features_are_refused_by_name(keys, options, read, write):
     table = schema(options, keys=keys)
     for check, expected in ((check_readable, read), (check_writable, write)):
         message = refused(check, table)
@@ -150,7 +150,7 @@ def test_columns_of_special_types_are_refused_wherever_they_hide(type_text, path
 
 
 @pytest.mark.parametrize("type_text", ["VARIANT", "ARRAY<VARIANT>"])
-def test_variants_lie_in_parquet_files_only(type_text):
+def test_variants_are_stored_in_parquet_files_only(type_text):
     check_writable(schema(extra=type_text))
     for options in ({"file.format": "ORC"}, {"file.format.per.level": "0:avro"}):
         with pytest.raises(UnsupportedError, match=r"x.* of type VARIANT in (orc|avro) files"):

@@ -23,7 +23,7 @@ STORED = b"""{
 }"""
 
 
-def test_what_java_wrote_is_understood():
+def test_schemas_of_java_are_read():
     schema = TableSchema.from_json(STORED, "s3://b/t/schema/schema-1")
     assert schema.names == ("k", "v2", "w", "dt")
     assert schema.trimmed_primary_keys == ("k",) == schema.bucket_keys
@@ -36,7 +36,7 @@ def test_what_java_wrote_is_understood():
     assert schema.comment is None
 
 
-def test_nothing_is_lost_on_the_way_back():
+def test_a_schema_is_written_as_it_was_read():
     schema = TableSchema.from_json(STORED, "x")
     document = json.loads(schema.to_json())
     assert document == json.loads(STORED)
@@ -44,7 +44,7 @@ def test_nothing_is_lost_on_the_way_back():
     assert TableSchema.from_json(schema.to_json(), "x") == schema
 
 
-def test_it_travels_and_hashes():
+def test_a_schema_pickles_and_hashes():
     schema = TableSchema.from_json(STORED, "x")
     _ = schema.arrow
     again = pickle.loads(pickle.dumps(schema))
@@ -91,7 +91,7 @@ def test_an_unknown_column_is_answered_with_those_there_are():
         schema.field("V2")
 
 
-def test_dynamic_options_lie_over_the_stored_ones():
+def test_dynamic_options_replace_stored_ones():
     schema = TableSchema.from_json(STORED, "x")
     assert schema.copy({}) is schema
     copied = schema.copy({"file.format": "orc", "bucket": None})

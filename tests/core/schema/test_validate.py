@@ -36,7 +36,7 @@ def test_columns_are_numbered_as_the_format_says():
     assert (found.id, found.time_millis, found.version) == (0, 7, 3)
 
 
-def test_an_arrow_schema_will_do():
+def test_an_arrow_schema_is_accepted():
     wanted = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("s", pa.large_string())])
     found = create(Schema(wanted, ["k"], options={"bucket": "1"}, comment="mine"), 0)
     assert [str(f.type) for f in found.fields] == ["BIGINT NOT NULL", "STRING"]

@@ -14,7 +14,7 @@ def consumers(tmp_path):
     return Consumers(FileIO.of(str(tmp_path)), str(tmp_path))
 
 
-def test_the_oldest_of_them_counts(consumers):
+def test_the_oldest_consumer_counts(consumers):
     assert consumers.list() == {}
     assert consumers.min_next() is None
     for name, following in (("b", 7), ("a", 9), ("b", 8)):
@@ -34,7 +34,7 @@ def test_a_file_as_others_write_it(consumers, tmp_path):
     assert consumers.list() == {"mine": 5, "theirs": 3}
 
 
-def test_who_falls_silent_is_forgotten(consumers):
+def test_silent_consumers_expire(consumers):
     for name in ("old", "new"):
         consumers.record(name, 1)
     os.utime(consumers.path("old"), (1, 1))
@@ -43,7 +43,7 @@ def test_who_falls_silent_is_forgotten(consumers):
 
 
 @pytest.mark.parametrize("text", ['{"nextSnapshot": "5"}', '{"nextSnapshot": true}', "{}", "[]", "{"])
-def test_damage_is_named(consumers, text):
+def test_corruption_is_named(consumers, text):
     consumers.record("x", 1)
     consumers.io.write(consumers.path("x"), text.encode())
     with pytest.raises(CorruptedError, match="consumer-x"):
@@ -51,6 +51,6 @@ def test_damage_is_named(consumers, text):
 
 
 @pytest.mark.parametrize("name", ["", " ", "a/b", "../x"])
-def test_names_that_cannot_be(consumers, name):
+def test_wrong_names_are_refused(consumers, name):
     with pytest.raises(InvalidInputError, match="consumer"):
         consumers.record(name, 1)

@@ -92,7 +92,7 @@ def test_options():
     assert not outlived(Options(given_ | {"changelog.time-retained": "1 h"}))
 
 
-def test_what_cannot_be():
+def test_contradicting_limits_are_refused():
     with pytest.raises(InvalidInputError, match="at least 5 snapshots are to be kept, but 4 at most"):
         Retention(5, 4, 0, 1)
     with pytest.raises(InvalidInputError, match="newest one always"):

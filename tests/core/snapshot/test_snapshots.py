@@ -74,7 +74,7 @@ def test_latest_survives_a_rollback_between_listing_and_reading():
     assert Snapshots(io, ROOT).latest().id == 1
 
 
-def test_earliest_and_all_pass_over_snapshots_that_expire_meanwhile():
+def test_earliest_and_all_skip_snapshots_that_expire_meanwhile():
     whole = timeline(*map(snapshot, (1, 2, 3, 4)))
     assert Snapshots(Vanishing(whole.io.files, {whole.path(1), whole.path(2)}), ROOT).earliest().id == 3
     gone = Snapshots(Vanishing(whole.io.files, {whole.path(1)}), ROOT)
@@ -105,7 +105,7 @@ def test_at_or_before_agrees_with_a_scan():
         assert (found.id if found else None) == expected
 
 
-def test_at_or_before_looks_again_when_the_old_end_expires():
+def test_at_or_before_searches_again_if_the_oldest_snapshot_expires():
     whole = timeline(*map(snapshot, range(1, 9)))
     io = Vanishing(whole.io.files, {whole.path(number) for number in range(1, 6)})
     assert Snapshots(io, ROOT).at_or_before(6500).id == 6

@@ -93,7 +93,7 @@ def test_each_selector_finds_its_snapshot(selector, expected):
         ),
     ],
 )
-def test_what_is_not_there_is_said(selector, error, message):
+def test_a_missing_snapshot_is_named(selector, error, message):
     with pytest.raises(error, match=message):
         ask(table(tags=TAGS, watermarks={4: 100, 5: 200}), **selector)
 

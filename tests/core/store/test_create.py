@@ -45,7 +45,7 @@ def test_a_table_is_made_once(tmp_path):
         create(root)
 
 
-def test_one_of_many_makes_it(tmp_path):
+def test_one_of_many_creators_wins(tmp_path):
     root = str(tmp_path / "t")
 
     def attempt(_):
@@ -60,7 +60,7 @@ def test_one_of_many_makes_it(tmp_path):
     assert not list(Path(root, "schema").glob(".*"))
 
 
-def test_what_breaks_a_rule_or_cannot_be_written_leaves_nothing(tmp_path):
+def test_a_refused_schema_leaves_no_file(tmp_path):
     root = tmp_path / "t"
     for options, error in (
         ({"bucket": "0"}, InvalidInputError),
@@ -74,6 +74,6 @@ def test_what_breaks_a_rule_or_cannot_be_written_leaves_nothing(tmp_path):
         assert not root.exists()
 
 
-def test_its_own_place_may_be_given(tmp_path):
+def test_the_option_path_may_name_the_table_itself(tmp_path):
     root = str(tmp_path / "t")
     assert "path" not in create(root, {"bucket": "1", "path": root + "/"}).options

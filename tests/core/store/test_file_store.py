@@ -47,7 +47,7 @@ def test_opening(root):
     assert store.bucket_function == "default"
 
 
-def test_it_travels(root):
+def test_a_store_pickles(root):
     store = FileStore.open(root, options={"file.format": "orc"})
     store.schemas.get(0)
     again = pickle.loads(pickle.dumps(store))
@@ -58,7 +58,7 @@ def test_it_travels(root):
     assert abs(again.now() - store.now()) < 60_000
 
 
-def test_nothing_there(tmp_path, root):
+def test_a_missing_table_is_not_opened(tmp_path, root):
     with pytest.raises(NotFoundError, match=r"no table at .*nowhere"):
         FileStore.open(str(tmp_path / "nowhere"))
     with pytest.raises(NotFoundError, match="no branch 'b'"):
@@ -77,7 +77,7 @@ def test_dynamic_options_are_checked_and_laid_over(root):
     assert store.with_options({}) is store
 
 
-def test_where_files_lie(root):
+def test_paths_of_files(root):
     store = FileStore.open(root)
     partition = serialize([19723], store.schema.partition_arrow)
     assert store.partition_values(partition) == (19723,)
@@ -119,7 +119,7 @@ def test_a_branch_is_named_once_and_not_changed(root):
         store.with_options({"branch": "b"})
 
 
-def test_the_place_does_not_depend_on_where_one_stands(root, monkeypatch):
+def test_a_relative_path_is_made_absolute_once(root, monkeypatch):
     monkeypatch.chdir(Path(root).parent)
     assert FileStore.open("t/").root == root
 

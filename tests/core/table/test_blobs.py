@@ -77,7 +77,7 @@ def test_columns_of_type_blob_need_no_option(tmp_path, named):
         (pa.schema([("b", pa.binary())]), {}, "a column that is no BLOB"),
     ],
 )
-def test_what_is_no_table_of_blobs_is_refused(tmp_path, schema, options, said):
+def test_wrong_tables_of_blobs_are_refused(tmp_path, schema, options, said):
     with pytest.raises(InvalidInputError, match=said):
         Table.create(str(tmp_path / "t"), Schema(schema, options={**BLOBS, **options}))
 
@@ -150,7 +150,7 @@ def test_an_abort_takes_the_blobs_along(tmp_path):
     assert files_below(table.path) == before
 
 
-def test_what_was_handed_out_stays(tmp_path):
+def test_prepared_blobs_survive_an_abort(tmp_path):
     table = made(tmp_path / "t")
     writer = table.writer()
     writer.write(rows(b"x"))
@@ -233,7 +233,7 @@ def test_a_column_of_blobs_is_dropped_and_comes_again(tmp_path):
 
 
 @pytest.mark.parametrize("theirs", ["the same file", "all of them"])
-def test_who_replaces_blobs_later_is_told(tmp_path, monkeypatch, theirs):
+def test_a_late_replacement_of_blobs_is_a_conflict(tmp_path, monkeypatch, theirs):
     table = made(tmp_path / "t", **{"blob.target-file-size": "1 b"})
     table.write(rows(b"a", b"b", b"c"))
     committer = type(table.committer())
@@ -257,7 +257,7 @@ def test_who_replaces_blobs_later_is_told(tmp_path, monkeypatch, theirs):
     assert by_id(table, "s")[2] == "mine"
 
 
-def test_changes_tell_blobs(tmp_path):
+def test_changes_hold_blobs(tmp_path):
     table = made(tmp_path / "t", **{"blob.target-file-size": "20 b"})
     table.write(rows(b"a", b"b" * 30, None))
     first = table.snapshot().id

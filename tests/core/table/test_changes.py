@@ -46,13 +46,13 @@ SAME = [("-U", 1, "b"), ("+U", 1, "b")]
     ],
     ids=["none", "input", "lookup", "lookup-once", "vectors", "full-compaction"],
 )
-def test_what_a_history_tells(tmp_path, options, expected):
+def test_changes_of_a_history(tmp_path, options, expected):
     table = history(keyed_table(tmp_path / "t", bucket="1", **options))
     assert told(table) == expected
     assert rows_of(table.to_arrow()) == [{"id": 1, "v": "b", "n": 0}]
 
 
-def test_full_compactions_tell_what_lies_between_them(tmp_path):
+def test_full_compactions_emit_the_changes_since_the_last_one(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", changelog_producer="full-compaction")
     table.write(orders((1, "a", 0), (2, "b", 0)))
     table.compact(full=True)
@@ -73,7 +73,7 @@ def test_columns_that_do_not_count_as_a_change(tmp_path):
     assert told(table, 2) == [("-U", 2, "a"), ("+U", 2, "b")]
 
 
-def test_rows_below_are_marked(tmp_path):
+def test_rows_of_lower_levels_are_marked_as_deleted(tmp_path):
     """The worked example of the format's deletion vectors, beside rows that keep the highest level large."""
     table = keyed_table(tmp_path / "t", bucket="1", **{"deletion_vectors.enabled": "true"})
     table.write(orders((1, "a", 0), (2, "b", 0), *BALLAST))
@@ -89,7 +89,7 @@ def test_rows_below_are_marked(tmp_path):
     assert [r["v"] for r in rows_of(table.to_arrow(filter="id < 1000"))] == ["c", "d"]
 
 
-def test_overwriting_tells_nothing(tmp_path):
+def test_overwriting_emits_no_change(tmp_path):
     for producer in ("input", "lookup"):
         table = keyed_table(tmp_path / producer, bucket="1", changelog_producer=producer)
         table.write(orders((1, "a", 0)))
@@ -101,7 +101,7 @@ def test_overwriting_tells_nothing(tmp_path):
         assert told(table)[1:] == ([("+I", 9, "y")] if producer == "input" else [("-U", 9, "z"), ("+U", 9, "y")])
 
 
-def test_tables_without_keys_tell_what_was_added(tmp_path):
+def test_tables_without_keys_emit_added_rows(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 0)))
     table.write(orders((2, "b", 0)))

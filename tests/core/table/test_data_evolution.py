@@ -56,7 +56,7 @@ def test_an_older_value_is_not_found(table):
     assert table.to_arrow(limit=2).num_rows == 2
 
 
-def test_compaction_puts_columns_together_and_keeps_ids(table):
+def test_compaction_joins_columns_and_keeps_ids(table):
     table.update_columns(values(row=[0, 4], v=["A", "E"]))
     before = by_id(table)
     table.compact(full=True)
@@ -71,7 +71,7 @@ def test_compaction_puts_columns_together_and_keeps_ids(table):
         table.compact(order_by=["v"])
 
 
-def test_a_column_that_came_later(table):
+def test_a_column_that_was_added_later(table):
     table = table.alter([AddColumn("w", parse_type("DOUBLE"))])
     table.update_columns(values(row=[3], w=[1.5]))
     assert by_id(table, ("id", "w")) == {0: (1, None), 1: (2, None), 2: (3, None), 3: (4, 1.5), 4: (5, None)}
@@ -108,7 +108,7 @@ def test_partitions_and_nested_values(tmp_path):
         (values(row=[1], id=pa.array([None], pa.int64())), "'id', which is NOT NULL"),
     ],
 )
-def test_what_cannot_be_replaced_is_refused_and_leaves_nothing(table, given_values, said):
+def test_wrong_replacements_are_refused_and_leave_no_file(table, given_values, said):
     before = files_below(table.path)
     with pytest.raises(InvalidInputError, match=said):
         table.update_columns(given_values)
@@ -148,7 +148,7 @@ def interrupted(table, monkeypatch, between):
 
 
 @pytest.mark.parametrize("what", ["same column", "compaction", "overwrite"])
-def test_what_others_did_to_the_same_rows_is_a_conflict(table, monkeypatch, what):
+def test_changes_of_the_same_rows_by_others_are_a_conflict(table, monkeypatch, what):
     others = {
         "same column": lambda: table.update_columns(values(row=[0], v=["theirs"])),
         "compaction": lambda: table.compact(full=True),

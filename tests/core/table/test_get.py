@@ -96,7 +96,7 @@ def test_rows_are_those_of_a_read(tmp_path, monkeypatch, name, layout, small):
         assert table.get(dict(zip(keys, key, strict=True))) == expected.get(key)
 
 
-def test_a_key_that_lies_in_another_bucket_or_partition_is_not_found(tmp_path):
+def test_a_key_of_another_bucket_or_partition_is_not_found(tmp_path):
     table = made(tmp_path, {}, ("p", "k"), ("p",))
     table.write(rows(random.Random(1), 20))
     known = table.to_arrow().to_pylist()[0]
@@ -119,7 +119,7 @@ def test_only_files_whose_range_holds_the_key_are_opened_and_the_newest_first(tm
         table.get({"k": 150})
 
 
-def test_keys_once_decoded_are_kept_and_new_snapshots_seen(tmp_path):
+def test_decoded_keys_are_cached_and_new_snapshots_seen(tmp_path):
     table = made(tmp_path, {"bucket": "1"}, ("k",))
     table.write(rows(random.Random(1), 30))
     known = table.to_arrow().to_pylist()[0]
@@ -164,7 +164,7 @@ def test_small_files_are_kept_whole_within_the_bound(tmp_path, monkeypatch, boun
     assert table.get(wanted, columns=["w"]).to_pylist() == [{"w": "w"}] * 2
 
 
-def test_blocks_beyond_the_bound_go():
+def test_blocks_beyond_the_bound_are_evicted():
     blocks = KeyCache(100)
     for name in "abc":
         blocks.put(name, pa.table({"k": pa.array(range(6), pa.int64())}))
@@ -197,7 +197,7 @@ def test_keys_of_every_type(tmp_path):
         (pa.table({"z": [1]}), "a key consists of k"),
     ],
 )
-def test_what_is_no_key_is_refused(tmp_path, key, message):
+def test_wrong_keys_are_refused(tmp_path, key, message):
     table = made(tmp_path, {}, ("k",))
     with pytest.raises(InvalidInputError, match=message):
         table.get(key)

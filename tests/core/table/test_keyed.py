@@ -16,7 +16,7 @@ def test_upsert_keeps_the_last_row_of_every_key(tmp_path):
     assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [(1, "aa"), (2, "bb"), (3, "c")]
 
 
-def test_a_deleted_key_is_gone_and_can_come_back(tmp_path):
+def test_a_deleted_key_can_be_written_again(tmp_path):
     table = keyed_table(tmp_path / "t")
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.write(orders((1, None, None)), row_kinds=["-D"])

@@ -27,7 +27,7 @@ def compacted(path):
     return table
 
 
-def test_shows_what_full_compaction_left(tmp_path):
+def test_the_view_shows_the_rows_of_the_last_full_compaction(tmp_path):
     table = keyed_table(tmp_path / "t", write_only="true")
     assert view(table).to_arrow().num_rows == 0
     table.write(orders((1, "a", 1)))

@@ -52,7 +52,7 @@ def not_null(t):
 
 
 @given(nested(st.one_of(scalars, vectors)))
-def test_there_and_back(t):
+def test_arrow_types_convert_back(t):
     assert from_arrow(to_arrow(t), t.nullable) == canonical(t)
 
 

@@ -191,7 +191,7 @@ def test_nested_values_are_refused_by_path(array, target, message):
         store(array, target)
 
 
-def test_what_hides_under_a_null_is_not_looked_at():
+def test_values_under_a_null_are_ignored():
     hidden = pa.StructArray.from_arrays([pa.array([1, 300])], ["a"], mask=pa.array([False, True]))
     assert store(hidden, "ROW<a TINYINT NOT NULL>").to_pylist() == [{"a": 1}, None]
     values = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array([1, 300]), mask=pa.array([False, True]))

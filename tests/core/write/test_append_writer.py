@@ -36,7 +36,7 @@ def set_piece(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 
 @pytest.mark.parametrize("roll", ["256 mb", "200 kb"])
-def test_pieces_encoded_apart_make_the_files_of_one_piece(monkeypatch, roll):
+def test_parallel_encoding_makes_the_files_of_sequential_encoding(monkeypatch, roll):
     written = []
     for piece_bytes in (1 << 40, 1 << 17):
         set_piece(monkeypatch, piece_bytes)
@@ -54,7 +54,7 @@ def test_pieces_encoded_apart_make_the_files_of_one_piece(monkeypatch, roll):
 
 
 @pytest.mark.parametrize("mode", ["before", "lost-answer"])
-def test_what_fails_in_the_encoder_is_told_and_leaves_nothing(monkeypatch, mode):
+def test_errors_of_the_encoder_are_raised_and_leave_no_file(monkeypatch, mode):
     set_piece(monkeypatch, 1 << 17)
     table = made(**{"target-file-size": "200 kb"})
     before = set(table.store.io.files)
@@ -70,7 +70,7 @@ def test_what_fails_in_the_encoder_is_told_and_leaves_nothing(monkeypatch, mode)
         assert set(table.store.io.files) == before, faulty.log[at]
 
 
-def test_rows_that_failed_to_be_encoded_are_not_passed_over(monkeypatch):
+def test_rows_that_failed_to_be_encoded_fail_the_commit(monkeypatch):
     """Whoever goes on after the error gets it again, and no commit without them."""
     set_piece(monkeypatch, 1 << 17)
     table = made()
@@ -206,7 +206,7 @@ def test_rows_on_local_disk_go_with_the_writer(tmp_path, monkeypatch, end):
     assert set(table.store.io.files) == before
 
 
-def test_what_waits_on_local_disk_becomes_row_groups_meanwhile(tmp_path, monkeypatch):
+def test_spilled_rows_become_row_groups_meanwhile(tmp_path, monkeypatch):
     """A bucket whose rows never make a row group at once does not fill the disk."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(append_writer, "SPILLED_BYTES", 1 << 20)

@@ -139,7 +139,7 @@ def test_the_parts_of_a_message(tmp_path):
     assert (snapshot.total_record_count, snapshot.delta_record_count) == (3, -1)
 
 
-def test_a_large_file_alone_among_its_keys_only_changes_its_level(tmp_path):
+def test_a_large_file_without_overlap_is_upgraded(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **{"target-file-size": "3 kb"})
     big = [(i, f"value {i * 7919}", i) for i in range(300)]
     table.write(orders(*big))
@@ -175,7 +175,7 @@ def test_the_option_says_which_files_are_small(tmp_path, ratio, are_moved):
     assert ({f.file_name for f in only_levels(table).all_files} == before) == are_moved
 
 
-def test_deletes_stay_while_something_lies_below(tmp_path):
+def test_deletes_stay_while_higher_levels_have_files(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders(*((i, "x" * 50, i) for i in range(2000))))
     table.compact(full=True)
@@ -191,7 +191,7 @@ def test_deletes_stay_while_something_lies_below(tmp_path):
     assert table.snapshot().total_record_count == 1995
 
 
-def test_nothing_is_left_of_a_table_whose_rows_were_all_deleted(tmp_path):
+def test_a_table_without_rows_has_no_files(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
     table.write(orders((1, "a", 1)))
     table.write(orders((1, None, None)), ["-D"])
@@ -226,7 +226,7 @@ def test_format_codec_and_statistics_of_each_level(tmp_path):
     assert rows_of(table.to_arrow(filter="n >= 1")) == rows_of(orders((1, "a", 1), (2, "c", 3)))
 
 
-def test_who_never_compacts(tmp_path):
+def test_writers_that_never_compact(tmp_path):
     often = {"num-sorted-run.compaction-trigger": "1"}
     for name, options, numbers in (("a", {"write_only": "true"}, (0, 1)), ("b", {}, (0, 2))):
         table = keyed_table(tmp_path / name, bucket="1", **options, **often)
@@ -290,7 +290,7 @@ def test_an_abort_takes_back_what_was_compacted(tmp_path, prepared):
     assert rows_of(table.to_arrow()) == rows
 
 
-def test_rows_land_although_their_compaction_came_too_late(tmp_path):
+def test_rows_are_committed_although_their_compaction_was_rejected(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"num-sorted-run.compaction-trigger": "3"})
     for i in range(2):
         table.write(orders((i, "a", i)))

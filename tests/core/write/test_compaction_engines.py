@@ -73,7 +73,7 @@ def test_compaction_changes_no_read(engine, trigger, target, side_by_side, moves
         assert stored == len(model)
 
 
-def test_rows_of_first_row_show_when_a_compactor_has_been_there():
+def test_first_rows_are_visible_after_compaction():
     table = new_table(**{"merge-engine": "first-row", "write-only": "true"})
     table.write(orders((1, "a", 1)))
     assert table.to_arrow().num_rows == 0

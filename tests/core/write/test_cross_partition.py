@@ -117,7 +117,7 @@ def test_a_second_writer_is_a_conflict_and_writes_again(tmp_path):
     assert stored(table) == [("d", 1, 4)]
 
 
-def test_writers_of_shares_of_the_keys(tmp_path):
+def test_writers_of_key_shards(tmp_path):
     table = moving_table(tmp_path / "t")
     table.write(rows(*(("a", k, 0) for k in range(20))))
     base_id, messages = table.snapshot().id, []
@@ -132,7 +132,7 @@ def test_writers_of_shares_of_the_keys(tmp_path):
     assert stored(table) == sorted((("b" if k % 2 else "a", k, 1) for k in range(30)), key=str)
 
 
-def test_rows_put_aside_are_dealt_out_in_order(tmp_path):
+def test_staged_rows_are_routed_in_order(tmp_path):
     table = moving_table(tmp_path / "t")
     table.write(rows(("a", 1, 0), ("b", 2, 0)))
     before = files_below(tmp_path)
@@ -157,7 +157,7 @@ def test_rows_put_aside_are_dealt_out_in_order(tmp_path):
         ({"lookup.cache-max-memory-size": "30 b"}, OutOfRangeError, r"index of more than 2 keys.*40 bytes where 30"),
     ],
 )
-def test_what_cannot_be_right_is_refused(tmp_path, options, refused, message):
+def test_impossible_writes_are_refused(tmp_path, options, refused, message):
     table = moving_table(tmp_path / "t", **options)
     with pytest.raises(refused, match=message):
         table.write(rows(("a", 1, 1), ("a", 2, 1)))
@@ -176,7 +176,7 @@ def test_writers_that_do_not_know_their_keys_are_refused(tmp_path):
     assert stored(table) == [("a", 2, 3)]
 
 
-def test_keys_that_do_not_show_are_not_passed_over(tmp_path):
+def test_a_hidden_row_is_compacted_before_its_key_may_move(tmp_path):
     table = moving_table(tmp_path / "t", "first-row", **{"write-only": "true"})
     table.write(rows(("a", 1, 1)))
     with pytest.raises(UnsupportedError, match=r"1 files of level 0.*compact\(\)"):

@@ -66,7 +66,7 @@ def test_filling_does_not_depend_on_how_keys_are_cut(keys, slots, target, most, 
 
 
 @given(st.lists(int32s, unique=True, max_size=40), st.dictionaries(st.integers(0, 9), st.integers(0, 4)), st.booleans())
-def test_keys_that_are_dealt_out_alone_go_where_they_go_together(keys, sizes, bounded):
+def test_keys_get_the_same_buckets_in_any_batches(keys, sizes, bounded):
     rule = BucketAssigner(3, 3, 7 if bounded else None)
     together = rule.assign_by_hash(np.array(keys, np.int32), sizes)
     alone = [int(rule.assign_by_hash(np.array([key], np.int32), sizes)[0]) for key in keys]
@@ -251,7 +251,7 @@ def test_writers_that_get_whole_slots_fill_buckets_to_their_target(jobs):
         assert {(r["p"], r["id"]) for r in table.to_arrow().to_pylist()} == keys
 
 
-def test_an_overwrite_forgets_where_keys_were(tmp_path):
+def test_an_overwrite_forgets_the_buckets_of_keys(tmp_path):
     schema = pa.schema([pa.field("p", pa.string(), False), pa.field("id", pa.int64(), False), ("v", pa.string())])
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "2"}
     table = Table.create(str(tmp_path / "t"), Schema(schema, ["p", "id"], ["p"], options))
@@ -301,7 +301,7 @@ def test_index_memory_is_bounded(tmp_path):
     assert check_indexes(table) == {0: 2000}
 
 
-def test_keys_that_went_elsewhere_meanwhile_are_a_conflict(tmp_path):
+def test_keys_that_another_writer_routed_differently_are_a_conflict(tmp_path):
     table = dynamic_table(tmp_path / "t", **{"dynamic-bucket.target-row-num": "2"})
     table.write(orders((1, "a", 1)))
     with table.writer() as writer:

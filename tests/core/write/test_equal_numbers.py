@@ -117,7 +117,7 @@ BELOW = [
 
 
 @pytest.mark.parametrize("options", BELOW)
-def test_a_compaction_does_not_follow_another_that_changed_what_it_looked_up(options):
+def test_a_compaction_conflicts_if_its_looked_up_rows_changed(options):
     """It was made beside the files below as they were: what it says of them does not hold any more."""
     sizes = {"num-sorted-run.compaction-trigger": "2", "compaction.max-size-amplification-percent": "1000000"}
     table = table_in_memory(**sizes, **options)
@@ -157,7 +157,7 @@ def test_a_compaction_does_not_follow_another_that_changed_what_it_looked_up(opt
 
 
 @pytest.mark.parametrize("producer", ["none", "lookup", "full-compaction"])
-def test_rows_are_mixed_to_one_in_their_order_or_not_at_all(producer):
+def test_rows_are_merged_in_order_or_not_at_all(producer):
     """By its number the row of the other writer lies between the two that a compaction would mix."""
     options = {"merge-engine": "partial-update", "changelog-producer": producer, "write-buffer-size": "1 b"}
     table = table_in_memory(**options, **{"write-buffer-spillable": "false", "num-sorted-run.compaction-trigger": "2"})

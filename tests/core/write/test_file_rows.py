@@ -34,7 +34,7 @@ def test_a_file_has_no_more_rows_than_the_option_says(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_compaction_fills_files_up_and_leaves_full_ones_alone(tmp_path, name):
+def test_compaction_fills_files_and_keeps_full_ones(tmp_path, name):
     make, options = TABLES[name]
     table = make(tmp_path / "t", **options, **TEN, **{"write-only": "true", "compaction.min.file-num": "2"})
     for start in range(0, 40, 4):
@@ -52,7 +52,7 @@ def test_compaction_fills_files_up_and_leaves_full_ones_alone(tmp_path, name):
     assert table.snapshot().id == newest
 
 
-def test_replaced_columns_lie_in_one_file_for_each_range(tmp_path):
+def test_replaced_columns_are_in_one_file_for_each_range(tmp_path):
     table = append_table(tmp_path / "t", **TABLES["columns"][1])
     table.write(some(range(25)))
     table = table.with_options(TEN)

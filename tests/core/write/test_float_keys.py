@@ -89,7 +89,7 @@ def test_files_are_sorted_with_the_negative_zero_first_and_nan_last(tmp_path):
     assert list(map(repr, table.to_arrow()["k"].to_pylist())) == list(map(repr, KEYS))
 
 
-def test_changes_tell_of_each_key(tmp_path):
+def test_changes_hold_each_key(tmp_path):
     table = made(tmp_path / "t", bucket="1", **{"changelog-producer": "lookup"})
     table.write(rows(table, [0.0, math.nan], "a"))
     table.write(rows(table, [-0.0, NEGATIVE_NAN], "b"))

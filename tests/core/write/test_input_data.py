@@ -64,7 +64,7 @@ def test_other_frames_come_through_arrows_stream(table):
 
 
 @pytest.mark.parametrize("rows", [[{"id": 1}], {"id": [1]}, None, "id"], ids=type)
-def test_what_is_no_rows_is_refused_by_name(table, rows):
+def test_other_data_is_refused_by_name(table, rows):
     for write in (table.write, table.overwrite, table.writer().write):
         with pytest.raises(InvalidInputError, match=rf"not {type(rows).__name__}: pa.Table.from_pylist"):
             write(rows)

@@ -146,7 +146,7 @@ def test_messages_travel_as_bytes_and_pickles():
     assert table.to_arrow().num_rows == 2
 
 
-def test_prepare_commit_again_gives_only_what_came_since():
+def test_prepare_commit_returns_only_newer_rows():
     table = make(bucket="1")
     committer = table.committer("me")
     with table.writer() as writer:

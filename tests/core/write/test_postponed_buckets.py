@@ -31,7 +31,7 @@ def totals(table: Table) -> dict[str, set[tuple[int, int]]]:
     return found
 
 
-def test_rows_wait_until_they_are_dealt_out(tmp_path):
+def test_rows_wait_until_they_are_routed(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2", **WAITING, **{"postpone.default-bucket-num": "2"})
     with table.writer("me") as writer:
         writer.write(orders((1, "a", 1), (2, "a", 1)))
@@ -53,7 +53,7 @@ def test_rows_wait_until_they_are_dealt_out(tmp_path):
     assert table.compact() is None
 
 
-def test_deletes_dealt_out_to_a_bucket_that_gets_nothing_else_count(tmp_path):
+def test_deletes_routed_to_a_bucket_without_other_rows_count(tmp_path):
     options = {"deletion-vectors.enabled": "true", "postpone.default-bucket-num": "2", **WAITING}
     table = keyed_table(tmp_path / "t", bucket="-2", **options)
     table.write(orders(*((k, "v", k) for k in range(20))))
@@ -89,7 +89,7 @@ def test_rows_of_a_batch_go_to_buckets_at_once(tmp_path):
     assert table.to_arrow(filter="p = 'a'").num_rows == 5
 
 
-def test_an_overwrite_replaces_what_waits(tmp_path):
+def test_an_overwrite_replaces_waiting_rows(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2")
     table.with_options(WAITING).write(orders((1, "a", 1)))
     table.overwrite(orders((2, "b", 2)))
@@ -128,7 +128,7 @@ def test_every_row_counts_once(tmp_path, engine):
     assert [tuple(r.values()) for r in rows_of(table.to_arrow())] == expected[engine]
 
 
-def test_two_compactions_deal_rows_out_once(tmp_path, monkeypatch):
+def test_two_compactions_route_rows_once(tmp_path, monkeypatch):
     table = keyed_table(
         tmp_path / "t", bucket="-2", **WAITING, **{"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
     )
@@ -144,7 +144,7 @@ def test_two_compactions_deal_rows_out_once(tmp_path, monkeypatch):
     assert len(files_below(tmp_path)) < len(before), "what was made in vain is deleted"
 
 
-def test_who_comes_first_decides_about_the_number_of_buckets(tmp_path):
+def test_the_first_writer_decides_the_number_of_buckets(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="-2")
     other = table.with_options({"postpone.default-bucket-num": "3"})
     with other.writer() as writer:

@@ -36,7 +36,7 @@ def opened(io):
     return Table(FileStore(io, ROOT, schema))
 
 
-def test_numbers_go_on_in_each_bucket_and_only_manifests_of_the_partitions_are_read():
+def test_numbers_continue_in_each_bucket_and_only_manifests_of_the_partitions_are_read():
     io = MemoryIO()
     create_table(io, ROOT, Schema(COLUMNS, primary_keys=["p", "id"], partition_keys=["p"], options={"bucket": "1"}))
     for p in range(8):
@@ -102,7 +102,7 @@ def test_a_partition_of_another_number_of_buckets_is_refused_though_the_bucket_w
     assert opened(io).write(rows(7, other)).id == 3
 
 
-def test_a_partition_written_anew_with_another_number_of_buckets_takes_rows():
+def test_an_overwritten_partition_with_another_number_of_buckets_accepts_rows():
     io = made(bucket="1")
     for _ in range(3):
         opened(io).write(rows(5, 1, 2, 3))
@@ -119,7 +119,7 @@ def test_a_partition_written_anew_with_another_number_of_buckets_takes_rows():
 
 
 @pytest.mark.parametrize("kept", [0, restore._KEPT_BYTES])
-def test_states_are_those_that_all_entries_tell(monkeypatch, kept):
+def test_states_are_those_of_all_entries(monkeypatch, kept):
     monkeypatch.setattr(restore, "_KEPT_BYTES", kept)
     io = made(**{"bucket": "3", "manifest.merge-min-count": "4", "manifest.target-file-size": "3 kb"})
     rng = random.Random(5)
@@ -176,7 +176,7 @@ def test_a_writer_kept_open_numbers_its_next_rows_behind_those_of_others(tmp_pat
             assert value_of(table, 1) == f"another {number}"
 
 
-def test_a_writer_looks_at_the_table_when_it_gets_its_first_rows(tmp_path):
+def test_a_writer_reads_the_table_with_its_first_rows(tmp_path):
     table = keyed_table(tmp_path / "t", bucket="1", **{"write-only": "true"})
     with table.writer() as opened_early:
         for n in range(3):

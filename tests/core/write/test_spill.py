@@ -50,7 +50,7 @@ COMMIT = st.lists(st.lists(st.tuples(ROW, st.sampled_from(KINDS)), min_size=1, m
     ]),
     st.sampled_from(["none", "zstd", "lz4"]),
 )  # fmt: skip
-def test_where_buffers_wait_changes_no_row(commits, buffer, disk, handles, options, codec):
+def test_spilling_changes_no_row(commits, buffer, disk, handles, options, codec):
     spilling = {"write-buffer-size": buffer, "write-buffer-spillable": "true", "spill-compression": codec,
                 "write-buffer-spill.max-disk-size": disk, "local-sort.max-num-file-handles": handles}  # fmt: skip
     shape = {"bucket": "2", "write-only": "true", **options}  # a delete compacted away hides no row of a lower number
@@ -96,7 +96,7 @@ def test_engines_that_compute_rows_see_all_of_them_at_once(commits, buffer, opti
     assert of_small == of_large
 
 
-def test_keys_written_often_lie_in_one_batch(tmp_path):
+def test_keys_written_often_are_in_one_batch(tmp_path):
     """A key has more rows than a batch takes, on disk and in memory; and no more runs are open than may be."""
     options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "write-buffer-size": "1 mb",
                "local-sort.max-num-file-handles": "3", "write-only": "true"}  # fmt: skip
@@ -149,7 +149,7 @@ def test_files_are_fewer_and_the_disk_is_empty_afterwards(tmp_path, local_disk):
 
 
 @pytest.mark.parametrize("end", ["abort", "close", "error"])
-def test_nothing_stays_behind(tmp_path, local_disk, end):
+def test_spilled_files_are_deleted(tmp_path, local_disk, end):
     options = {"write-buffer-size": "16 kb", "write-buffer-spillable": "true"}
     table = keyed_table(tmp_path / "t", **options)
     writer = table.writer()

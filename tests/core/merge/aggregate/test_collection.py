@@ -51,7 +51,7 @@ def test_a_copied_array_keeps_its_repeats_until_something_is_added():
         ("ROW<a INT, b ARRAY<INT>>", [{"a": 1, "b": [1]}, {"a": None, "b": None}, None, {"a": 1, "b": []}]),
     ],
 )
-def test_elements_of_any_type_are_told_apart(type_, elements):
+def test_elements_of_any_type_are_compared(type_, elements):
     distinct = {"distinct": "true"}
     column = f"ARRAY<{type_}>"
     found = one(collect, column, (elements, ADD), (elements[::-1], ADD), options=distinct)
@@ -114,7 +114,7 @@ def test_nested_update_without_a_key_appends_up_to_its_limit():
 
 
 @pytest.mark.parametrize("option", [{"nested-sequence-field": "s"}, {"nested-key-null-strategy": "ignore"}])
-def test_what_java_1_4_2_does_not_know_is_refused_by_name(option):
+def test_options_unknown_to_java_1_4_2_are_refused_by_name(option):
     (name,) = option
     for make in (nested_update, nested_partial_update):
         with pytest.raises(UnsupportedError, match=name):
@@ -148,6 +148,6 @@ def test_nested_partial_update_overwrites_by_what_is_not_null():
         (nested_partial_update, TABLE, {}, "set 'fields.v.nested-key'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(make, type_, options, message):
+def test_contradicting_settings_are_refused_by_name(make, type_, options, message):
     with pytest.raises(InvalidInputError, match=message):
         one(make, type_, (None, ADD), options=options)

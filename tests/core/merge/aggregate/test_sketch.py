@@ -87,7 +87,7 @@ def test_null_does_nothing_and_a_value_alone_stays_as_it_is(make):
 
 
 @pytest.mark.parametrize("make", [rbm32, rbm64, hll_sketch, theta_sketch])
-def test_what_is_none_of_its_kind_is_refused(make):
+def test_bytes_of_other_sketches_are_refused(make):
     with pytest.raises(CorruptedError, match="column 'v'"):
         union(make, b"garbage", b"garbage")
     with pytest.raises(InvalidInputError, match="cannot take a value back"):
