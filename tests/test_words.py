@@ -1,0 +1,147 @@
+"""Names of the code avoid the words that docs/glossary.md does not use."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MORE = {"told", "tells", "gone", "dealt", "pieces", "looked", "alone"}
+"""Forms of words of the glossary, which lists the base forms."""
+
+PACKAGES = [
+    *sorted(path.name for path in (ROOT / "paimon_core").iterdir() if (path / "__init__.py").exists()),
+    "paimon_core",
+    "paimon_spark",
+]
+EXCEPTIONS = {
+    "commit": {"below", "beside", "kept"},
+    "deletion": {"upper"},
+    "fileindex": {"_ALONE", "_below", "_place", "alone", "pieces", "place", "words"},
+    "fileio": {"mark"},
+    "format": {"_PIECE_ROWS", "below", "kept", "lanes", "mark", "moves", "piece", "pieces", "place", "words"},
+    "lsm": {"_neighbours"},
+    "maintenance": {"_mark_or_rewrite", "below", "beside", "kept"},
+    "manifest": {"_LANES", "_MIN_LANES", "_holding", "compact_beside", "kept", "mark", "piece", "pieces", "place"},
+    "merge": {
+        "Pieces",
+        "_PACKED_WORDS",
+        "_group_feed",
+        "_kept",
+        "age_words",
+        "feed",
+        "kept",
+        "key_words",
+        "nullable_key_words",
+        "piece",
+        "pieces",
+        "place",
+        "sequence_words",
+        "take_below",
+        "words",
+    },
+    "options": {"Mark", "PARTITION_MARK_DONE_ACTION", "mark"},
+    "predicate": {"_WORDS", "below", "kept"},
+    "read": {"_place", "_upper_only", "alone", "piece", "pieces", "place", "upper_only"},
+    "row": {"_words", "decimal_words", "header_words", "pieces", "upper", "words"},
+    "scan": {"passes_over_level_0"},
+    "schema": {"_Draft"},
+    "snapshot": {"below", "first_kept", "gone"},
+    "store": {"Place", "_place", "beside", "is_below", "place"},
+    "types": {"_Place", "_element_place", "kept", "low_words", "mark", "place", "words"},
+    "write": {
+        "PIECE_BYTES",
+        "_KEPT_BYTES",
+        "_PIECE_BYTES",
+        "_alone",
+        "_below",
+        "_kept",
+        "_looked_up",
+        "_mark_superseded",
+        "_one_place",
+        "_pieces",
+        "_pieces_bytes",
+        "_route_moves",
+        "_tells",
+        "alone",
+        "below",
+        "beside_names",
+        "kept",
+        "kept_rows",
+        "of_below",
+        "piece",
+        "pieces",
+        "place",
+        "told",
+    },
+    "paimon_spark": {
+        "PLACE_OPTIONS",
+        "Place",
+        "_place",
+        "_take_doubt",
+        "_take_place",
+        "doubt",
+        "on_doubt",
+        "piece",
+        "place",
+        "place_in",
+    },
+}
+"""Names by package that still have such a word. The list only shrinks."""
+
+
+def unused_words() -> set[str]:
+    """Return the plain names of the glossary's table of words not used, and `MORE`."""
+    table = (ROOT / "docs" / "glossary.md").read_text().split("## Words not used")[1]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    return {word.strip("_") for cell in cells for word in re.findall(r"`(\w+)`", cell)} | MORE
+
+
+def names_of(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of functions, classes, parameters, attributes and variables that a module defines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def has_word(name: str, words: set[str]) -> bool:
+    """Return True if the name, or a part of it between underscores, is one of the words.
+
+    Words with capitals are classes and constants, which only equal names have. Other words are found in any case.
+    """
+    parts = {name.strip("_"), *(part.lower() for part in name.split("_")), name.strip("_").lower()}
+    return not parts.isdisjoint(words)
+
+
+def files_of(package: str) -> list[Path]:
+    if package == "paimon_core":
+        return sorted((ROOT / package).glob("*.py"))
+    return sorted((ROOT / package if package == "paimon_spark" else ROOT / "paimon_core" / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_names_use_the_words_of_the_glossary(package):
+    names = {name for path in files_of(package) for name in names_of(ast.parse(path.read_text()))}
+    words = unused_words()
+    assert not {name for name in names if has_word(name, words)} - EXCEPTIONS.get(package, set())
+
+
+def test_the_table_of_the_glossary_is_read():
+    assert {"told", "place", "OnSpark", "carry_out"} <= unused_words()
+
+
+@pytest.mark.parametrize(
+    "name", ["told", "_alone", "_one_place", "PLACE_OPTIONS", "Placing", "carry_out", "_carry_out"]
+)
+def test_a_word_that_is_not_used_is_found(name):
+    assert has_word(name, unused_words())
+
+
+@pytest.mark.parametrize("name", ["written_files", "shared", "replace", "placement", "hold"])
+def test_other_words_are_free(name):
+    assert not has_word(name, unused_words())
