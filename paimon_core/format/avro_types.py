@@ -1,4 +1,4 @@
-"""Column types in Avro files (format 7.6), and their values as the plain numbers and bytes Avro stores."""
+"""Column types in Avro files (format 7.6), and conversion of their values to the numbers and bytes that Avro stores."""
 
 import re
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ import pyarrow as pa
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import decimal_bytes
 from paimon_core.format.avro_container import Schema
+from paimon_core.format.conform import with_children
 from paimon_core.types.datatype import (
     TEXT_ROOTS,
     ArrayType,
@@ -49,22 +50,32 @@ _LOGICAL: dict[str, pa.DataType] = {
     "time-millis": pa.time32("ms"),
     "time-micros": pa.time64("us"),
     **{
-        f"{flavour}timestamp-{word}": pa.timestamp(unit)
-        for flavour in ("", "local-")
-        for word, unit in (("millis", "ms"), ("micros", "us"), ("nanos", "ns"))
+        f"{prefix}timestamp-{suffix}": pa.timestamp(unit)
+        for prefix in ("", "local-")
+        for suffix, unit in (("millis", "ms"), ("micros", "us"), ("nanos", "ns"))
     },
 }
 
 
 def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
-    """The writer schema of a file with these columns; UnsupportedError for a type or a name Avro does not have."""
+    """Return the writer schema of a file with these columns.
+
+    Raises UnsupportedError for a type or a column name that Avro does not have.
+    """
     return {"namespace": _NAMESPACE, **_record("record", fields, set())}
 
 
-def _record(name: str, fields: Sequence[DataField], taken: set[str]) -> dict[str, Any]:
-    while name in taken:
+def _record(name: str, fields: Sequence[DataField], used: set[str]) -> dict[str, Any]:
+    """Return a record type.
+
+    Args:
+        name: of the record; an underscore is added while the name is used.
+        fields: of the record.
+        used: names of the records so far; the new one is added.
+    """
+    while name in used:
         name += "_"
-    taken.add(name)
+    used.add(name)
     columns = []
     for field in fields:
         if not _NAME.match(field.name):
@@ -72,41 +83,41 @@ def _record(name: str, fields: Sequence[DataField], taken: set[str]) -> dict[str
                 f"column {field.name!r} cannot be stored in Avro, whose names are ASCII letters, digits and "
                 "underscores; use Parquet"
             )
-        column: dict[str, Any] = {"name": field.name, "type": _type(f"{name}_{field.name}", field.type, taken)}
+        column: dict[str, Any] = {"name": field.name, "type": _type(f"{name}_{field.name}", field.type, used)}
         if field.type.nullable:
             column["default"] = None
         columns.append(column)
     return {"type": "record", "name": name, "fields": columns}
 
 
-def _type(name: str, t: DataType, taken: set[str]) -> Schema:
-    plain = _required(name, t, taken)
+def _type(name: str, t: DataType, used: set[str]) -> Schema:
+    plain = _required(name, t, used)
     return ["null", plain] if t.nullable else plain
 
 
-def _required(name: str, t: DataType, taken: set[str]) -> Schema:
+def _required(name: str, t: DataType, used: set[str]) -> Schema:
     match t:
         case AtomicType():
             return _PLAIN.get(t.root) or _logical(t)
         case ArrayType(element) | VectorType(element):
-            return {"type": "array", "items": _type(name, element, taken)}
+            return {"type": "array", "items": _type(name, element, used)}
         case MapType(key, value):
-            return _map(name, key, _type(f"{name}_value", value, taken), taken)
+            return _map(name, key, _type(f"{name}_value", value, used), used)
         case MultisetType(element):
-            return _map(name, element, "int", taken)
+            return _map(name, element, "int", used)
         case RowType(fields):
-            return _record(name, fields, taken)
+            return _record(name, fields, used)
 
 
-def _map(name: str, key: DataType, value: Schema, taken: set[str]) -> Schema:
+def _map(name: str, key: DataType, value: Schema, used: set[str]) -> Schema:
     if _text_key(key):
         return {"type": "map", "values": value}
     pair = {
         "type": "record",
         "name": name,
-        "fields": [{"name": "key", "type": _required(f"{name}_key", key, taken)}, {"name": "value", "type": value}],
+        "fields": [{"name": "key", "type": _required(f"{name}_key", key, used)}, {"name": "value", "type": value}],
     }
-    taken.add(name)
+    used.add(name)
     return {"type": "array", "items": pair, "logicalType": "map"}
 
 
@@ -123,13 +134,13 @@ def _logical(t: AtomicType) -> Schema:
     if t.root == "TIME" and precision <= 3:
         return {"type": "int", "logicalType": "time-millis"}
     if t.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and precision <= 6:
-        flavour = "" if t.root == "TIMESTAMP" else "local-"  # the reverse of what Avro means, and what engines expect
-        return {"type": "long", "logicalType": f"{flavour}timestamp-{'millis' if precision <= 3 else 'micros'}"}
+        prefix = "" if t.root == "TIMESTAMP" else "local-"  # the reverse of Avro's meaning; engines expect this
+        return {"type": "long", "logicalType": f"{prefix}timestamp-{'millis' if precision <= 3 else 'micros'}"}
     raise UnsupportedError(f"{t} cannot be stored in Avro; use Parquet")
 
 
 def plain_schema(schema: Schema) -> Schema:
-    """The schema without logical types: decoding then gives the stored numbers and bytes."""
+    """Return the schema without logical types, so that a decoder returns the stored numbers and bytes."""
     if isinstance(schema, list):
         return [plain_schema(branch) for branch in schema]
     if not isinstance(schema, dict):
@@ -144,8 +155,8 @@ def plain_schema(schema: Schema) -> Schema:
 
 
 def stored_type(schema: Schema) -> pa.DataType:
-    """The Arrow type of decoded values before logical types; ValueError for a schema no column has."""
-    schema = _value(schema)
+    """Return the Arrow type of decoded values before logical types. Raises ValueError if no column has this schema."""
+    schema = _non_null(schema)
     kind = schema["type"] if isinstance(schema, dict) else schema
     if isinstance(kind, dict | list):
         return stored_type(kind)
@@ -162,19 +173,19 @@ def stored_type(schema: Schema) -> pa.DataType:
     raise ValueError(f"a column cannot have the Avro type {schema}")
 
 
-def _value(schema: Schema) -> Schema:
-    """What a nullable type holds when it is not null."""
+def _non_null(schema: Schema) -> Schema:
+    """Return the schema of values that are not null. Raises ValueError for a union of several other types."""
     if not isinstance(schema, list):
         return schema
-    rest = [branch for branch in schema if branch != "null"]
-    if len(rest) != 1:
+    branches = [branch for branch in schema if branch != "null"]
+    if len(branches) != 1:
         raise ValueError(f"a column cannot have the Avro type {schema}")
-    return rest[0]
+    return branches[0]
 
 
 def from_stored(array: pa.Array, schema: Schema) -> pa.Array:
-    """Decoded values with the meaning their logical type gives them."""
-    schema = _value(schema)
+    """Return decoded values in the Arrow type of their logical type. Raises ValueError for a bad decimal."""
+    schema = _non_null(schema)
     if not isinstance(schema, dict):
         return array
     kind, logical = schema["type"], schema.get("logicalType")
@@ -195,7 +206,7 @@ def from_stored(array: pa.Array, schema: Schema) -> pa.Array:
 
 
 def to_stored(array: pa.Array, t: DataType) -> pa.Array:
-    """Canonical values as the numbers and bytes to encode; a map without text keys becomes a list of pairs."""
+    """Return canonical values as the numbers and bytes to encode; a map without text keys becomes a list of pairs."""
     match t:
         case AtomicType(root="DECIMAL"):
             return decimal_bytes.to_bytes(array)
@@ -222,31 +233,23 @@ def _stored_map(array: pa.Array, key: DataType, values: pa.Array) -> pa.Array:
     if _text_key(key):
         return rebuilt_map(array, array.keys, values)
     pairs = pa.StructArray.from_arrays([to_stored(array.keys, key), values], ["key", "value"])
-    return _rebuilt(array, pa.list_(pairs.type), pairs)
+    return with_children(array, pa.list_(pairs.type), pairs)
 
 
 def rebuilt_struct(array: pa.Array, children: list[pa.Array]) -> pa.Array:
-    """The same rows with other columns."""
-    mask = array.is_null() if array.null_count else None
-    names = [field.name for field in array.type]
+    """Return the structs with other values in their fields; nulls and field names stay."""
     if not children:
         return array
-    return pa.StructArray.from_arrays(children, names, mask=mask)
+    names = [field.name for field in array.type]
+    return pa.StructArray.from_arrays(children, names, mask=array.is_null() if array.null_count else None)
 
 
 def rebuilt_list(array: pa.Array, values: pa.Array) -> pa.Array:
-    """The same lists of other values."""
-    return _rebuilt(array, pa.list_(values.type), values)
+    """Return the lists with other elements; offsets and nulls stay."""
+    return with_children(array, pa.list_(values.type), values)
 
 
 def rebuilt_map(array: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
-    """The same maps of other keys and values."""
+    """Return the maps with other keys and values; offsets and nulls stay."""
     kind = pa.map_(keys.type, values.type)
-    return _rebuilt(array, kind, map_entries(keys, values, kind))
-
-
-def _rebuilt(array: pa.Array, kind: pa.DataType, children: pa.Array) -> pa.Array:
-    """The same offsets and nulls over other children."""
-    return pa.Array.from_buffers(
-        kind, len(array), array.buffers()[:2], array.null_count, array.offset, children=[children]
-    )
+    return with_children(array, kind, map_entries(keys, values, kind))

@@ -1,4 +1,7 @@
-"""Blob files (format 7.7): the values of one BLOB column, each a record with its checksum, their lengths at the end."""
+"""Blob files (format 7.7): the values of one BLOB column, each a record with a checksum, then an index of the lengths.
+
+Written by hand: the format is Paimon's own.
+"""
 
 import struct
 import zlib
@@ -10,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.format.avro_columns import NotVectorizableError, variable_numbers
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
@@ -21,10 +25,10 @@ BLOB: Final = "blob"
 _VERSION: Final = 1
 _MAGIC: Final = struct.pack("<i", 1481511375)
 _NULL: Final = -1
-_FRAME: Final = 16  # magic before the bytes, length and checksum behind
-_TAIL: Final = 5  # size of the index, version
+_FRAME: Final = 16  # bytes of a record besides the value: magic before it, length and checksum after it
+_TAIL: Final = 5  # bytes at the end of the file: size of the index, version
 _BATCH_BYTES: Final = 32 << 20
-_GATHERED: Final = 1 << 18  # bytes of small records that go out as one, and from which a value goes out as it lies
+_WRITE_BYTES: Final = 1 << 18  # smaller records are written together up to this size, larger values uncopied
 _MAGIC_CHECKSUM: Final = zlib.crc32(_MAGIC)
 
 
@@ -53,25 +57,25 @@ class BlobFormat(FileFormat):
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> FormatWriter:
-        """See `FileFormat.open_writer`. Nothing is compressed: what comes as a blob mostly is already."""
+        """See `FileFormat.open_writer`. Nothing is compressed: most blobs already are."""
         return BlobFileWriter(sink, fields)
 
     def row_count(self, source: Any, path: str = "") -> int:
-        """See `FileFormat.row_count`: the index at the end of the file tells."""
+        """See `FileFormat.row_count`: the number of lengths in the index."""
         return len(_lengths(source, path))
 
 
 class BlobFileWriter(FormatWriter):
-    """A file of blobs being written. Records leave at once; of each only its entry in the index is kept."""
+    """A writer of a blob file. Records are written at once. Memory: the index, a few bytes for each record."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField]) -> None:
         self._sink, self._schema = sink, arrow_schema(fields)
         self._index: list[bytes] = []
-        self._last_length = 0  # entries are told by what they differ from the one before
-        self._written = 0
+        self._last_length = 0  # the index stores the difference of each length from the one before
+        self._written = 0  # bytes
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """See `FormatWriter.write`. The values are taken from where they lie, none is copied but into what goes out."""
+        """See `FormatWriter.write`. Large values are written from Arrow's memory without a copy."""
         (column,) = check_columns(batch, self._schema).columns
         for values in column.chunks:
             if not len(values):
@@ -94,14 +98,14 @@ class BlobFileWriter(FormatWriter):
 
 
 def values_to_reach(values: pa.ChunkedArray, size: int) -> int:
-    """How many of the values, one at least, it takes to make records of ``size`` bytes; all where they do not."""
+    """Return how many of the first values have records of ``size`` bytes together; at least 1, at most all."""
     lengths = [np.maximum(_record_lengths(chunk), 0) for chunk in values.chunks if len(chunk)]
     total = np.concatenate([np.zeros(0, np.int64), *lengths]).cumsum()
     return max(1, min(len(total), int(np.searchsorted(total, size)) + 1))
 
 
 def _record_lengths(values: pa.BinaryArray) -> np.ndarray:
-    """Bytes of the record of every value, -1 for NULL."""
+    """Return the bytes of the record of each value (int64), -1 for NULL."""
     lengths = np.diff(_offsets(values)).astype(np.int64) + _FRAME
     if values.null_count:
         lengths[values.is_null().to_numpy(zero_copy_only=False)] = _NULL
@@ -109,12 +113,17 @@ def _record_lengths(values: pa.BinaryArray) -> np.ndarray:
 
 
 def _offsets(values: pa.BinaryArray) -> np.ndarray:
-    """Where values begin in their buffer, and where the last one ends. REQUIRES: there is one."""
+    """Return the start of each value in the data buffer, and the end of the last one. REQUIRES: a value."""
     return np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
 
 
 def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | memoryview]:
-    """The records of the values: small ones gathered, large values as they lie in memory."""
+    """Yield the bytes of the records: small ones joined, large values as views of Arrow's memory.
+
+    Args:
+        values: the blobs.
+        lengths: of their records, as `_record_lengths` returns them.
+    """
     stored = memoryview(values.buffers()[2] or b"")
     parts: list[bytes | memoryview] = []
     held = 0
@@ -124,7 +133,7 @@ def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | mem
         value, size = stored[begin : begin + length - _FRAME], struct.pack("<q", length)
         checksum = zlib.crc32(size, zlib.crc32(value, _MAGIC_CHECKSUM))
         parts.append(_MAGIC)
-        if length >= _GATHERED:
+        if length >= _WRITE_BYTES:
             yield b"".join(parts)
             yield value
             parts, held = [], 0
@@ -132,7 +141,7 @@ def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | mem
             parts.append(value)
             held += length
         parts += (size, struct.pack("<I", checksum))
-        if held >= _GATHERED:
+        if held >= _WRITE_BYTES:
             yield b"".join(parts)
             parts, held = [], 0
     if parts:
@@ -140,18 +149,24 @@ def _framed(values: pa.BinaryArray, lengths: np.ndarray) -> Iterator[bytes | mem
 
 
 def _zigzag(numbers: np.ndarray) -> bytes:
-    """Variable-length zig-zag numbers: seven bits an octet, the lowest first; all but the last have the highest bit."""
+    """Return int64 numbers as variable-length zig-zag numbers.
+
+    Each byte has seven bits, the lowest first; the highest bit is set in all bytes of a number but the last.
+    """
     folded = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
-    most = max(7, int(folded.max()).bit_length())
-    octets = folded[:, None] >> np.arange(0, most, 7, dtype=np.uint64) & np.uint64(0x7F)
-    beyond = np.cumsum(octets[:, :0:-1], axis=1)[:, ::-1] > 0  # whether anything is left after an octet
-    wanted = np.column_stack([np.ones(len(numbers), bool), beyond])
-    octets[:, :-1] |= np.where(beyond, np.uint64(0x80), np.uint64(0))
-    return bytes(octets[wanted].astype(np.uint8))
+    bits = max(7, int(folded.max()).bit_length())
+    groups = folded[:, None] >> np.arange(0, bits, 7, dtype=np.uint64) & np.uint64(0x7F)
+    continues = np.cumsum(groups[:, :0:-1], axis=1)[:, ::-1] > 0  # True if a higher group is not 0
+    used = np.column_stack([np.ones(len(numbers), bool), continues])
+    groups[:, :-1] |= np.where(continues, np.uint64(0x80), np.uint64(0))
+    return bytes(groups[used].astype(np.uint8))
 
 
 def _lengths(source: Any, path: str) -> np.ndarray:
-    """Bytes of every record with its frame, -1 for NULL. CorruptedError unless they fill the file."""
+    """Return the bytes of each record (int64), -1 for NULL, from the index of the file.
+
+    Raises CorruptedError if the records do not fill the file, UnsupportedError for references to other files.
+    """
     size = source.seek(0, 2)
     source.seek(max(0, size - _TAIL))
     tail = source.read(_TAIL)
@@ -161,7 +176,11 @@ def _lengths(source: Any, path: str) -> np.ndarray:
     if index > size - _TAIL:
         raise CorruptedError(f"{path} is damaged: an index of {index} bytes in a file of {size}")
     source.seek(size - _TAIL - index)
-    lengths = _deltas(source.read(index), path).cumsum()
+    try:
+        differences, _ = variable_numbers(source.read(index), np.zeros(1, np.int64), np.array([index]))
+    except NotVectorizableError as cause:
+        raise CorruptedError(f"{path} is damaged: its index: {cause}") from cause
+    lengths = differences.cumsum()
     if (lengths < _NULL).any():
         raise UnsupportedError(f"{path} holds places of blobs that lie in other files, which are not read yet")
     stored = lengths[lengths != _NULL]
@@ -170,47 +189,46 @@ def _lengths(source: Any, path: str) -> np.ndarray:
     return lengths
 
 
-def _deltas(data: bytes, path: str) -> np.ndarray:
-    """Variable-length zig-zag numbers."""
-    octets = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(octets < 0x80)
-    if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):
-        raise CorruptedError(f"{path} is damaged: its index ends within a number")
-    starts = np.concatenate([[0], ends[:-1] + 1])[: len(ends)]
-    shifts = (np.arange(len(octets)) - np.repeat(starts, ends - starts + 1)) * 7
-    if (shifts > 63).any():
-        raise CorruptedError(f"{path} is damaged: its index holds a number of more than ten bytes")
-    parts = (octets & 0x7F).astype(np.uint64) << shifts.astype(np.uint64)
-    numbers = np.add.reduceat(parts, starts) if len(ends) else np.zeros(0, np.uint64)
-    signed: np.ndarray = ((numbers >> np.uint64(1)) ^ (np.uint64(0) - (numbers & np.uint64(1)))).view(np.int64)
-    return signed
-
-
 def _batch_ends(lengths: np.ndarray, rows: int, size: int) -> Iterator[int]:
-    """Where batches of at most so many rows and about so many bytes end."""
+    """Yield the end row of each batch.
+
+    Args:
+        lengths: of the records, -1 for NULL.
+        rows: of a batch, at most.
+        size: bytes of a batch; a single record may have more.
+    """
     total = np.maximum(lengths, 0).cumsum()
-    at = 0
-    while at < len(lengths):
-        before = int(total[at - 1]) if at else 0
-        at = max(at + 1, min(at + rows, int(np.searchsorted(total, before + size, "right"))))
-        yield at
+    end = 0
+    while end < len(lengths):
+        before = int(total[end - 1]) if end else 0
+        end = max(end + 1, min(end + rows, int(np.searchsorted(total, before + size, "right"))))
+        yield end
 
 
 def _records(source: Any, offset: int, lengths: np.ndarray, path: str) -> tuple[list[bytes | None], int]:
-    """The blobs of neighbouring records, each checked, and where the next one begins."""
+    """Return the blobs of consecutive records and the offset of the next record.
+
+    Args:
+        source: the file.
+        offset: of the first record, in bytes.
+        lengths: of the records, -1 for NULL.
+        path: the file's name in messages.
+
+    Raises CorruptedError for a record with a wrong frame or checksum.
+    """
     source.seek(offset)
     with as_corrupted(path):
         data = memoryview(source.read(int(lengths[lengths > 0].sum())))
     values: list[bytes | None] = []
-    at = 0
+    start = 0
     for length in lengths.tolist():
         if length == _NULL:
             values.append(None)
             continue
-        end = at + length
+        end = start + length
         size, checksum = struct.unpack("<qI", data[end - 12 : end])
-        if data[at : at + 4] != _MAGIC or size != length or zlib.crc32(data[at : end - 4]) != checksum:
-            raise CorruptedError(f"{path} is damaged: the blob at byte {offset + at} is not what was written")
-        values.append(bytes(data[at + 4 : end - 12]))
-        at = end
-    return values, offset + at
+        if data[start : start + 4] != _MAGIC or size != length or zlib.crc32(data[start : end - 4]) != checksum:
+            raise CorruptedError(f"{path} is damaged: the blob at byte {offset + start} is not what was written")
+        values.append(bytes(data[start + 4 : end - 12]))
+        start = end
+    return values, offset + start

@@ -1,6 +1,13 @@
-"""Compression by the names users write, translated for each library."""
+"""The names of compression codecs in table options, translated for each library, and the zstd module of this Python."""
 
 from paimon_core.errors import UnsupportedError
+
+try:
+    from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14
+except ImportError:
+    from backports import zstd
+
+__all__ = ["avro_codec", "orc_codec", "parquet_codec", "zstd"]
 
 _NONE = ("none", "null", "uncompressed")
 _AVRO = {"zstd": "zstandard", "gzip": "deflate", "zlib": "deflate", **dict.fromkeys(_NONE, "null")}
@@ -16,20 +23,23 @@ _ORC = {
 
 
 def avro_codec(name: str) -> str:
-    """The container's name of a codec: ``zstd`` is ``zstandard``, ``none`` is ``null``."""
+    """Return the container's name of a codec: ``zstd`` is ``zstandard``, ``none`` is ``null``.
+
+    Raises UnsupportedError for an unknown name.
+    """
     codec = _AVRO.get(name.lower(), name.lower())
     return codec if codec in _AVRO_KNOWN else _refuse(name, "Avro", (*_AVRO_KNOWN, "zstd", "none"))
 
 
 def parquet_codec(name: str) -> str:
-    """pyarrow's name of a Parquet codec."""
+    """Return pyarrow's name of a Parquet codec. Raises UnsupportedError for an unknown name."""
     return _PARQUET.get(name.lower()) or _refuse(name, "Parquet", tuple(_PARQUET))
 
 
 def orc_codec(name: str) -> str:
-    """pyarrow's name of an ORC codec."""
+    """Return pyarrow's name of an ORC codec. Raises UnsupportedError for an unknown name."""
     return _ORC.get(name.lower()) or _refuse(name, "ORC", tuple(_ORC))
 
 
-def _refuse(name: str, where: str, known: tuple[str, ...]) -> str:
-    raise UnsupportedError(f"compression {name!r} cannot be written in {where} files; choose one of {', '.join(known)}")
+def _refuse(name: str, kind: str, known: tuple[str, ...]) -> str:
+    raise UnsupportedError(f"compression {name!r} cannot be written in {kind} files; choose one of {', '.join(known)}")

@@ -1,8 +1,8 @@
-"""From what a file holds to the one Arrow type its column has in the engine.
+"""Conversion of the columns of a file to the one Arrow type that each column has in the engine.
 
-Writers choose among physical variants of one column type (format 7.4-7.6): narrow integers in wide ones, strings
-without annotation, decimals in fixed bytes, times as bare integers, lists with differently named elements. Here each
-of them becomes the canonical type without loss, or is refused; a column that is canonical already costs nothing.
+Writers use different physical types for one column type (format 7.4-7.6): narrow integers in wide ones, strings without
+annotation, decimals in fixed bytes, times as integers, other names of list elements. A conversion without loss is done
+here, any other stored type is refused. A column of the canonical type costs nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.format.int96 import WIDTH, decode_int96
+from paimon_core.format.int96 import BEYOND_NANOSECONDS, WIDTH, decode_int96
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.map_entries import map_entries
@@ -25,27 +25,33 @@ _VIEWS = tuple(t for t in (getattr(pa.types, n, None) for n in ("is_string_view"
 
 
 def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str) -> pa.RecordBatch:
-    """The columns of ``fields`` by name, canonical; columns the batch lacks are all null.
+    """Return the columns of ``fields``, found by name, in canonical types; a missing column is all null.
 
-    Raises CorruptedError, naming ``path`` and column, for a stored type that is no variant of the column's type.
+    Args:
+        batch: as stored.
+        fields: the columns of the result.
+        path: the file's name in messages.
+
+    Raises CorruptedError for a stored type that no writer uses for the column's type, UnsupportedError for values that
+    the canonical type cannot hold.
     """
     if not fields:
-        return batch.select([])  # keeps the number of rows, which is all that was asked for
+        return batch.select([])  # which keeps the number of rows
     schema = arrow_schema(fields)
     if batch.schema.equals(schema):
         return batch
     columns = []
     for field in schema:
-        at = batch.schema.get_field_index(field.name)
-        if at < 0:
+        index = batch.schema.get_field_index(field.name)
+        if index < 0:
             columns.append(pa.nulls(batch.num_rows, field.type))
             continue
         try:
-            columns.append(conform(batch.column(at), field.type))
+            columns.append(conform(batch.column(index), field.type))
         except UnsupportedError as cause:
             raise UnsupportedError(f"column {field.name!r} of {path or 'the file'}: {cause}") from cause
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as cause:
-            found = batch.schema.field(at).type
+            found = batch.schema.field(index).type
             raise CorruptedError(
                 f"column {field.name!r} of {path or 'the file'} is stored as {found} and cannot be read as "
                 f"{field.type}: {cause}"
@@ -53,15 +59,19 @@ def conform_batch(batch: pa.RecordBatch, fields: Sequence[DataField], path: str)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def counted(rows: int, batch_size: int) -> Iterator[pa.RecordBatch]:
-    """Batches of no stored column, for what a file is asked that only knows how many rows there are."""
-    for start in range(0, rows, batch_size):
-        nothing = pa.nulls(min(batch_size, rows - start))
-        yield pa.RecordBatch.from_arrays([nothing], names=[""]).select([])
+def counted(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield batches without columns, of ``rows`` rows in all and at most ``batch_rows`` each."""
+    for start in range(0, rows, batch_rows):
+        nulls = pa.nulls(min(batch_rows, rows - start))
+        yield pa.RecordBatch.from_arrays([nulls], names=[""]).select([])
 
 
 def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The array in type ``target``; ArrowInvalid or TypeError where that would change or lose values."""
+    """Return the array in type ``target``.
+
+    Raises ArrowInvalid or TypeError if the conversion would change or lose values, UnsupportedError for a timestamp
+    that nanoseconds cannot hold and for shredded variants.
+    """
     if array.type == target:
         return array
     if isinstance(array, pa.ExtensionArray):
@@ -87,7 +97,7 @@ def _is_text(t: pa.DataType) -> bool:
 
 def _temporal(array: pa.Array, target: pa.DataType) -> pa.Array:
     found = array.type
-    if pa.types.is_integer(found):  # bare numbers count in the column's own unit
+    if pa.types.is_integer(found):  # numbers of the column's own unit
         width = pa.int32() if target.bit_width == 32 else pa.int64()
         return array.cast(width).view(target)
     if pa.types.is_timestamp(target):
@@ -102,19 +112,19 @@ def _temporal(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Wall clocks and instants differ in a flag only; coarser units round down, finer ones must fit."""
-    have, want = _NANOS[array.type.unit], _NANOS[target.unit]
-    if have == want:
+    """Return timestamps in another unit; a coarser unit rounds down, values must fit a finer one.
+
+    Raises UnsupportedError if a value does not fit. Timestamps with and without time zone have the same values.
+    """
+    found, requested = _NANOS[array.type.unit], _NANOS[target.unit]
+    if found == requested:
         return array.view(target)
-    if have < want:
-        return _floor(array, want // have).view(target)
+    if found < requested:
+        return _floor(array, requested // found).view(target)
     try:
         return array.view(pa.timestamp(array.type.unit)).cast(pa.timestamp(target.unit)).view(target)
     except pa.ArrowInvalid as cause:
-        raise UnsupportedError(
-            "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the "
-            "column's precision to 6, or leave it out"
-        ) from cause
+        raise UnsupportedError(BEYOND_NANOSECONDS) from cause
 
 
 def _floor(array: pa.Array, factor: int) -> pa.Array:
@@ -144,8 +154,8 @@ def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
         raise UnsupportedError("its variants are shredded over several columns, which is not read yet")
     children = []
     for field in target:
-        at = array.type.get_field_index(field.name)
-        children.append(pa.nulls(len(array), field.type) if at < 0 else conform(array.field(at), field.type))
+        index = array.type.get_field_index(field.name)
+        children.append(pa.nulls(len(array), field.type) if index < 0 else conform(array.field(index), field.type))
     mask = array.is_null() if array.null_count else None
     if not children:
         return pa.array([{}] * len(array), target, mask=mask)
@@ -155,7 +165,7 @@ def _struct(array: pa.Array, target: pa.DataType) -> pa.Array:
 def _list(array: pa.Array, target: pa.DataType) -> pa.Array:
     if not pa.types.is_list(array.type):
         raise TypeError("it is no list")
-    return _with_children(array, target, conform(array.values, target.value_type))
+    return with_children(array, target, conform(array.values, target.value_type))
 
 
 def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -167,11 +177,11 @@ def _map(array: pa.Array, target: pa.DataType) -> pa.Array:
     else:
         raise TypeError("it is no map")
     entries = map_entries(conform(keys, target.key_type), conform(items, target.item_type), target)
-    return _with_children(array, target, entries)
+    return with_children(array, target, entries)
 
 
-def _with_children(array: pa.Array, target: pa.DataType, children: pa.Array) -> pa.Array:
-    """The same lists over other values; offsets and validity are shared, so a slice stays a slice."""
+def with_children(array: pa.Array, target: pa.DataType, children: pa.Array) -> pa.Array:
+    """Return the lists or maps in type ``target`` with other elements; offsets and nulls are shared, not copied."""
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[children]
     )

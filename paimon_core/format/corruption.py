@@ -1,4 +1,4 @@
-"""Telling a damaged file from a failing disk."""
+"""Distinction of damaged files from errors of the storage."""
 
 import re
 from collections.abc import Iterator
@@ -11,10 +11,9 @@ import pyarrow as pa
 from paimon_core.errors import CorruptedError
 
 T = TypeVar("T")
-_ASKED = re.compile(r"size (\d+) failed")
-_NO_MACHINE_HAS = 1 << 40
-"""Bytes that are asked for at once only where a length in a file is not true."""
-_FOUND = (
+_ALLOCATION = re.compile(r"size (\d+) failed")
+_ABSURD_ALLOCATION = 1 << 40  # bytes; only a wrong length in a file leads to an allocation of this size
+_DECODER_ERRORS = (
     pa.ArrowException,
     fastavro.schema.SchemaParseException,
     ValueError,
@@ -27,30 +26,30 @@ _FOUND = (
 
 @contextmanager
 def as_corrupted(path: str) -> Iterator[None]:
-    """Decoder errors inside become CorruptedError naming the file; errors of the storage pass as they are.
+    """Turn errors of a decoder in the block into CorruptedError naming the file; errors of the storage pass.
 
-    A decoder reports damage as ArrowInvalid, or as an OSError without an error number; the system's own have one,
-    if only in the message.
+    A decoder reports damage as ArrowInvalid, or as an OSError without an error number. Errors of the operating system
+    have one, sometimes only in the message.
     """
     try:
         yield
     except MemoryError as cause:  # pyarrow's is an ArrowException as well
-        asked = _ASKED.search(str(cause))
-        if asked is None or int(asked[1]) < _NO_MACHINE_HAS:
+        allocation = _ALLOCATION.search(str(cause))
+        if allocation is None or int(allocation[1]) < _ABSURD_ALLOCATION:
             raise
-        raise _damaged(path, cause) from cause
+        raise _corrupted(path, cause) from cause
     except OSError as cause:
         if cause.errno is not None or type(cause) is not OSError or "[Errno " in str(cause):
             raise
-        raise _damaged(path, cause) from cause
-    except _FOUND as cause:
+        raise _corrupted(path, cause) from cause
+    except _DECODER_ERRORS as cause:
         if isinstance(cause, CorruptedError):
             raise
-        raise _damaged(path, cause) from cause
+        raise _corrupted(path, cause) from cause
 
 
 def decoded(batches: Iterator[T], path: str) -> Iterator[T]:
-    """The items of a decoder's iterator, its errors turned as in `as_corrupted`."""
+    """Yield the items of a decoder's iterator; its errors are turned as in `as_corrupted`."""
     while True:
         with as_corrupted(path):
             try:
@@ -60,5 +59,5 @@ def decoded(batches: Iterator[T], path: str) -> Iterator[T]:
         yield item
 
 
-def _damaged(path: str, cause: Exception) -> CorruptedError:
+def _corrupted(path: str, cause: Exception) -> CorruptedError:
     return CorruptedError(f"{path or 'the data file'} is damaged or incomplete: {cause}")

@@ -1,9 +1,10 @@
 """CSV data files (format 7.7): one row a line, the columns in the order they were written, values as texts.
 
-The file says nothing of its columns: who reads must know them. An escape character and a quote are read as the format's
-reference engine reads them, and written so that it reads them right; what it could not read back is refused.
+The file has no column names, so the reader must know them. Escape characters and quotes follow the Java engine: they
+are read as it reads them, and written so that it reads them correctly. A value that it could not read back is refused.
 
-Written by hand where `pyarrow.csv` does not know the Java engine's dialect; `pyarrow.csv` reads the rest.
+Lines with escape characters are parsed by hand, because no library knows the Java engine's dialect; `pyarrow.csv`
+parses all other lines.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,13 +27,13 @@ from paimon_core.options.parse import boolean
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
-_PIECE_ROWS = 1 << 14
+_WRITE_ROWS = 1 << 14
 _BLANK = r"^[\s\pZ]*$"
 
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """How lines are put together: the options ``csv.*``."""
+    """The delimiters and the null literal of lines: the options ``csv.*``."""
 
     delimiter: str = ","
     quote: str = '"'
@@ -42,7 +43,11 @@ class CsvLayout:
 
     @staticmethod
     def of(options: Options) -> "CsvLayout":
-        """As the table has it. Raises InvalidInputError for characters that could not be told apart."""
+        """Return the layout that the options of a table ask for.
+
+        Raises InvalidInputError if a reader could confuse two of the characters, and for other line delimiters than a
+        line feed.
+        """
         if options.get("csv.line-delimiter", "\n") != "\n":
             raise InvalidInputError("option 'csv.line-delimiter' must be a line feed: other ends of lines are not read")
         layout = CsvLayout(
@@ -52,15 +57,22 @@ class CsvLayout:
             options.get("csv.null-literal", ""),
             boolean(options.get("csv.include-header", "false")),
         )
-        marks = (layout.delimiter, layout.quote, layout.escape)
-        if any(len(mark) != 1 or not mark.isascii() or mark in "\r\n\0" for mark in marks) or len(set(marks)) < 3:
+        special = layout.special
+        if any(len(c) != 1 or not c.isascii() or c in "\r\n\0" for c in special) or len(set(special)) < 3:
             raise InvalidInputError(
                 f"options 'csv.field-delimiter', 'csv.quote-character' and 'csv.escape-character' must be three "
-                f"different ASCII characters, not {marks}"
+                f"different ASCII characters, not {special}"
             )
-        if any(mark in layout.null for mark in (*marks, "\r", "\n")):
-            raise InvalidInputError(f"option 'csv.null-literal' must not hold any of {marks}, as {layout.null!r} does")
+        if any(c in layout.null for c in (*special, "\r", "\n")):
+            raise InvalidInputError(
+                f"option 'csv.null-literal' must not hold any of {special}, as {layout.null!r} does"
+            )
         return layout
+
+    @property
+    def special(self) -> tuple[str, str, str]:
+        """The characters with a meaning: delimiter, quote and escape character."""
+        return self.delimiter, self.quote, self.escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +91,16 @@ class CsvFormat(FileFormat):
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`. The columns of a line are all parsed, whatever the request."""
         fields, path = request.fields, request.path
-        names = {f.name for f in fields}
-        stored = [f for f in self.columns if f.name in names]
+        requested = {f.name for f in fields}
+        stored = [f for f in self.columns if f.name in requested]
         for field in stored:
             check_storable(field, "CSV", nested=False)
         for texts in self._texts(source, [f.name for f in stored], path):
             rows = rows_within(request.batch_rows, request.batch_bytes, texts.nbytes / max(1, texts.num_rows))
             for part in texts.to_batches(max_chunksize=rows):
                 arrays = [from_text(part.column(i), f.type, f.name, path) for i, f in enumerate(stored)]
-                batch = pa.RecordBatch.from_arrays(
-                    arrays or [pa.nulls(part.num_rows)], [f.name for f in stored] or [""]
-                )
+                names = [f.name for f in stored] or [""]
+                batch = pa.RecordBatch.from_arrays(arrays or [pa.nulls(part.num_rows)], names)
                 yield conform_batch(batch, fields, path)
 
     def open_writer(
@@ -99,21 +110,22 @@ class CsvFormat(FileFormat):
         return CsvFileWriter(sink, fields, self.layout, compression)
 
     def row_count(self, source: Any, path: str = "") -> int:
-        """See `FileFormat.row_count`: all is read."""
+        """See `FileFormat.row_count`: the whole file is read."""
         return sum(texts.num_rows for texts in self._texts(source, [], path))
 
     def _texts(self, source: Any, names: list[str], path: str) -> Iterator[pa.Table]:
+        """Yield the rows of the file with the columns ``names`` as texts; with any columns if ``names`` is empty."""
         skip, layout = int(self.layout.header), self.layout
         escape = layout.escape.encode()
         for block in line_blocks(source, path, layout.quote.encode()):
             with as_corrupted(path):
-                texts = self._spelled(block, skip) if escape in block else self._plain(block, names, skip)
+                texts = self._escaped(block, skip) if escape in block else self._plain(block, names, skip)
             skip = 0
             if texts.num_rows:
                 yield texts.select(names) if names else texts
 
     def _plain(self, block: bytes, names: list[str], skip: int) -> pa.Table:
-        """Lines without an escape character, as Arrow takes them apart."""
+        """Return lines without an escape character, parsed by Arrow; the first ``skip`` lines are left out."""
         layout = self.layout
         every = [f.name for f in self.columns]
         return csv.read_csv(
@@ -134,8 +146,8 @@ class CsvFormat(FileFormat):
             ),
         )
 
-    def _spelled(self, block: bytes, skip: int) -> pa.Table:
-        """Lines with escape characters, letter by letter."""
+    def _escaped(self, block: bytes, skip: int) -> pa.Table:
+        """Return lines with escape characters, parsed character by character; ``skip`` as in `_plain`."""
         lines = block.decode().removesuffix("\n").split("\n")[skip:]
         rows = [self._line(line.removesuffix("\r")) for line in lines]
         columns = [pa.array(list(values), pa.string()) for values in zip(*rows, strict=True)]
@@ -143,27 +155,30 @@ class CsvFormat(FileFormat):
         return pa.Table.from_arrays(columns, [f.name for f in self.columns])
 
     def _line(self, line: str) -> list[str | None]:
-        """The values of a line, missing ones null. An escape character counts before a quote or another one, inside
-        of a value, and is dropped elsewhere; a quote inside a value without quotes is part of it."""
+        """Return the values of a line; missing values are null.
+
+        Inside a value an escape character escapes a quote or an escape character; elsewhere it is dropped. A quote inside
+        a value without quotes is part of the value.
+        """
         delimiter, quote, escape = self.layout.delimiter, self.layout.quote, self.layout.escape
         values: list[str | None] = []
-        value, quoted, inside, at = "", False, False, 0
-        while at < len(line) and len(values) < len(self.columns):
-            letter, after = line[at], line[at + 1 : at + 2]
-            escapes = letter == escape and after in (quote, escape)
-            if (quoted or inside) and after and (escapes or letter == quote == after):
-                value, at = value + after, at + 1
+        value, quoted, inside, i = "", False, False, 0
+        while i < len(line) and len(values) < len(self.columns):
+            char, following = line[i], line[i + 1 : i + 2]
+            escapes = char == escape and following in (quote, escape)
+            if (quoted or inside) and following and (escapes or char == quote == following):
+                value, i = value + following, i + 1
                 inside = inside if escapes else not inside
-            elif letter == quote:
-                if at > 2 and line[at - 1] != delimiter and after and after != delimiter:
-                    value = "" if value and value.isspace() else value + letter
+            elif char == quote:
+                if i > 2 and line[i - 1] != delimiter and following and following != delimiter:
+                    value = "" if value and value.isspace() else value + char
                 quoted, inside = not quoted, not inside
-            elif letter == delimiter and not quoted:
+            elif char == delimiter and not quoted:
                 values.append(value)
                 value, inside = "", False
-            elif letter != escape:
-                value, inside = value + letter, True
-            at += 1
+            elif char != escape:
+                value, inside = value + char, True
+            i += 1
         if len(values) < len(self.columns) and not quoted and line.strip():
             values.append(value)
         return values + [None] * (len(self.columns) - len(values))
@@ -177,19 +192,19 @@ class CsvFileWriter(FormatWriter):
             check_storable(field, "CSV", nested=False)
         self._fields, self._schema, self._layout = tuple(fields), arrow_schema(fields), layout
         self._lines = LineWriter(sink, compression)
-        self._marks = "[" + "".join(f"\\x{ord(m):02x}" for m in (layout.delimiter, layout.quote, layout.escape)) + "]"
+        self._special = "[" + "".join(f"\\x{ord(c):02x}" for c in layout.special) + "]"
         if layout.header:
             names = [self._quoted(pa.array([f.name])) for f in fields]
             self._lines.write(_joined(names, layout.delimiter))
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """See `FormatWriter.write`. Raises InvalidInputError for text that would not be read back as it is."""
-        for piece in check_columns(batch, self._schema).to_batches(max_chunksize=_PIECE_ROWS):
-            values = [self._value(column, f) for column, f in zip(piece.columns, self._fields, strict=True)]
+        """See `FormatWriter.write`. Raises InvalidInputError for a text that readers would change."""
+        for part in check_columns(batch, self._schema).to_batches(max_chunksize=_WRITE_ROWS):
+            values = [self._value(column, f) for column, f in zip(part.columns, self._fields, strict=True)]
             self._lines.write(_joined(values, self._layout.delimiter))
 
     def tell(self) -> int:
-        """See `FormatWriter.tell`; a compressor may hold some bytes more."""
+        """See `FormatWriter.tell`; without the bytes in the compressor."""
         return self._lines.written
 
     def close(self) -> None:
@@ -197,26 +212,31 @@ class CsvFileWriter(FormatWriter):
         self._lines.close()
 
     def _value(self, column: pa.Array, field: DataField) -> pa.Array:
+        """Return the values as they appear in lines. Raises InvalidInputError for a text that readers would change."""
         texts, null = to_text(column, field.type), self._layout.null
         self._refuse(pc.equal(texts, null), field, f"is {null!r}, the 'csv.null-literal' that stands for NULL")
         self._refuse(pc.match_substring_regex(texts, "[\r\n]"), field, "holds a line break, which no reader takes back")
         return pc.fill_null(self._quoted(texts), null)
 
-    def _refuse(self, bad: pa.Array, field: DataField, why: str) -> None:
+    def _refuse(self, bad: pa.Array, field: DataField, reason: str) -> None:
         if pc.any(bad).as_py():
-            raise InvalidInputError(f"a value of column {field.name!r} {why}: CSV files cannot hold it")
+            raise InvalidInputError(f"a value of column {field.name!r} {reason}: CSV files cannot hold it")
 
     def _quoted(self, texts: pa.Array) -> pa.Array:
+        """Return the texts, in quotes if they are blank or hold a special character."""
         quote, escape = self._layout.quote, self._layout.escape
-        marked = pc.or_(pc.match_substring_regex(texts, self._marks), pc.match_substring_regex(texts, _BLANK))
-        if not pc.any(marked).as_py():
+        needed = pc.or_(pc.match_substring_regex(texts, self._special), pc.match_substring_regex(texts, _BLANK))
+        if not pc.any(needed).as_py():
             return texts
         inner = pc.replace_substring(pc.replace_substring(texts, escape, escape * 2), quote, escape + quote)
-        return pc.if_else(marked, pc.binary_join_element_wise(quote, inner, quote, ""), texts)
+        return pc.if_else(needed, pc.binary_join_element_wise(quote, inner, quote, ""), texts)
 
 
 def _joined(values: Sequence[pa.Array], delimiter: str) -> bytes:
-    """Lines of the values, one after another: the data of an array of texts is just that."""
+    """Return lines of the values, given by column.
+
+    The data buffer of Arrow's array of lines already is the text of the file.
+    """
     lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*values, delimiter), "", "\n")
     _, offsets, data = lines.buffers()
     ends = pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets], offset=lines.offset)

@@ -1,8 +1,8 @@
-"""INT96 timestamps of Parquet, exact over their whole range.
+"""Decoding of INT96 timestamps of Parquet, exact over their whole range.
 
-Arrow turns INT96 into nanoseconds that wrap silently outside the years 1677 to 2262, and into coarser units wrongly
-where the nanoseconds of the day are negative, as other engines write times before 1970. So the decoder is told that
-these columns are fixed bytes, which look the same in the file, and the sum is done here.
+Arrow converts INT96 to nanoseconds that wrap silently outside the years 1677 to 2262. Its conversion to coarser units
+is wrong for negative nanoseconds of the day, which other engines write for times before 1970. So this module changes
+the type of these columns in the footer to fixed bytes, whose encoding is the same, and converts the bytes itself.
 """
 
 from typing import Any
@@ -14,12 +14,16 @@ import pyarrow.parquet as pq
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import thrift
 
-WIDTH = 12
+BEYOND_NANOSECONDS = (
+    "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the "
+    "column's precision to 6, or leave it out"
+)
+WIDTH = 12  # bytes
 _STORED = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 _EPOCH_DAY = 2440588  # Julian day of 1970-01-01
 _NANOS_OF_DAY = 86_400_000_000_000
 _NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
-_SAFE_DAYS = 106_750  # a day less than an int64 of nanoseconds reaches from the epoch
+_SAFE_DAYS = 106_750  # since the epoch: one day less than an int64 of nanoseconds can hold
 
 _INT96, _FIXED = 3, 7  # physical types
 _SCHEMA, _ROW_GROUPS, _COLUMNS, _COLUMN_META = 2, 4, 1, 3  # field ids of the footer's structures
@@ -27,13 +31,13 @@ _ELEMENT_TYPE, _ELEMENT_LENGTH, _META_TYPE, _META_STATISTICS = 1, 2, 1, 12
 
 
 def has_int96(metadata: Any) -> bool:
-    """Whether any column of the file is INT96."""
+    """Return True if a column of the file is INT96."""
     schema = metadata.schema
     return any(schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
 
 
 def with_bytes_for_int96(source: Any) -> Any:
-    """The file's footer, as pyarrow's metadata, in which every INT96 column is one of 12 bytes."""
+    """Return the file's footer, as pyarrow's metadata, with every INT96 column as one of 12 fixed bytes."""
     size = source.seek(0, 2)
     source.seek(size - 8)
     length = int.from_bytes(source.read(4), "little")
@@ -55,7 +59,7 @@ def with_bytes_for_int96(source: Any) -> Any:
 
 
 def decode_int96(array: pa.Array, unit: str) -> pa.Array:
-    """Fixed bytes to int64 counted in ``unit`` since the epoch, rounded down.
+    """Return INT96 values, given as fixed bytes, as int64 in ``unit`` since the epoch, rounded down.
 
     Raises UnsupportedError for a value that nanoseconds cannot hold.
     """
@@ -67,10 +71,7 @@ def decode_int96(array: pa.Array, unit: str) -> pa.Array:
         if mask is not None:
             far &= ~mask
         if far.any():
-            raise UnsupportedError(
-                "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the "
-                "column's precision to 6, or leave it out"
-            )
+            raise UnsupportedError(BEYOND_NANOSECONDS)
     per_unit = _NANOS[unit]
     counted = days * (_NANOS_OF_DAY // per_unit) + np.floor_divide(stored["nanos"], per_unit)
     return pa.array(counted, pa.int64(), mask=mask)

@@ -1,6 +1,7 @@
-"""JSON data files (format 7.7): an object a line, its members by column name, all values but lists and objects texts.
+"""JSON data files (format 7.7): one object a line, its members named as the columns.
 
-A row format, decoded row by row into texts; from there everything is vectorised.
+All values but booleans, lists and objects are texts. Rows are decoded one by one into texts, and every later step is
+vectorised.
 """
 
 import json
@@ -21,7 +22,7 @@ from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 
-_PIECE_ROWS = 1 << 12
+_WRITE_ROWS = 1 << 12
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 _TEXTS = {True: "true", False: "false"}
 
@@ -61,7 +62,7 @@ class JsonFormat(FileFormat):
         return JsonFileWriter(sink, fields, compression)
 
     def row_count(self, source: Any, path: str = "") -> int:
-        """See `FileFormat.row_count`: the lines are counted."""
+        """See `FileFormat.row_count`: the number of lines."""
         return count_lines(source, path)
 
 
@@ -77,13 +78,13 @@ class JsonFileWriter(FormatWriter):
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`."""
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        for piece in check_columns(batch, self._schema).to_batches(max_chunksize=_PIECE_ROWS):
-            texts = [to_text(column, f.type) for column, f in zip(piece.columns, self._fields, strict=True)]
+        for part in check_columns(batch, self._schema).to_batches(max_chunksize=_WRITE_ROWS):
+            texts = [to_text(column, f.type) for column, f in zip(part.columns, self._fields, strict=True)]
             rows = python_rows(pa.RecordBatch.from_arrays(texts, names=self._schema.names))
             self._lines.write("".join([encode(row) + "\n" for row in rows]).encode())
 
     def tell(self) -> int:
-        """See `FormatWriter.tell`; a compressor may hold some bytes more."""
+        """See `FormatWriter.tell`; without the bytes in the compressor."""
         return self._lines.written
 
     def close(self) -> None:
@@ -92,6 +93,7 @@ class JsonFileWriter(FormatWriter):
 
 
 def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> pa.RecordBatch:
+    """Return the rows of some lines. Raises ValueError or CorruptedError for a line that is not such a row."""
     rows = [_DECODER.decode(line.decode()) for line in lines]
     columns = []
     for field in fields:
@@ -101,7 +103,7 @@ def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> 
 
 
 def _texts(value: Any, t: DataType) -> Any:
-    """A member as Arrow takes it: leaves are texts already, but for booleans; objects of maps become pairs."""
+    """Return a decoded member for Arrow's array of `text_type`: booleans become texts, objects of maps lists of pairs."""
     if value is None:
         return None
     match t:

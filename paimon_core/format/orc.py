@@ -1,9 +1,11 @@
 """ORC data files (format 7.5), decoded and encoded by pyarrow.
 
-Instants (LTZ) are stored as instants. An engine that follows ``orc.timestamp-ltz.legacy.type`` passes them through its
-own time zone: it reads and writes these files rightly in UTC only. ORC has no nanosecond limit but Arrow's reader has
-one: columns with years outside 1677 to 2262 are read a second time, row by row, from the point where they occur. Before
-pyarrow 25 that reader wraps such values around silently, so there the file's statistics say whether it may be used.
+Timestamps with local time zone (LTZ) are stored as instants. An engine with ``orc.timestamp-ltz.legacy.type`` shifts
+them by its own time zone, so it reads and writes these files correctly only in UTC.
+
+ORC has no nanosecond limit, but Arrow's reader has one. Columns with years outside 1677 to 2262 are read a second time,
+row by row, from the first row of the batch that failed. Before pyarrow 25 that reader wraps such values silently; there
+the statistics of the file decide which reader is used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +17,7 @@ import pyarrow.orc as paorc
 
 from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
-from paimon_core.format.conform import conform_batch, counted
+from paimon_core.format.conform import conform_batch, counted, with_children
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
 from paimon_core.format.orc_instants import beyond_nanoseconds, read_micros, resume, wide_timestamps
@@ -25,7 +27,7 @@ from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType,
 from paimon_core.types.map_entries import map_entries
 
 _WRAPS_TIMESTAMPS = int(pa.__version__.split(".")[0]) < 25
-_BATCHES_HELD = 4  # of the one handed out, the scanner and the decoder hold about as many copies or successors
+_BATCHES_HELD = 4  # batches in memory at once: the one returned, and those in scanner and decoder
 
 
 class OrcFormat(FileFormat):
@@ -73,23 +75,33 @@ class OrcFormat(FileFormat):
 
 
 def _batches(
-    source: Any, fields: Sequence[DataField], rows: int, batch_size: int, path: str
+    source: Any, fields: Sequence[DataField], rows: int, batch_rows: int, path: str
 ) -> Iterator[pa.RecordBatch]:
+    """Return the rows of the file as stored, for columns that the file has.
+
+    Args:
+        source: the file.
+        fields: the columns.
+        rows: of the file.
+        batch_rows: of a batch, at most.
+        path: the file's name in messages.
+    """
     if not fields:
-        return counted(rows, batch_size)
+        return counted(rows, batch_rows)
     source.seek(0)
     with as_corrupted(path):
-        import pyarrow.dataset as pads  # noqa: PLC0415 - it imports pandas: half a second for all who read no ORC
+        import pyarrow.dataset as pads  # noqa: PLC0415 - imports pandas: half a second, which only ORC readers pay
 
         fragment = pads.OrcFileFormat().make_fragment(source)
-        # With threads the scanner decodes the whole file ahead of a slow consumer, such as a merge of many files.
+        # with threads the scanner decodes the whole file ahead of a slow consumer, such as a merge of many files
         batches = fragment.to_batches(
-            columns=[f.name for f in fields], batch_size=batch_size, use_threads=False, batch_readahead=2
+            columns=[f.name for f in fields], batch_size=batch_rows, use_threads=False, batch_readahead=2
         )
     return (batch for batch in decoded(batches, path) if batch.num_rows)
 
 
 def _finish(batch: pa.RecordBatch, fields: Sequence[DataField], path: str) -> pa.RecordBatch:
+    """Return the batch in canonical types, without the padding of CHAR."""
     result = conform_batch(batch, fields, path)
     if not any(_has_char(f.type) for f in fields):
         return result
@@ -110,7 +122,7 @@ def _has_char(t: DataType) -> bool:
 
 
 def _unpad(array: pa.Array, t: DataType) -> pa.Array:
-    """CHAR(n) is padded with blanks in ORC, which are no part of the value."""
+    """Return the array without the trailing blanks that ORC adds to CHAR values."""
     if not _has_char(t):
         return array
     if isinstance(t, AtomicType):
@@ -125,6 +137,4 @@ def _unpad(array: pa.Array, t: DataType) -> pa.Array:
         inner = map_entries(_unpad(array.keys, key), values, array.type)
     else:
         inner = _unpad(array.values, t.element)
-    return pa.Array.from_buffers(
-        array.type, len(array), array.buffers()[:2], array.null_count, array.offset, children=[inner]
-    )
+    return with_children(array, array.type, inner)

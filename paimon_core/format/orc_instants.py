@@ -1,4 +1,7 @@
-"""ORC timestamps beyond the years 1677 to 2262, where Arrow's ORC reader, which only knows nanoseconds, gives up."""
+"""ORC timestamps outside the years 1677 to 2262, which Arrow's ORC reader with its nanoseconds cannot read.
+
+pyorc reads such columns, as integers of microseconds.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +18,10 @@ _SAFE_MICROS = (1 << 63) // 1000 - 86_400_000_000
 
 
 def wide_timestamps(fields: Sequence[DataField], path: str) -> list[DataField]:
-    """The columns among which the offending value must be; UnsupportedError when it cannot be represented anyway."""
+    """Return the timestamp columns, one of which holds a value that nanoseconds cannot hold.
+
+    Raises UnsupportedError if the value may be in a column of nanoseconds or inside a nested column.
+    """
     found = [f for f in fields if isinstance(f.type, AtomicType) and f.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")]
     if not found or any(to_arrow(f.type).unit == "ns" for f in found):
         raise UnsupportedError(
@@ -33,30 +39,33 @@ def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:
     source.seek(0)
     reader = pyorc.Reader(source, converters=_CONVERTERS)
     names = list(reader.schema.fields)
-    firsts = [reader.schema.find_column_id(name) for name in names]  # a column's parts follow it
-    asked = {f.name for f in fields}
+    firsts = [reader.schema.find_column_id(name) for name in names]  # the ids of nested columns follow
+    requested = {f.name for f in fields}
     columns = zip(names, firsts, [*firsts[1:], None], strict=True)
-    return any(_column_beyond(reader, first, end) for name, first, end in columns if name in asked)
+    return any(_column_beyond(reader, first, end) for name, first, end in columns if name in requested)
 
 
 def _column_beyond(reader: Any, first: int, end: int | None) -> bool:
-    """Return True if one of the columns ``first`` to before ``end`` (``None``: the last) is such a one."""
-    number = first
-    while end is None or number < end:
+    """Return True if a column with ``first <= id < end`` may hold such a timestamp. ``end`` `None`: no upper limit."""
+    column_id = first
+    while end is None or column_id < end:
         try:
-            stats = reader[number].statistics
+            stats = reader[column_id].statistics
         except IndexError:
             return False
         if stats["kind"] in _CONVERTERS and stats["number_of_values"]:
             low, high = stats.get("minimum"), stats.get("maximum")
             if low is None or high is None or low < -_SAFE_MICROS or high > _SAFE_MICROS:
                 return True
-        number += 1
+        column_id += 1
     return False
 
 
 def read_micros(source: Any, columns: Sequence[DataField], start: int) -> list[pa.ChunkedArray]:
-    """Timestamps of these columns from row ``start`` on, in microseconds: exact, row by row, one integer per value."""
+    """Return the exact timestamps of these columns from row ``start`` on, in microseconds.
+
+    Memory: the whole columns. Time: one Python integer for each value.
+    """
     source.seek(0)
     reader = pyorc.Reader(
         source,
@@ -76,19 +85,28 @@ def read_micros(source: Any, columns: Sequence[DataField], start: int) -> list[p
 def resume(
     others: Iterator[pa.RecordBatch], columns: Sequence[DataField], micros: Sequence[pa.ChunkedArray], start: int
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of the other columns from row ``start`` on, with the timestamps added."""
-    at = -start
+    """Yield the rows from ``start`` on with all columns.
+
+    Args:
+        others: all rows, without the columns of ``micros``.
+        columns: the fields of ``micros``.
+        micros: their values from row ``start`` on.
+        start: a row number.
+    """
+    end = -start  # counted from row `start`
     for batch in others:
-        begin, at = at, at + batch.num_rows
-        if at <= 0:
+        begin, end = end, end + batch.num_rows
+        if end <= 0:
             continue
-        piece = batch.slice(max(0, -begin))
-        added = [c.slice(max(0, begin), piece.num_rows).combine_chunks() for c in micros]
-        names = [*piece.schema.names, *(f.name for f in columns)]
-        yield pa.RecordBatch.from_arrays([*piece.columns, *added], names=names)
+        part = batch.slice(max(0, -begin))
+        added = [c.slice(max(0, begin), part.num_rows).combine_chunks() for c in micros]
+        names = [*part.schema.names, *(f.name for f in columns)]
+        yield pa.RecordBatch.from_arrays([*part.columns, *added], names=names)
 
 
 class _Micros(pyorc.converters.TimestampConverter):  # type: ignore[misc, unused-ignore]
+    """A converter of timestamps to integers of microseconds."""
+
     @staticmethod
     def from_orc(seconds: int, nanoseconds: int, timezone: Any) -> int:
         return seconds * 1_000_000 + nanoseconds // 1000

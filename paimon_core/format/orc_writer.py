@@ -1,4 +1,4 @@
-"""Writing ORC as every engine of the format reads it (format 7.5)."""
+"""The writer of ORC files that every engine can read (format 7.5)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -65,7 +65,7 @@ class OrcFileWriter(FormatWriter):
         """See `FormatWriter.close`."""
         if self._empty:
             self._writer.write(self._stored.empty_table())
-        writer, self._writer = self._writer, None  # this object lives until cycles are collected, the buffers need not
+        writer, self._writer = self._writer, None  # frees the buffers before this object is garbage-collected
         writer.close()
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
@@ -80,8 +80,9 @@ class OrcFileWriter(FormatWriter):
 
 
 def _check_fractions(column: str, array: pa.Array) -> None:
-    """Refuse times before 1970 with a part finer than a millisecond: the encoder stores that part negative, and other
-    engines then fail to read the file.
+    """Raise UnsupportedError for a timestamp before 1970 with a part finer than a millisecond, at any depth.
+
+    The encoder stores that part as a negative number, and other engines then fail to read the file.
     """
     kind = array.type
     if pa.types.is_timestamp(kind) and kind.unit != "ms":
@@ -106,21 +107,24 @@ def _check_fractions(column: str, array: pa.Array) -> None:
 
 
 def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A copy without offsets: the encoder ignores the offset into the nulls of a sliced row."""
+    """Return the column without slice offsets: the encoder ignores the offset into the nulls of a sliced struct."""
     if not pa.types.is_nested(column.type):
         return column
     return pa.chunked_array([pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks], column.type)
 
 
 def _stored_type(column: str, t: DataType) -> pa.DataType:
-    """The type handed to the encoder: TIME goes as its integer; what ORC cannot hold is refused by name."""
+    """Return the type for the encoder; TIME is stored as an integer.
+
+    Raises UnsupportedError, naming the column, for a type that ORC does not have.
+    """
     if isinstance(t, AtomicType):
         if t.root in ("VARIANT", "GEOMETRY", "GEOGRAPHY"):
             raise UnsupportedError(f"column {column!r}: {t.root} cannot be stored in ORC; use Parquet")
         return pa.int32() if t.root == "TIME" else to_arrow(t)
     match t:
         case RowType(fields):
-            # NOT NULL is not stored, and a row that is NULL has NULL fields
+            # all fields nullable: ORC stores no NOT NULL, and a NULL row has NULL fields
             return pa.struct([pa.field(f.name, _stored_type(column, f.type)) for f in fields])
         case ArrayType(element):
             return pa.list_(pa.field("element", _stored_type(column, element), element.nullable))

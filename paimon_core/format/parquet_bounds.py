@@ -1,8 +1,8 @@
-"""Parquet bounds that leave NaN out, taken away from the column chunks that hold one.
+"""Removal of the bounds of Parquet column chunks that hold NaN.
 
-Arrow's encoder leaves NaN out of the bounds of row groups and pages. To Spark and Paimon NaN is the largest number: a
-reader that skips by such bounds loses rows of ``v > 1.0``. Java's writer stores neither bounds nor a column index of
-such column chunks.
+Arrow's encoder ignores NaN in the bounds of row groups and pages. To Spark and Paimon NaN is the largest number, so a
+reader that skips by such bounds loses rows of ``v > 1.0``. Like Java's writer, this module stores neither bounds nor a
+column index for such column chunks.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _BUFFER_BYTES = 256 << 10
 _TAIL = 8  # the length of the footer and the magic bytes
 _ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _COLUMN_META, _META_STATISTICS = 4, 1, 3, 3, 12  # field ids of the footer
 _COLUMN_INDEX = (6, 7)  # of a column chunk: offset and length
-_BOUNDS = (1, 2, 5, 6, 7, 8)  # of statistics: old and new bounds, and if they are exact; null counts stay
+_BOUNDS = (1, 2, 5, 6, 7, 8)  # of statistics: old and new bounds, and whether they are exact
 
 
 def holds_floats(kind: pa.DataType) -> bool:
@@ -26,7 +26,7 @@ def holds_floats(kind: pa.DataType) -> bool:
 
 
 def leaf_arrays(path: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """Yield path and values of the stored columns of a column, without those of absent parents, in stored order."""
+    """Yield path and values of the stored columns of a column, in stored order, without values of null parents."""
     kind = column.type
     if pa.types.is_struct(kind):
         for field, inner in zip(kind, column.flatten(), strict=True):
@@ -42,11 +42,12 @@ def leaf_arrays(path: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 
 class BoundsSink:
-    """A sink behind the encoder: passes bytes on, but corrects the footer of a file that has NaN.
+    """A sink for the encoder that passes bytes on and corrects the footer of a file with NaN.
 
     The encoder writes to `buffered`, because each call from Arrow into Python waits for the interpreter's lock.
-    Memory: the buffer, and a few integers for each row group with NaN. While such a file ends, its page indexes and
-    footer as well.
+
+    Memory: the buffer, and a few integers for each row group with NaN; page indexes and footer of such a file while it
+    is closed.
     """
 
     closed = False
@@ -61,11 +62,11 @@ class BoundsSink:
                 self._first_leaves[i] = leaves
             leaves += _leaf_count(field.type)
         self._rows = 0
-        self._with_nan: list[tuple[int, int, int]] = []  # stored column, first row, row behind the last
+        self._with_nan: list[tuple[int, int, int]] = []  # stored column, first row, end row (exclusive)
         self.buffered = pa.BufferedOutputStream(pa.PythonFile(self, "w"), _BUFFER_BYTES)
 
     def write(self, data: Any, /) -> int:
-        """Append bytes."""
+        """Append bytes, and return how many they are."""
         if self._held is None:
             self._sink.write(data)
         else:
@@ -77,13 +78,13 @@ class BoundsSink:
         return int(self._sink.tell()) + len(self._held or b"")
 
     def flush(self) -> None:
-        """Do nothing: who owns the sink flushes it."""
+        """Do nothing: the owner of the sink flushes it."""
 
     def close(self) -> None:
-        """Do nothing: who owns the sink closes it."""
+        """Do nothing: the owner of the sink closes it."""
 
     def note(self, rows: pa.Table, group_rows: int) -> None:
-        """Remember where the rows that are written next hold NaN, in slices of ``group_rows`` rows."""
+        """Record which row groups of ``group_rows`` rows, of the rows written next, hold NaN."""
         for i, first in self._first_leaves.items():
             column = rows.column(i)
             if not _leaves_with_nan(column):
@@ -95,7 +96,7 @@ class BoundsSink:
         self._rows += rows.num_rows
 
     def finish(self, encoder: Any) -> None:
-        """Close the encoder; the footer that it writes is corrected where there is NaN."""
+        """Close the encoder, and correct the footer that it writes if the file has NaN."""
         if not self._with_nan:
             encoder.close()
             self.buffered.flush()

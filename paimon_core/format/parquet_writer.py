@@ -1,4 +1,4 @@
-"""Writing Parquet as every engine of the format reads it (format 7.4)."""
+"""The writer of Parquet files that every engine can read (format 7.4)."""
 
 import math
 from collections.abc import Iterator, Sequence, Set
@@ -29,22 +29,22 @@ from paimon_core.types.datatype import (
 )
 from paimon_core.types.system_fields import SEQUENCE_NUMBER
 
-_ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: big enough to encode well, small enough to hold one per open file
-_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # row groups double: one filled slowly is encoded meanwhile
+_ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: enough to encode well; every open file holds as many
+_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # of the first row group; later ones double up to the limit
 _ROW_GROUP_ROWS = 1 << 20
-_SORTED_GROUP_ROWS = 1 << 14  # of sorted files, so that a range of keys or a few of them skip most of the rows
-_SORTED_GROUP_BYTES = 1 << 19  # of Arrow memory, at least: what a row group costs by itself must not count
-_PAGE_BYTES = 64 << 10  # some pages in each row group: readers that know page indexes skip the rest of it
-_MOST_ANEW = 0.01  # of the bytes of a row group: what stands in every row group anew, as dictionaries do
-_COLUMN_BYTES = 170  # of a column in a row group by itself: headers of pages, its entry in the footer, its page index
-_PLAIN_BITS = 12  # of a value without dictionary, at least: most differ
-_DICTIONARY_BYTES = 1 << 19  # a column with more distinct values than that gains nothing from a dictionary
-_SLICES, _SLICE_ROWS = 8, 512  # what is looked at to tell whether the values of a column repeat
-_MOSTLY_DISTINCT = 0.9
+_SORTED_GROUP_ROWS = 1 << 14  # of sorted files, so that a read of a key range skips most rows
+_SORTED_GROUP_BYTES = 1 << 19  # of Arrow memory, at least, so that the fixed cost of a row group is small
+_PAGE_BYTES = 64 << 10  # several pages in a row group, so that readers with page indexes skip parts of it
+_MAX_REPEATED = 0.01  # share of a row group's bytes that it may repeat of others, such as dictionaries
+_COLUMN_BYTES = 170  # fixed cost of a column in a row group: page headers, entry in the footer, page index
+_PLAIN_BITS = 12  # of a value without dictionary, at least: most values differ
+_DICTIONARY_BYTES = 1 << 19  # limit of a dictionary; a column with more distinct values gains nothing from one
+_SAMPLES, _SAMPLE_ROWS = 8, 512  # of the rows, to find out if the values of a column repeat
+_MOSTLY_DISTINCT = 0.9  # share of distinct values from which a column gets no dictionary
 _BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _LONG_DECIMAL = 18  # digits of a decimal that is stored as an integer
 _VARIANT = ("value", "metadata")
-_NESTED_ID, _ID_STRIDE = 536870911, 1024  # ids of elements, keys and values, which have none of their own
+_NESTED_ID, _ID_STRIDE = 536870911, 1024  # for ids of elements, keys and values, which the schema does not number
 
 
 class ParquetFileWriter(FormatWriter):
@@ -73,7 +73,7 @@ class ParquetFileWriter(FormatWriter):
         self._paths = [path for f in fields for path, _ in _leaves(f.name, f.type)]
         self._choose_dictionaries = "parquet.enable.dictionary" not in options
         self._dictionaries: set[str] = set()
-        self._writer: Any = None  # until there are rows to choose encodings by
+        self._writer: Any = None  # opened with the first rows, which decide the encodings
         self._bounds = BoundsSink(sink, self._stored) if any(holds_floats(f.type) for f in self._stored) else None
         self._encoded = sink if self._bounds is None else self._bounds.buffered
         self._block = options.value(FILE_BLOCK_SIZE)
@@ -101,7 +101,7 @@ class ParquetFileWriter(FormatWriter):
         return self._size.held_bytes
 
     def flush(self) -> None:
-        """See `FormatWriter.flush`: the held rows become a row group."""
+        """See `FormatWriter.flush`: the rows in memory become a row group."""
         self._flush()
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class ParquetFileWriter(FormatWriter):
             writer.close()
         else:
             self._bounds.finish(writer)
-        self._writer = None  # this object lives until cycles are collected, the encoder's memory need not
+        self._writer = None  # frees the encoder's memory before this object is garbage-collected
 
     def _is_full(self) -> bool:
         if self._size.held_bytes >= self._group_bytes or self._size.held_rows >= _ROW_GROUP_ROWS:
@@ -131,7 +131,7 @@ class ParquetFileWriter(FormatWriter):
             self._size.stored(int(self._encoded.tell()))
 
     def _group_rows(self, rows: pa.Table) -> int:
-        """Return how many of the rows that are written at once make a row group."""
+        """Return the number of rows of a row group, for rows that are written together."""
         if not self._sorted or self._block is not None:
             return _ROW_GROUP_ROWS
         return sorted_group_rows(rows, self._dictionaries)
@@ -147,14 +147,14 @@ class ParquetFileWriter(FormatWriter):
         return pq.ParquetWriter(sink, self._stored, **{**self._how, "use_dictionary": dictionaries})
 
     def _with_dictionaries(self, first: pa.Table | None) -> bool | list[str]:
-        """Return the columns that get dictionaries, as the first rows show."""
+        """Return the paths of the columns that get dictionaries, judged by the first rows; True: all columns."""
         if self._choose_dictionaries and first is not None:
             return self._repeating(first)
         allowed: bool | list[str] = self._how["use_dictionary"]
         return allowed
 
     def _repeating(self, rows: pa.Table) -> bool | list[str]:
-        """Which of the columns that may have a dictionary gain from it."""
+        """Return the allowed paths whose values repeat in the rows; True: all columns."""
         allowed = self._how["use_dictionary"]
         distinct = _mostly_distinct(rows) if allowed else set()
         if not distinct:
@@ -174,11 +174,14 @@ class ParquetFileWriter(FormatWriter):
 
 
 def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:
-    """Return how many rows of a sorted file make a row group: few, but as many as keep the file small.
+    """Return the number of rows of a row group in a sorted file: few, but enough to keep the file small.
 
-    ``dictionaries``: paths of the stored columns that have a dictionary in each row group. Distinct values are counted
-    in a row group from the middle. Row groups grow until what each of them repeats is a small part of its bytes.
-    Cost: one sort of each column with a dictionary; a second one where row groups have to grow.
+    A row group from the middle of the rows is the sample. Row groups grow until they repeat only a small part of their
+    bytes in each other. Cost: one sort of each column with a dictionary, and a second one if row groups have to grow.
+
+    Args:
+        rows: the rows of several row groups.
+        dictionaries: paths of the stored columns with a dictionary, which every row group stores again.
     """
     row_bytes = max(1.0, rows.nbytes / max(1, rows.num_rows))
     size = max(_SORTED_GROUP_ROWS, int(_SORTED_GROUP_BYTES / row_bytes))
@@ -206,31 +209,31 @@ def _necessary_growth(rows: pa.Table, dictionaries: Set[str]) -> float:
             distinct = _distinct(leaf)
             bits += math.log2(distinct) * len(leaf)
             values += distinct / len(leaf) * leaf.nbytes
-    growth: float = values / (_MOST_ANEW * max(1, rows.nbytes))
-    return growth if columns * _COLUMN_BYTES <= _MOST_ANEW * bits / 8 else max(2.0, growth)
+    growth: float = values / (_MAX_REPEATED * max(1, rows.nbytes))
+    return growth if columns * _COLUMN_BYTES <= _MAX_REPEATED * bits / 8 else max(2.0, growth)
 
 
 def _stored_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """Yield the path of each stored column, as `_leaves` has it, and its values, without those of absent parents."""
+    """Yield the path of each stored column, as in `_leaves`, and its values, without values of null parents."""
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         yield from leaf_arrays(name, column.combine_chunks())
 
 
 def _mostly_distinct(rows: pa.Table) -> set[str]:
-    """The stored columns whose values hardly repeat, as far as slices from all over the rows show.
+    """Return the paths of stored columns whose values hardly repeat, judged by samples from all over the rows.
 
-    A dictionary of such values costs more than the rest of the encoding, and the file grows by it.
+    A dictionary of such values costs more time than the rest of the encoding and makes the file larger.
     """
-    if rows.num_rows < _SLICES * _SLICE_ROWS:
+    if rows.num_rows < _SAMPLES * _SAMPLE_ROWS:
         return set()
-    step = rows.num_rows // _SLICES
-    sample = pa.concat_tables([rows.slice(i * step, _SLICE_ROWS) for i in range(_SLICES)])
-    leaves = [(path, leaf) for path, leaf in _stored_leaves(sample) if len(leaf) >= _SLICE_ROWS]
+    step = rows.num_rows // _SAMPLES
+    sample = pa.concat_tables([rows.slice(i * step, _SAMPLE_ROWS) for i in range(_SAMPLES)])
+    leaves = [(path, leaf) for path, leaf in _stored_leaves(sample) if len(leaf) >= _SAMPLE_ROWS]
     return {path for path, leaf in leaves if _distinct(leaf) >= _MOSTLY_DISTINCT * len(leaf)}
 
 
 def _distinct(column: pa.Array) -> int:
-    """How many distinct values there are. Sorting a few numbers takes a tenth of what looking them up does."""
+    """Return the number of distinct values. Numbers are sorted, which takes a tenth of the time of a hash table."""
     kind = column.type
     if column.null_count or not pa.types.is_primitive(kind) or pa.types.is_boolean(kind):
         return len(column.unique())
@@ -239,9 +242,9 @@ def _distinct(column: pa.Array) -> int:
 
 
 def _without_absent_elements(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column with variable lists instead of vectors, and no elements where a vector is NULL.
+    """Return the column with variable lists instead of vectors; a null vector becomes a null list without elements.
 
-    Arrow gives a vector that is NULL its elements all the same. pyarrow before 25 does not write such lists.
+    In Arrow a null vector still has elements. pyarrow before 25 does not write null lists with elements.
     """
     kind = _with_lists(column.type)
     if kind == column.type:
@@ -250,7 +253,7 @@ def _without_absent_elements(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _with_lists(kind: pa.DataType) -> pa.DataType:
-    """Return the type with variable lists in the place of vectors."""
+    """Return the type with variable lists instead of vectors."""
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(_with_lists(kind.value_type)))
     if pa.types.is_struct(kind):
@@ -266,10 +269,10 @@ def _dictionary(options: Options) -> bool:
 
 
 def _with_dictionary(fields: Sequence[DataField]) -> bool | list[str]:
-    """Paths of the columns that may have a dictionary: True for all.
+    """Return the paths of the stored columns that may have a dictionary; True: all columns.
 
-    Not decimals of more than 18 digits: the Java engine looks such a value up in the dictionary by fewer bytes than are
-    stored there, does not find it, and skips the rows.
+    Decimals of more than 18 digits may not: the Java engine searches the dictionary for a value with fewer bytes than
+    stored, does not find it, and skips the rows.
     """
     leaves = [leaf for f in fields for leaf in _leaves(f.name, f.type)]
     allowed = [path for path, t in leaves if t.root != "DECIMAL" or (t.precision or 0) <= _LONG_DECIMAL]
@@ -277,7 +280,7 @@ def _with_dictionary(fields: Sequence[DataField]) -> bool | list[str]:
 
 
 def _leaves(path: str, t: DataType) -> Iterator[tuple[str, AtomicType]]:
-    """The stored columns of a column: path and type."""
+    """Yield path and type of the stored columns of a column."""
     match t:
         case RowType(fields):
             for f in fields:
@@ -297,19 +300,12 @@ def _leaves(path: str, t: DataType) -> Iterator[tuple[str, AtomicType]]:
 
 
 def _has_nanos(t: DataType) -> bool:
-    match t:
-        case AtomicType(root=root):
-            return root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (t.precision or 0) > 6
-        case MapType(key, value):
-            return _has_nanos(key) or _has_nanos(value)
-        case RowType(fields):
-            return any(_has_nanos(f.type) for f in fields)
-        case ArrayType(element) | MultisetType(element) | VectorType(element):
-            return _has_nanos(element)
+    """Return True if the type is or contains a timestamp of nanoseconds."""
+    return any(leaf.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (leaf.precision or 0) > 6 for _, leaf in _leaves("", t))
 
 
 def _stored_field(field: DataField, int96: bool) -> pa.Field:
-    """A column, or field of a row, as it is handed to pyarrow, with its id."""
+    """Return a column, or a field of a row, as a pyarrow field with its id."""
     return _with_id(field.name, _stored_type(field.type, field.id, 0, int96), field.type.nullable, field.id)
 
 
@@ -318,10 +314,14 @@ def _with_id(name: str, stored: pa.DataType, nullable: bool, field_id: int) -> p
 
 
 def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataType:
-    """The Arrow type that makes pyarrow write the right Parquet type, ``depth`` collections below column ``column``.
+    """Return the Arrow type that makes pyarrow write the right Parquet type.
 
-    One flag turns every timestamp of a file into INT96, which nanoseconds need and some readers refuse for the rest:
-    in such a file the others go out as the bare integers they are.
+    Args:
+        t: the type to store.
+        column: the id of its column or field of a row.
+        depth: the number of arrays, maps and multisets around it, within the column.
+        int96: True if pyarrow writes all timestamps of the file as INT96, which nanoseconds need. Some readers refuse
+            INT96 for other timestamps, so these are written as integers.
     """
     deeper = depth + 1
     above, below = _NESTED_ID + column * _ID_STRIDE + deeper, _NESTED_ID - column * _ID_STRIDE - deeper
@@ -339,7 +339,7 @@ def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataTy
             count = _with_id("value", pa.int32(), False, above)
             return pa.map_(_with_id("key", inner(element), False, below), count)
         case RowType(fields):
-            # optional even where NOT NULL: pyarrow takes the fields of a row that is NULL for missing values
+            # nullable even if declared NOT NULL: pyarrow treats the fields of a null row as missing values
             return pa.struct([_stored_field(f, int96).with_nullable(True) for f in fields])
         case AtomicType(root="VARIANT"):
             return pa.struct([_with_id(name, pa.binary(), True, i) for i, name in enumerate(_VARIANT)])

@@ -8,8 +8,7 @@ import pyarrow as pa
 def python_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """Return one dict for each row; maps are dicts as well, at any depth.
 
-    pyarrow before 20 gives maps as lists of pairs only; later versions do both. Raises KeyError for a map that holds a
-    key twice.
+    pyarrow before 20 can only return maps as lists of pairs. Raises KeyError for a map with a duplicate key.
     """
     rows: list[dict[str, Any]] = batch.to_pylist()
     for name, kind in zip(batch.schema.names, batch.schema.types, strict=True):

@@ -1,4 +1,4 @@
-"""How large a file will be, before its encoder has written anything."""
+"""An estimate of the size of a file whose encoder still holds rows."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,19 @@ _SAMPLE_BYTES = 1 << 18
 
 
 class EncodedSize:
-    """Bytes written plus an estimate of what the encoder still holds.
+    """The bytes written, plus an estimate for the rows that the encoder still holds.
 
-    The estimate goes by how well the rows already on storage compressed; before there are any, by ``encode`` applied to
-    a sample of the first rows (the size of a small file of them), and for a handful of rows by their size in memory.
-    ``header``: bytes of an empty file, which say nothing about rows.
+    The estimate uses the compression ratio of the rows already written. Before the first rows are written it uses the
+    ratio of a sample of them, or their size in memory if they are few.
     """
 
     def __init__(self, encode: Callable[[pa.Table], int], header: int) -> None:
+        """Begin a file.
+
+        Args:
+            encode: returns the bytes of a file of the given sample of rows.
+            header: bytes of the file before the first row.
+        """
         self._encode = encode
         self._first: pa.Table | None = None
         self._ratio: float | None = None
@@ -26,26 +31,26 @@ class EncodedSize:
 
     @property
     def held_bytes(self) -> int:
-        """Arrow bytes of the rows not yet on storage."""
+        """The Arrow bytes of the rows that are not written yet."""
         return self._raw
 
     def add(self, rows: pa.Table) -> None:
-        """Rows handed to the encoder."""
+        """Count rows that were passed to the encoder."""
         if self._first is None and self._ratio is None:
             self._first = rows.slice(0, _SAMPLE_ROWS)
         self._raw += rows.nbytes
         self.held_rows += rows.num_rows
 
     def stored(self, position: int) -> None:
-        """The file now ends at ``position``; if it grew, by all the rows held so far."""
+        """Record that the file now has ``position`` bytes; if it grew, all rows so far are written."""
         if position > self._done and self._raw:
             self._ratio = (position - self._done) / self._raw
             self._raw = self.held_rows = 0
-            self._first = None  # a writer lives until cycles are collected: it must not hold rows that long
+            self._first = None  # frees the rows before the writer is garbage-collected
         self._done = max(position, self._done)
 
     def held(self) -> int:
-        """Estimated encoded bytes of the held rows."""
+        """Return the estimated encoded bytes of the rows that are not written yet."""
         if self._ratio is None:
             if self._first is None or self._raw < _SAMPLE_BYTES:
                 return self._raw
@@ -54,5 +59,5 @@ class EncodedSize:
         return int(self._raw * self._ratio)
 
     def total(self) -> int:
-        """Estimated bytes of the file if it were closed now."""
+        """Return the estimated bytes of the file if it were closed now."""
         return self._done + self.held()

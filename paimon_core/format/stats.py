@@ -1,13 +1,13 @@
-"""Bounds and null counts of a file's columns, gathered batch by batch (format 5.7, 5.8).
+"""Bounds and null counts of a file's columns, collected batch by batch (format 5.7, 5.8).
 
-Arrow's minimum and maximum of a batch are what costs: a few percent of encoding it. Bounds may be wider than the
-values (that is what truncation does) but never narrower, and are left out where they could mislead.
+Bounds may be wider than the values, because of truncation, but never narrower; columns with NaN have none. Cost: the
+minimum and maximum of each batch, a few percent of encoding it.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.types.datatype import AtomicType, DataField, DataType
 
 _TRUNCATE = re.compile(r"truncate\(\s*([0-9]+)\s*\)\Z", re.IGNORECASE)
+_SIMPLE_MODES = ("none", "counts", "full")
 _UNBOUNDED = frozenset({"BINARY", "VARBINARY", "VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"})
 _LAST_POINT = 0x10FFFF
 _SURROGATES, _AFTER_SURROGATES = 0xD800, 0xE000
@@ -23,30 +24,32 @@ _SURROGATES, _AFTER_SURROGATES = 0xD800, 0xE000
 
 @dataclass(frozen=True, slots=True)
 class StatsMode:
-    """How much is kept of a column: ``none``, ``counts``, ``truncate`` (to ``length``) or ``full``."""
+    """The statistics of a column: ``none``, ``counts`` of nulls, bounds in ``full`` or ``truncate`` to ``length``."""
 
-    kind: Literal["none", "counts", "truncate", "full"]
-    length: int = 0
+    kind: str
+    length: int = 0  # characters or bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """Internal values no row is below or above, None where unknown; how many rows are null, None where not counted."""
+    """Bounds and null count of a column."""
 
     min: Any
+    """An internal value that no row is below. `None`: unknown."""
     max: Any
+    """An internal value that no row is above. `None`: unknown."""
     null_count: int | None
+    """`None`: not counted."""
 
 
 def parse_mode(text: str) -> StatsMode:
-    """A mode from its text: ``none``, ``counts``, ``full``, ``truncate(16)``; InvalidInputError for anything else."""
+    """Return the mode for ``none``, ``counts``, ``full`` or ``truncate(<length>)``.
+
+    Raises InvalidInputError for any other text.
+    """
     word = text.strip().lower()
-    if word == "none":
-        return StatsMode("none")
-    if word == "counts":
-        return StatsMode("counts")
-    if word == "full":
-        return StatsMode("full")
+    if word in _SIMPLE_MODES:
+        return StatsMode(word)
     match = _TRUNCATE.match(word)
     if match and int(match[1]) > 0:
         return StatsMode("truncate", int(match[1]))
@@ -54,23 +57,23 @@ def parse_mode(text: str) -> StatsMode:
 
 
 class StatsCollector:
-    """Statistics of the rows given to `update`, one `ColumnBounds` per field."""
+    """A collector of the statistics of rows, one `ColumnBounds` per field."""
 
     def __init__(self, fields: Sequence[DataField], modes: Sequence[StatsMode]) -> None:
         self._columns = [_Column(f, mode) for f, mode in zip(fields, modes, strict=True)]
 
     def update(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Take in rows; columns by name, in the canonical Arrow types of the fields."""
+        """Include rows; columns by name, in the canonical Arrow types of the fields."""
         for column in self._columns:
             column.update(batch.column(column.name))
 
     def result(self) -> list[ColumnBounds]:
-        """The statistics so far."""
+        """Return the statistics of all rows so far, in the order of the fields."""
         return [column.result() for column in self._columns]
 
 
 class _Column:
-    """Null count and extremes of one column so far."""
+    """The null count and the extremes of one column so far."""
 
     def __init__(self, field: DataField, mode: StatsMode) -> None:
         self.name = field.name
@@ -86,10 +89,10 @@ class _Column:
         if not self._bounded or values.null_count == len(values):
             return
         if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
-            self._bounded, self._extremes = False, None  # NaN is in no order all readers agree on
+            self._bounded, self._extremes = False, None  # readers disagree on the order of NaN
             return
-        found = pc.min_max(values)
-        low, high = _internal(found["min"]), _internal(found["max"])
+        extremes = pc.min_max(values)
+        low, high = _internal(extremes["min"]), _internal(extremes["max"])
         if self._extremes is not None:
             low, high = min(low, self._extremes[0]), max(high, self._extremes[1])
         self._extremes = low, high
@@ -101,7 +104,7 @@ class _Column:
             return ColumnBounds(None, None, self._nulls)
         low, high = self._extremes
         if isinstance(low, float):
-            low, high = low if low else -0.0, high if high else 0.0  # whichever zero there is lies between
+            low, high = low if low else -0.0, high if high else 0.0  # the bounds include both zeros
         elif isinstance(low, str | bytes) and self._mode.kind == "truncate":
             low, high = truncate_min(low, self._mode.length), truncate_max(high, self._mode.length)
             if high is None:
@@ -110,33 +113,33 @@ class _Column:
 
 
 def has_bounds(t: DataType) -> bool:
-    """Whether the type has bounds: all but nested ones and bytes, which the Java engine would compare wrongly."""
+    """Return True for types with bounds: all but nested ones and bytes, which the Java engine compares wrongly."""
     return isinstance(t, AtomicType) and t.root not in _UNBOUNDED
 
 
 def truncate_min(value: Any, length: int) -> Any:
-    """The first ``length`` characters or bytes: not above the value."""
+    """Return the first ``length`` characters or bytes, which are not above the value."""
     return value[:length]
 
 
 def truncate_max(value: Any, length: int) -> Any:
-    """The shortest text or bytes of at most ``length`` that is not below the value; None when there is none.
+    """Return text or bytes of at most ``length`` that are not below the value. `None`: there are none.
 
-    What is not longer stays; otherwise the last character (or byte) of the prefix that has a successor becomes it, and
-    all behind goes. Surrogates are no characters and are passed over.
+    A longer value is cut to ``length``; then its last character or byte with a successor is replaced by the successor,
+    and the rest is removed. Surrogates are not characters, so a successor is never one.
     """
     if len(value) <= length:
         return value
     if isinstance(value, bytes):
-        kept = value[:length].rstrip(b"\xff")
-        return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
-    kept = value[:length].rstrip(chr(_LAST_POINT))
-    if not kept:
+        prefix = value[:length].rstrip(b"\xff")
+        return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else None
+    prefix = value[:length].rstrip(chr(_LAST_POINT))
+    if not prefix:
         return None
-    point = ord(kept[-1]) + 1
-    return kept[:-1] + chr(_AFTER_SURROGATES if point == _SURROGATES else point)
+    point = ord(prefix[-1]) + 1
+    return prefix[:-1] + chr(_AFTER_SURROGATES if point == _SURROGATES else point)
 
 
 def _internal(value: pa.Scalar) -> Any:
-    """A scalar as an internal value: days, milliseconds of day and timestamps as the integers they are."""
+    """Return a scalar as an internal value; dates, times and timestamps as integers of their unit."""
     return value.value if pa.types.is_temporal(value.type) else value.as_py()

@@ -1,4 +1,4 @@
-"""Text files (format 7.7): lines in blocks of bounded size, compressed as a whole or not at all."""
+"""Text files (format 7.7), read in blocks of whole lines; the file is compressed as a whole or not at all."""
 
 import bz2
 import zlib
@@ -8,16 +8,12 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-
-try:
-    from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14
-except ImportError:
-    from backports import zstd
+from paimon_core.format.codec import zstd
 
 _BLOCK_BYTES = 4 << 20
 _NONE = ("none", "null", "uncompressed")
 _SUFFIX = {**dict.fromkeys(_NONE, ""), "gzip": "gz", "bzip2": "bz2", "zstd": "zst"}
-_STREAMS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}  # by the end of a file's name, as Arrow calls them
+_STREAMS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}  # Arrow's names of the codecs, by file extension
 
 
 class _Compressor(Protocol):
@@ -25,7 +21,7 @@ class _Compressor(Protocol):
     def flush(self) -> bytes: ...
 
 
-class _Plain:
+class _Uncompressed:
     def compress(self, data: bytes, /) -> bytes:
         return data
 
@@ -34,7 +30,7 @@ class _Plain:
 
 
 _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
-    "": _Plain,
+    "": _Uncompressed,
     "gz": lambda: zlib.compressobj(wbits=31),
     "bz2": bz2.BZ2Compressor,
     "zst": lambda: zstd.ZstdCompressor(level=1),
@@ -42,7 +38,10 @@ _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
 
 
 def compression_suffix(codec: str) -> str:
-    """What a codec adds to a text file's name, without a dot; nothing for none. UnsupportedError for unknown ones."""
+    """Return the extension that a codec adds to a text file's name, without a dot; "" for no compression.
+
+    Raises UnsupportedError for an unknown codec.
+    """
     suffix = _SUFFIX.get(codec.lower())
     if suffix is None:
         raise UnsupportedError(
@@ -52,18 +51,24 @@ def compression_suffix(codec: str) -> str:
 
 
 def line_blocks(source: Any, path: str, quote: bytes = b"") -> Iterator[bytes]:
-    """The file's text in blocks of whole lines of some MiB; the last one may lack its line end.
+    """Yield the text of a file in blocks of whole lines and about 4 MiB; the last line may lack its line feed.
 
-    With a ``quote`` no block ends between two of them, as far as each counts. CorruptedError for what is no such file.
+    Args:
+        source: a seekable file.
+        path: its name; the extension gives the compression.
+        quote: a block ends only after an even number of these bytes. Empty: lines have no quotes.
+
+    Raises CorruptedError if the file does not decompress, UnsupportedError for a compression that is not read.
     """
     source.seek(0)
-    codec = _STREAMS.get(path.rsplit(".", 1)[-1].lower())
-    if codec is None and path.rsplit(".", 1)[-1].lower() in ("deflate", "snappy", "lz4"):
-        raise UnsupportedError(f"{path} is compressed as {path.rsplit('.', 1)[-1]}, which text files are not read in")
+    suffix = path.rsplit(".", 1)[-1].lower()
+    codec = _STREAMS.get(suffix)
+    if codec is None and suffix in ("deflate", "snappy", "lz4"):
+        raise UnsupportedError(f"{path} is compressed as {suffix}, which text files are not read in")
     stream = source if codec is None else pa.CompressedInputStream(source, codec)
     held = b""
-    while piece := _read(stream, path):
-        held += piece
+    while data := _read(stream, path):
+        held += data
         end = held.rfind(b"\n") + 1
         if end and not (quote and held.count(quote, 0, end) % 2):
             yield held[:end]
@@ -82,7 +87,7 @@ def _read(stream: Any, path: str) -> bytes:
 
 
 def count_lines(source: Any, path: str) -> int:
-    """Lines of the file, a last one without an end included."""
+    """Return the number of lines, including a last one without a line feed."""
     count, last = 0, b"\n"
     for block in line_blocks(source, path):
         count += block.count(b"\n")
@@ -91,18 +96,18 @@ def count_lines(source: Any, path: str) -> int:
 
 
 class LineWriter:
-    """Writes text to a sink, compressed."""
+    """A writer of compressed text to a sink."""
 
     def __init__(self, sink: Any, codec: str) -> None:
         self._sink, self._compressor = sink, _COMPRESSORS[compression_suffix(codec)]()
-        self.written = 0
+        self.written = 0  # compressed bytes
 
     def write(self, data: bytes) -> None:
-        """Append some lines."""
+        """Append lines."""
         self._put(self._compressor.compress(data))
 
     def close(self) -> None:
-        """Write what the compressor holds; the sink stays open."""
+        """Write the bytes in the compressor; the sink stays open."""
         self._put(self._compressor.flush())
 
     def _put(self, data: bytes) -> None:

@@ -1,4 +1,7 @@
-"""Values as text, as CSV and JSON files hold them (format 7.7): what a cast to text gives, bytes in base 64."""
+"""Conversion of values to the texts in CSV and JSON files, and back (format 7.7).
+
+A text is the value cast to STRING; bytes are in base 64.
+"""
 
 import base64
 import binascii
@@ -30,11 +33,17 @@ _KEY_ROOTS = {*TEXT_ROOTS, *INTEGER_ROOTS, "BOOLEAN"}
 _UNSTORABLE = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
 
 
-def check_storable(field: DataField, where: str, *, nested: bool) -> None:
-    """Raise UnsupportedError, naming the column, for a type that text cannot give back as it was."""
-    why = _unstorable(field.type, nested)
-    if why:
-        raise UnsupportedError(f"column {field.name!r} of type {field.type} cannot be kept in {where} files: {why}")
+def check_storable(field: DataField, kind: str, *, nested: bool) -> None:
+    """Raise UnsupportedError, naming the column, for a type whose values cannot be restored from text.
+
+    Args:
+        field: the column.
+        kind: of the files, for the message: CSV or JSON.
+        nested: True if the files can hold arrays, maps and rows.
+    """
+    reason = _unstorable(field.type, nested)
+    if reason:
+        raise UnsupportedError(f"column {field.name!r} of type {field.type} cannot be stored in {kind} files: {reason}")
 
 
 def _unstorable(t: DataType, nested: bool) -> str | None:
@@ -46,7 +55,7 @@ def _unstorable(t: DataType, nested: bool) -> str | None:
         case ArrayType(element) if nested:
             return _unstorable(element, nested)
         case RowType(fields) if nested:
-            return next((why for f in fields if (why := _unstorable(f.type, nested))), None)
+            return next((reason for f in fields if (reason := _unstorable(f.type, nested))), None)
         case MapType(key, value) if nested:
             if not (isinstance(key, AtomicType) and key.root in _KEY_ROOTS):
                 return "keys of maps must be text, whole numbers or booleans"
@@ -55,7 +64,7 @@ def _unstorable(t: DataType, nested: bool) -> str | None:
 
 
 def text_type(t: DataType) -> pa.DataType:
-    """The Arrow type of values whose leaves are texts."""
+    """Return the Arrow type of values whose leaves are texts."""
     match t:
         case ArrayType(element):
             return pa.list_(text_type(element))
@@ -67,12 +76,21 @@ def text_type(t: DataType) -> pa.DataType:
 
 
 def to_text(array: ArrowArray, t: DataType) -> ArrowArray:
-    """Canonical values with all their leaves as texts."""
+    """Return canonical values with all their leaves as texts."""
     return _leaves(array, t, _leaf_to_text)
 
 
 def from_text(array: ArrowArray, t: DataType, column: str, path: str) -> ArrowArray:
-    """The inverse of `to_text`. Raises CorruptedError naming column, text and file where a text is no such value."""
+    """Return canonical values, given with their leaves as texts: the inverse of `to_text`.
+
+    Args:
+        array: the texts.
+        t: the type of the values.
+        column: its name in messages.
+        path: the file's name in messages.
+
+    Raises CorruptedError naming column, text and file for a text that is not a value of the type.
+    """
     try:
         return _leaves(array, t, _leaf_from_text)
     except (InvalidInputError, pa.ArrowInvalid, binascii.Error) as cause:
@@ -88,13 +106,13 @@ def _leaves(array: ArrowArray, t: DataType, leaf: Callable[[ArrowArray, AtomicTy
         case MapType(key, value):
             return rebuilt_map(array, _leaves(array.keys, key, leaf), _leaves(array.items, value, leaf))
         case RowType(fields):
-            children = array.flatten()  # with the nulls of the row itself: what is hidden below them is no value
+            children = array.flatten()  # the fields of a null row become null: their contents are no values
             return rebuilt_struct(array, [_leaves(c, f.type, leaf) for c, f in zip(children, fields, strict=True)])
     raise UnsupportedError(f"values of type {t} have no text")
 
 
 def _leaf_to_text(array: ArrowArray, t: AtomicType) -> ArrowArray:
-    if t.root in BINARY_ROOTS:  # Arrow knows no base 64
+    if t.root in BINARY_ROOTS:  # Arrow has no function for base 64
         return pa.array([None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()], pa.string())
     if t.root == "TIME":
         return pc.replace_substring_regex(array.cast(pa.string()), r"\.000$", "")

@@ -1,7 +1,10 @@
-"""Thrift's compact protocol, as far as changing a few integers in a Parquet footer needs it.
+"""Thrift's compact protocol, as far as it is needed to change a few integers in a Parquet footer.
 
-Values keep their encoded form: integers are raw variable-length numbers, so what is not touched is written back as it
-was read. See the protocol's own specification for the codes.
+Values keep their encoded form: integers are raw variable-length numbers, so an unchanged value is written as it was
+read. See the protocol's own specification for the codes.
+
+Written by hand: a Thrift library decodes by a schema and drops every field that the schema does not know, while a
+footer must keep fields of later Parquet versions.
 """
 
 from dataclasses import dataclass, field
@@ -12,12 +15,12 @@ _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _ST
 
 @dataclass(slots=True)
 class Struct:
-    """Fields by id: (type code, value)."""
+    """A structure: its fields by id, each as (type code, value)."""
 
     fields: dict[int, tuple[int, Any]] = field(default_factory=dict)
 
     def get_int(self, field_id: int) -> int | None:
-        """A signed integer field, None when absent."""
+        """Return a signed integer field. `None`: absent."""
         if field_id not in self.fields:
             return None
         raw: int = self.fields[field_id][1]
@@ -28,45 +31,47 @@ class Struct:
         self.fields[field_id] = (_I32, (value << 1) ^ (value >> 63))
 
     def drop(self, field_id: int) -> None:
-        """Remove a field, if it is there."""
+        """Remove a field if it is present."""
         self.fields.pop(field_id, None)
 
     def struct(self, field_id: int) -> "Struct":
-        """A field that is a structure; an empty one when absent."""
+        """Return a field that is a structure; an empty structure if the field is absent."""
         found = self.fields.get(field_id, (_STRUCT, None))[1]
         return found if isinstance(found, Struct) else Struct()
 
     def structs(self, field_id: int) -> list["Struct"]:
-        """A field that is a list of structures; empty when absent."""
+        """Return a field that is a list of structures; an empty list if the field is absent."""
         found = self.fields.get(field_id, (_LIST, (_STRUCT, [])))[1]
         return [item for item in found[1] if isinstance(item, Struct)]
 
 
 def decode(data: bytes) -> Struct:
-    """The structure these bytes begin with; IndexError or ValueError when they are none."""
+    """Return the structure at the beginning of the bytes. Raises IndexError or ValueError for other bytes."""
     return _Reader(data).struct()
 
 
 def encode(value: Struct) -> bytes:
-    """The bytes of a structure."""
+    """Return the bytes of a structure."""
     out = bytearray()
     _write_struct(out, value)
     return bytes(out)
 
 
 class _Reader:
+    """A decoder of the values in bytes, one after another."""
+
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        self._data, self._offset = data, 0
 
     def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
+        self._offset += 1
+        return self._data[self._offset - 1]
 
     def _raw(self, size: int) -> bytes:
-        self._at += size
-        if self._at > len(self._data):
+        self._offset += size
+        if self._offset > len(self._data):
             raise ValueError("a Thrift value reaches beyond the end")
-        return self._data[self._at - size : self._at]
+        return self._data[self._offset - size : self._offset]
 
     def _number(self) -> int:
         value = shift = 0
@@ -90,7 +95,7 @@ class _Reader:
         return result
 
     def _value(self, kind: int) -> Any:
-        if kind in (_TRUE, _FALSE, _BYTE):  # a truth value inside a list is a byte
+        if kind in (_TRUE, _FALSE, _BYTE):  # a boolean inside a list is a byte
             return self._raw(1)
         if kind in (_I16, _I32, _I64):
             return self._number()

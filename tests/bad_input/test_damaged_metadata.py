@@ -194,9 +194,9 @@ def test_blocks_up_to_the_bound_are_read(codec):
     data = write_avro(schema, rows, codec)
     assert read_avro(data)[1] == rows
     size = sum(len(content) for _, content in Container(io.BytesIO(data)).blocks())
-    assert sum(count for count, _ in Container(io.BytesIO(data), most=size).blocks()) == 3000
+    assert sum(count for count, _ in Container(io.BytesIO(data), max_bytes=size).blocks()) == 3000
     with pytest.raises(CorruptedError, match="more than the"):
-        list(Container(io.BytesIO(data), most=size - 1).blocks())
+        list(Container(io.BytesIO(data), max_bytes=size - 1).blocks())
 
 
 def test_blocks_as_other_writers_make_them():
