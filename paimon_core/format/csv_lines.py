@@ -64,9 +64,7 @@ class CsvLayout:
                 f"different ASCII characters, not {special}"
             )
         if any(c in layout.null for c in (*special, "\r", "\n")):
-            raise InvalidInputError(
-                f"option 'csv.null-literal' must not hold any of {special}, as {layout.null!r} does"
-            )
+            raise InvalidInputError(f"option 'csv.null-literal' is {layout.null!r}, but must hold none of {special}")
         return layout
 
     @property
@@ -157,8 +155,8 @@ class CsvFormat(FileFormat):
     def _line(self, line: str) -> list[str | None]:
         """Return the values of a line; missing values are null.
 
-        Inside a value an escape character escapes a quote or an escape character; elsewhere it is dropped. A quote inside
-        a value without quotes is part of the value.
+        Inside a value an escape character escapes a quote or an escape character; elsewhere it is dropped. A quote
+        inside a value without quotes is part of the value.
         """
         delimiter, quote, escape = self.layout.delimiter, self.layout.quote, self.layout.escape
         values: list[str | None] = []

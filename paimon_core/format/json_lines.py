@@ -103,7 +103,7 @@ def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> 
 
 
 def _texts(value: Any, t: DataType) -> Any:
-    """Return a decoded member for Arrow's array of `text_type`: booleans become texts, objects of maps lists of pairs."""
+    """Return a decoded member in the form of `text_type`: booleans become texts, objects of maps lists of pairs."""
     if value is None:
         return None
     match t:

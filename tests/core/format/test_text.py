@@ -95,7 +95,7 @@ def test_both_ways_to_take_lines_apart_agree(rows):
     quoted = [",".join(f'"{v}"' if "," in v or v.isspace() else v for v in row) for row in rows]
     block = "".join(line + "\n" for line in quoted).encode()
     reader = CsvFormat.of(fields(*["STRING"] * 3), Options({}))
-    assert reader._spelled(block, 0).equals(reader._plain(block, ["c0", "c1", "c2"], 0))
+    assert reader._escaped(block, 0).equals(reader._plain(block, ["c0", "c1", "c2"], 0))
 
 
 @pytest.mark.parametrize(
