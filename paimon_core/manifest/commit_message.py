@@ -11,12 +11,10 @@ from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.serializers import (
+    DATA_FILE,
     DATA_FILE_SCHEMA,
+    INDEX_ENTRY,
     INDEX_MANIFEST_SCHEMA,
-    data_file_from_record,
-    data_file_to_record,
-    index_entry_from_record,
-    index_entry_to_record,
     plain,
 )
 
@@ -65,8 +63,8 @@ class CommitMessage(InCountedBucket):
         """For engines that carry nothing but bytes; what `from_bytes` of the same version of this engine reads."""
         sink = io.BytesIO(_MAGIC)
         sink.seek(len(_MAGIC))
-        files = {name: [data_file_to_record(file) for file in getattr(self, name)] for name in _FILES}
-        indexes = {name: [index_entry_to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
+        files = {name: [DATA_FILE.to_record(file) for file in getattr(self, name)] for name in _FILES}
+        indexes = {name: [INDEX_ENTRY.to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
         names = {"compact_beside": list(self.compact_beside)}
         fastavro.schemaless_writer(sink, _SCHEMA, {**self.location._asdict(), **files, **indexes, **names})
         return sink.getvalue()
@@ -80,8 +78,8 @@ class CommitMessage(InCountedBucket):
         source.seek(len(_MAGIC))
         try:
             record = fastavro.schemaless_reader(source, _SCHEMA)
-            lists: dict[str, Any] = {name: tuple(map(data_file_from_record, record[name])) for name in _FILES}
-            lists |= {name: tuple(map(index_entry_from_record, record[name])) for name in _INDEXES}
+            lists: dict[str, Any] = {name: tuple(map(DATA_FILE.from_record, record[name])) for name in _FILES}
+            lists |= {name: tuple(map(INDEX_ENTRY.from_record, record[name])) for name in _INDEXES}
             lists["compact_beside"] = tuple(record["compact_beside"])
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause

@@ -3,7 +3,7 @@
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -14,7 +14,7 @@ from paimon_core.format.avro_container import BlockDecoder, Container
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.columnar_formats import read_columnar_records
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.serializers import MANIFEST_SCHEMA, MANIFEST_VERSION, entry_from_record, plain, unknown_fields
+from paimon_core.manifest.serializers import ENTRY, RecordType, plain, unknown_fields
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
 _LANES: Final = 256  # blocks decoded at once: fewer are slower, more take more memory
@@ -31,16 +31,16 @@ class UnknownFieldsError(UnsupportedError):
     """The file has fields of a newer version: it can be read, but not rewritten without losing them."""
 
 
-def decode_records(data: bytes, path: str, version: int, value_of: Callable[[Record], T]) -> list[T]:
-    """Every record of the file as ``value_of`` makes it.
+def decode_records(data: bytes, path: str, kind: RecordType[T]) -> list[T]:
+    """Return the value of every record of the file.
 
-    Raises CorruptedError for bytes that are no such file, UnsupportedError for records of another ``version``.
+    Raises CorruptedError for bytes that are no such file, UnsupportedError for records of another version.
     """
     records = read_columnar_records(data, path)
     if records is not None:
-        return _columnar(records, path, version, value_of)
+        return _columnar(records, path, kind)
     container = _container(data, path)
-    return _one_by_one(container, list(container.blocks()), path, version, value_of)
+    return _one_by_one(container, list(container.blocks()), path, kind)
 
 
 def decode_entries(
@@ -56,13 +56,13 @@ def decode_entries(
     if records is not None:
         if lossless:
             raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
-        return _chosen(_columnar(records, path, MANIFEST_VERSION, entry_from_record), with_stats, only)
+        return _chosen(_columnar(records, path, ENTRY), with_stats, only)
     container = _container(data, path)
     try:
         schema = _schema(container.header.text)
     except Exception as cause:
         raise container.corrupted(cause) from cause
-    if lossless and (lost := unknown_fields(schema, MANIFEST_SCHEMA)):
+    if lossless and (lost := unknown_fields(schema, ENTRY.schema)):
         raise UnknownFieldsError(f"{path} has fields unknown to this engine: {', '.join(lost)}; it can only be read")
     entries: list[ManifestEntry] = []
     blocks = container.blocks()
@@ -93,7 +93,7 @@ def _entries(
             return decode_entry_blocks(schema, blocks, with_stats=with_stats, only=only)
         except (NotVectorizableError, KeyError, TypeError, ValueError):
             pass  # whatever is wrong, if anything, the plain way finds out
-    return _chosen(_one_by_one(container, blocks, path, MANIFEST_VERSION, entry_from_record), with_stats, only)
+    return _chosen(_one_by_one(container, blocks, path, ENTRY), with_stats, only)
 
 
 def _chosen(entries: list[ManifestEntry], with_stats: bool, only: BucketFilter | None) -> list[ManifestEntry]:
@@ -106,17 +106,17 @@ def _bare(entry: ManifestEntry) -> ManifestEntry:
     return replace(entry, file=entry.file.without_stats())
 
 
-def _columnar(records: Sequence[Record], path: str, version: int, value_of: Callable[[Record], T]) -> list[T]:
+def _columnar(records: Sequence[Record], path: str, kind: RecordType[T]) -> list[T]:
     try:
-        _check_version(records, path, version)
-        return list(map(value_of, records))
+        _check_version(records, path, kind.version)
+        return list(map(kind.from_record, records))
     except (KeyError, TypeError) as cause:
         raise CorruptedError(f"{path} lacks a field of every metadata file: {cause}") from cause
     except ValueError as cause:
         raise CorruptedError(f"{path} is damaged: {cause}") from cause
 
 
-def _check_version(records: Sequence[Record], path: str, version: int) -> None:
+def _check_version(records: Sequence[Record], path: str, version: int | None) -> None:
     found = {record["_VERSION"] for record in records} - {version}
     if found:
         raise UnsupportedError(f"{path} has version {min(found)}; this engine reads version {version} only")
@@ -168,16 +168,14 @@ def _decoder(text: bytes) -> BlockDecoder:
     return BlockDecoder(_schema(text))
 
 
-def _one_by_one(
-    container: Container, blocks: Sequence[Block], path: str, version: int, value_of: Callable[[Record], T]
-) -> list[T]:
+def _one_by_one(container: Container, blocks: Sequence[Block], path: str, kind: RecordType[T]) -> list[T]:
     try:
         decoder = _decoder(container.header.text)
         values: list[T] = []
         for count, content in blocks:
             records = decoder.decode(count, content)
-            _check_version(records, path, version)
-            values += map(value_of, records)
+            _check_version(records, path, kind.version)
+            values += map(kind.from_record, records)
     except UnsupportedError:
         raise
     except Exception as cause:

@@ -3,9 +3,9 @@
 import io
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -19,24 +19,15 @@ from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.partition_stats import partition_stats
-from paimon_core.manifest.serializers import (
-    INDEX_MANIFEST_SCHEMA,
-    INDEX_MANIFEST_VERSION,
-    MANIFEST_LIST_SCHEMA,
-    MANIFEST_SCHEMA,
-    MANIFEST_VERSION,
-    entry_to_record,
-    index_entry_from_record,
-    index_entry_to_record,
-    manifest_file_from_record,
-    manifest_file_to_record,
-)
+from paimon_core.manifest.serializers import ENTRY, INDEX_ENTRY, MANIFEST_FILE, RecordType
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import (
     MANIFEST_COMPRESSION,
     MANIFEST_DELETE_FILE_DROP_STATS,
     MANIFEST_TARGET_FILE_SIZE,
 )
+
+T = TypeVar("T")
 
 _BLOCK_RECORDS: Final = 128
 _COMPRESSION_LEVEL: Final = 1
@@ -65,7 +56,7 @@ class Manifests:
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFileMeta]:
         """The manifests a list names, oldest first; a ``size`` the snapshot promised is checked."""
         path = self.path(name)
-        return decode_records(self._load(path, size), path, MANIFEST_VERSION, manifest_file_from_record)
+        return decode_records(self._load(path, size), path, MANIFEST_FILE)
 
     def read(
         self,
@@ -103,7 +94,7 @@ class Manifests:
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """All index files a snapshot has."""
         path = self.path(name)
-        return decode_records(self._load(path), path, INDEX_MANIFEST_VERSION, index_entry_from_record)
+        return decode_records(self._load(path), path, INDEX_ENTRY)
 
     def _load(self, path: str, size: int | None = None) -> bytes:
         """The file's bytes, all of them: cut between two blocks it would still decode, to fewer records."""
@@ -137,12 +128,12 @@ class Manifests:
 
     def write_list(self, metas: Sequence[ManifestFileMeta]) -> tuple[str, int]:
         """Write a manifest list; its name and size in bytes."""
-        data = self._encode(MANIFEST_LIST_SCHEMA, map(manifest_file_to_record, metas))
+        data = self._encode(MANIFEST_FILE, metas)
         return self._store("manifest-list", data), len(data)
 
     def write_index(self, entries: Sequence[IndexManifestEntry]) -> str:
         """Write an index manifest (all index files of a snapshot); its name."""
-        return self._store("index-manifest", self._encode(INDEX_MANIFEST_SCHEMA, map(index_entry_to_record, entries)))
+        return self._store("index-manifest", self._encode(INDEX_ENTRY, entries))
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files of this directory; missing ones are fine."""
@@ -151,10 +142,10 @@ class Manifests:
 
     def _write_one(self, block: list[ManifestEntry], source: Iterator[ManifestEntry], target: int) -> ManifestFileMeta:
         sink = io.BytesIO()
-        writer = self._writer(sink, MANIFEST_SCHEMA)
+        writer = self._writer(sink, ENTRY)
         summary = _Summary()
         while block:
-            writer.write([entry_to_record(entry) for entry in block])
+            writer.write([ENTRY.to_record(entry) for entry in block])
             summary.add(block)
             if writer.written >= target:
                 break
@@ -162,16 +153,17 @@ class Manifests:
         data = sink.getvalue()
         return summary.meta(self._store("manifest", data), len(data), self.partition_schema)
 
-    def _encode(self, schema: Any, rows: Iterable[Mapping[str, Any]]) -> bytes:
+    def _encode(self, kind: RecordType[T], values: Iterable[T]) -> bytes:
         sink = io.BytesIO()
-        writer = self._writer(sink, schema)
-        source = iter(rows)
-        while block := list(itertools.islice(source, _BLOCK_RECORDS)):
+        writer = self._writer(sink, kind)
+        records = map(kind.to_record, values)
+        while block := list(itertools.islice(records, _BLOCK_RECORDS)):
             writer.write(block)
         return sink.getvalue()
 
-    def _writer(self, sink: io.BytesIO, schema: Any) -> ContainerWriter:
-        return ContainerWriter(sink, schema, avro_codec(self.options.value(MANIFEST_COMPRESSION)), _COMPRESSION_LEVEL)
+    def _writer(self, sink: io.BytesIO, kind: RecordType[Any]) -> ContainerWriter:
+        codec = avro_codec(self.options.value(MANIFEST_COMPRESSION))
+        return ContainerWriter(sink, kind.schema, codec, _COMPRESSION_LEVEL)
 
     def _store(self, kind: str, data: bytes) -> str:
         if self._uuid is None:

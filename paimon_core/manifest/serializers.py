@@ -1,11 +1,14 @@
-"""Avro records of manifests, manifest lists and index manifests, and the values they stand for (format 4.2-4.5, 8.1).
+"""The Avro records of manifests, manifest lists and index manifests, and the values in them (format 4.2-4.5, 8.1).
 
-Written as the newest version does. Read from any version: fields that came later may be missing, unknown ones are
-passed over. Creation times are plain numbers here: Avro's logical type would convert them between time zones.
+Records are written as the newest version writes them. Records of any version are read: fields of later versions may be
+missing, unknown fields are ignored. Creation times are plain numbers here: Avro's logical type would convert them
+between time zones.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from operator import attrgetter, itemgetter
+from typing import Any, Final, Generic, TypeVar, cast
 
 from paimon_core.fileio.paths import are_file_names
 from paimon_core.manifest.data_file import DataFileMeta
@@ -14,12 +17,6 @@ from paimon_core.manifest.fast_constructor import fast_constructor
 from paimon_core.manifest.index_entry import DeletionRange, GlobalIndex, IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.stats import SimpleStats
-
-_data_file, _entry, _stats_value = (
-    fast_constructor(DataFileMeta),
-    fast_constructor(ManifestEntry),
-    fast_constructor(SimpleStats),
-)
 
 Record = Mapping[str, Any]
 Schema = Any
@@ -107,6 +104,18 @@ MANIFEST_LIST_SCHEMA: Final = _top(
         _MAX_ROW_ID=_nullable("long"),
     )
 )
+_DELETION_RANGE_SCHEMA: Final = _record(
+    "record__DELETIONS_VECTORS_RANGES", f0="string", f1="int", f2="int", _CARDINALITY=_nullable("long")
+)
+_GLOBAL_INDEX_SCHEMA: Final = _record(
+    "record__GLOBAL_INDEX",
+    _ROW_RANGE_START="long",
+    _ROW_RANGE_END="long",
+    _INDEX_FIELD_ID="int",
+    _EXTRA_FIELD_IDS=_nullable(_array("int")),
+    _INDEX_META=_nullable("bytes"),
+    _SOURCE_META=_nullable("bytes"),
+)
 INDEX_MANIFEST_SCHEMA: Final = _top(
     _record(
         "record",
@@ -118,37 +127,15 @@ INDEX_MANIFEST_SCHEMA: Final = _top(
         _FILE_NAME="string",
         _FILE_SIZE="long",
         _ROW_COUNT="long",
-        _DELETIONS_VECTORS_RANGES=_nullable(
-            _array(
-                _nullable(
-                    _record(
-                        "record__DELETIONS_VECTORS_RANGES",
-                        f0="string",
-                        f1="int",
-                        f2="int",
-                        _CARDINALITY=_nullable("long"),
-                    )
-                )
-            )
-        ),
+        _DELETIONS_VECTORS_RANGES=_nullable(_array(_nullable(_DELETION_RANGE_SCHEMA))),
         _EXTERNAL_PATH=_nullable("string"),
-        _GLOBAL_INDEX=_nullable(
-            _record(
-                "record__GLOBAL_INDEX",
-                _ROW_RANGE_START="long",
-                _ROW_RANGE_END="long",
-                _INDEX_FIELD_ID="int",
-                _EXTRA_FIELD_IDS=_nullable(_array("int")),
-                _INDEX_META=_nullable("bytes"),
-                _SOURCE_META=_nullable("bytes"),
-            )
-        ),
+        _GLOBAL_INDEX=_nullable(_GLOBAL_INDEX_SCHEMA),
     )
 )
 
 
 def plain(schema: Schema) -> Schema:
-    """The schema without logical types, so that numbers stay numbers."""
+    """Return the schema without logical types, so that numbers stay numbers."""
     if isinstance(schema, list):
         return [plain(branch) for branch in schema]
     if isinstance(schema, dict):
@@ -157,7 +144,7 @@ def plain(schema: Schema) -> Schema:
 
 
 def unknown_fields(written: Schema, known: Schema) -> list[str]:
-    """Names of fields, at any depth, that a file of schema ``written`` has and this engine would lose."""
+    """Return the names of fields, at any depth, that the schema ``written`` has and the schema ``known`` has not."""
     written, known = _inner(written), _inner(known)
     if not (isinstance(written, dict) and isinstance(known, dict)):
         return []
@@ -170,7 +157,7 @@ def unknown_fields(written: Schema, known: Schema) -> list[str]:
 
 
 def _inner(schema: Schema) -> Schema:
-    """Through nullable unions and arrays to what they hold."""
+    """Return the schema of the items of arrays and of the values of nullable unions, at any depth."""
     while True:
         if isinstance(schema, list):
             schema = next((branch for branch in schema if branch != "null"), "null")
@@ -180,211 +167,116 @@ def _inner(schema: Schema) -> Schema:
             return schema
 
 
-def stats_from_record(record: Record) -> SimpleStats:
-    """Statistics; counts that are missing altogether are as good as none."""
-    counts = tuple(record.get("_NULL_COUNTS") or ())
-    stats: SimpleStats = _stats_value(record["_MIN_VALUES"], record["_MAX_VALUES"], counts)
-    return stats
+class RecordType(Generic[T]):
+    """The conversion between a dataclass and its Avro records, whose fields have the order of the class.
+
+    Args:
+        kind: the dataclass.
+        schema: the Avro schema of the records.
+        required: number of leading fields that every version writes; the other fields may be missing.
+        version: value of the first field ``_VERSION``; `None`: the records have no such field.
+        decoders: by field, functions from a value in a record to the value in the dataclass.
+    """
+
+    def __init__(
+        self,
+        kind: type[T],
+        schema: Schema,
+        required: int,
+        version: int | None = None,
+        **decoders: Callable[[Any], Any],
+    ) -> None:
+        names = [field["name"] for field in schema["fields"] if field["name"] != "_VERSION"]
+        attributes = [attribute.name for attribute in fields(cast("type[Any]", kind))]
+        self.schema, self.version = schema, version
+        self._names, self._optional = names, names[required:]
+        self._required, self._values = itemgetter(*names[:required]), attrgetter(*attributes)
+        self._decoders = [(names.index(name), decode) for name, decode in decoders.items()]
+        self._make = fast_constructor(kind)
+
+    def from_record(self, record: Record) -> T:
+        """Return the value of a record.
+
+        Raises KeyError if a field of the first version is missing, ValueError if the name of a file is a path.
+        """
+        values = [*self._required(record), *map(record.get, self._optional)]
+        for position, decode in self._decoders:
+            values[position] = decode(values[position])
+        value: T = self._make(*values)
+        return value
+
+    def to_record(self, value: T) -> dict[str, Any]:
+        """Return the record of a value: the inverse of `from_record`."""
+        values = list(self._values(value))
+        for position, _ in self._decoders:
+            values[position] = _encoded(values[position])
+        record = dict(zip(self._names, values, strict=True))
+        return record if self.version is None else {"_VERSION": self.version, **record}
 
 
-def data_file_from_record(record: Record) -> DataFileMeta:
-    """A data file. KeyError when a field of the first version is missing, ValueError for names that are none."""
-    get = record.get
-    file: DataFileMeta = _data_file(
-        _file_name(record["_FILE_NAME"]),
-        record["_FILE_SIZE"],
-        record["_ROW_COUNT"],
-        record["_MIN_KEY"],
-        record["_MAX_KEY"],
-        stats_from_record(record["_KEY_STATS"]),
-        stats_from_record(record["_VALUE_STATS"]),
-        record["_MIN_SEQUENCE_NUMBER"],
-        record["_MAX_SEQUENCE_NUMBER"],
-        record["_SCHEMA_ID"],
-        record["_LEVEL"],
-        tuple(map(_file_name, get("_EXTRA_FILES") or ())),
-        get("_CREATION_TIME"),
-        get("_DELETE_ROW_COUNT"),
-        get("_EMBEDDED_FILE_INDEX"),
-        get("_FILE_SOURCE"),
-        _tuple(get("_VALUE_STATS_COLS")),
-        get("_EXTERNAL_PATH"),
-        get("_FIRST_ROW_ID"),
-        _tuple(get("_WRITE_COLS")),
-        _tuple(get("_WRITE_COLS_SEQUENCES")),
-    )
-    return file
-
-
-def entry_from_record(record: Record) -> ManifestEntry:
-    """A manifest entry."""
-    entry: ManifestEntry = _entry(
-        record["_KIND"],
-        record["_PARTITION"],
-        record["_BUCKET"],
-        record["_TOTAL_BUCKETS"],
-        data_file_from_record(record["_FILE"]),
-    )
-    return entry
-
-
-def manifest_file_from_record(record: Record) -> ManifestFileMeta:
-    """A manifest as its list describes it."""
-    get = record.get
-    return ManifestFileMeta(
-        _file_name(record["_FILE_NAME"]),
-        record["_FILE_SIZE"],
-        record["_NUM_ADDED_FILES"],
-        record["_NUM_DELETED_FILES"],
-        stats_from_record(record["_PARTITION_STATS"]),
-        record["_SCHEMA_ID"],
-        *(get(f"_{end}_{what}") for what in ("BUCKET", "LEVEL", "ROW_ID") for end in ("MIN", "MAX")),
-    )
-
-
-def index_entry_from_record(record: Record) -> IndexManifestEntry:
-    """An entry of an index manifest."""
-    ranges = record.get("_DELETIONS_VECTORS_RANGES")
-    covered = record.get("_GLOBAL_INDEX")
-    return IndexManifestEntry(
-        record["_KIND"],
-        record["_PARTITION"],
-        record["_BUCKET"],
-        record["_INDEX_TYPE"],
-        _file_name(record["_FILE_NAME"]),
-        record["_FILE_SIZE"],
-        record["_ROW_COUNT"],
-        None if ranges is None else tuple(_deletion_range(r) for r in ranges if r is not None),
-        record.get("_EXTERNAL_PATH"),
-        None if covered is None else _global_index(covered),
-    )
+def _encoded(value: Any) -> Any:
+    """Return the value that a record holds for an attribute. A list, for fastavro reads a tuple as (branch, value)."""
+    if isinstance(value, tuple):
+        return list(map(_encoded, value)) if value and type(value[0]) in _NESTED else list(value)
+    nested = _NESTED.get(type(value))
+    return value if nested is None else nested.to_record(value)
 
 
 def _file_name(text: str) -> str:
-    """The text, which must name a file and cannot be a path: whoever deletes or reads it stays in the directory."""
+    """Return the text. Raises ValueError for a path, by which a reader would leave the directory of the table."""
     if not are_file_names((text,)):
         raise ValueError(f"{text!r} cannot be the name of a file: it would leave its directory")
     return text
 
 
-def _deletion_range(record: Record) -> DeletionRange:
-    return DeletionRange(record["f0"], record["f1"], record["f2"], record.get("_CARDINALITY"))
+def _tuple(items: Any) -> Any:
+    return None if items is None else tuple(items)
 
 
-def _global_index(record: Record) -> GlobalIndex:
-    return GlobalIndex(
-        record["_ROW_RANGE_START"],
-        record["_ROW_RANGE_END"],
-        record["_INDEX_FIELD_ID"],
-        _tuple(record.get("_EXTRA_FIELD_IDS")),
-        record.get("_INDEX_META"),
-        record.get("_SOURCE_META"),
-    )
+def _tuple_or_empty(items: Any) -> tuple[Any, ...]:
+    return tuple(items or ())
 
 
-def _tuple(values: Sequence[T] | None) -> tuple[T, ...] | None:
-    return None if values is None else tuple(values)
+def _deletion_ranges(records: Any) -> Any:
+    return None if records is None else tuple(_DELETION_RANGE.from_record(r) for r in records if r is not None)
 
 
-def _list(values: Sequence[T] | None) -> list[T] | None:
-    return None if values is None else list(values)  # in a union fastavro takes a tuple for (branch, value)
-
-
-def _stats_to_record(stats: SimpleStats) -> Record:
-    return {"_MIN_VALUES": stats.min_values, "_MAX_VALUES": stats.max_values, "_NULL_COUNTS": list(stats.null_counts)}
-
-
-def data_file_to_record(file: DataFileMeta) -> Record:
-    """The inverse of `data_file_from_record`."""
-    return {
-        "_FILE_NAME": file.file_name,
-        "_FILE_SIZE": file.file_size,
-        "_ROW_COUNT": file.row_count,
-        "_MIN_KEY": file.min_key,
-        "_MAX_KEY": file.max_key,
-        "_KEY_STATS": _stats_to_record(file.key_stats),
-        "_VALUE_STATS": _stats_to_record(file.value_stats),
-        "_MIN_SEQUENCE_NUMBER": file.min_sequence_number,
-        "_MAX_SEQUENCE_NUMBER": file.max_sequence_number,
-        "_SCHEMA_ID": file.schema_id,
-        "_LEVEL": file.level,
-        "_EXTRA_FILES": list(file.extra_files),
-        "_CREATION_TIME": file.creation_time,
-        "_DELETE_ROW_COUNT": file.delete_row_count,
-        "_EMBEDDED_FILE_INDEX": file.embedded_index,
-        "_FILE_SOURCE": file.file_source,
-        "_VALUE_STATS_COLS": _list(file.value_stats_cols),
-        "_EXTERNAL_PATH": file.external_path,
-        "_FIRST_ROW_ID": file.first_row_id,
-        "_WRITE_COLS": _list(file.write_cols),
-        "_WRITE_COLS_SEQUENCES": _list(file.write_cols_sequences),
-    }
-
-
-def entry_to_record(entry: ManifestEntry) -> Record:
-    """The inverse of `entry_from_record`."""
-    return {
-        "_VERSION": MANIFEST_VERSION,
-        "_KIND": entry.kind,
-        "_PARTITION": entry.partition,
-        "_BUCKET": entry.bucket,
-        "_TOTAL_BUCKETS": entry.total_buckets,
-        "_FILE": data_file_to_record(entry.file),
-    }
-
-
-def manifest_file_to_record(meta: ManifestFileMeta) -> Record:
-    """The inverse of `manifest_file_from_record`."""
-    return {
-        "_VERSION": MANIFEST_VERSION,
-        "_FILE_NAME": meta.file_name,
-        "_FILE_SIZE": meta.file_size,
-        "_NUM_ADDED_FILES": meta.num_added_files,
-        "_NUM_DELETED_FILES": meta.num_deleted_files,
-        "_PARTITION_STATS": _stats_to_record(meta.partition_stats),
-        "_SCHEMA_ID": meta.schema_id,
-        "_MIN_BUCKET": meta.min_bucket,
-        "_MAX_BUCKET": meta.max_bucket,
-        "_MIN_LEVEL": meta.min_level,
-        "_MAX_LEVEL": meta.max_level,
-        "_MIN_ROW_ID": meta.min_row_id,
-        "_MAX_ROW_ID": meta.max_row_id,
-    }
-
-
-def index_entry_to_record(entry: IndexManifestEntry) -> Record:
-    """The inverse of `index_entry_from_record`."""
-    ranges, covered = entry.deletion_ranges, entry.global_index
-    return {
-        "_VERSION": INDEX_MANIFEST_VERSION,
-        "_KIND": entry.kind,
-        "_PARTITION": entry.partition,
-        "_BUCKET": entry.bucket,
-        "_INDEX_TYPE": entry.index_type,
-        "_FILE_NAME": entry.file_name,
-        "_FILE_SIZE": entry.file_size,
-        "_ROW_COUNT": entry.row_count,
-        "_DELETIONS_VECTORS_RANGES": None if ranges is None else [_range_to_record(r) for r in ranges],
-        "_EXTERNAL_PATH": entry.external_path,
-        "_GLOBAL_INDEX": None if covered is None else _global_index_to_record(covered),
-    }
-
-
-def _range_to_record(deletions: DeletionRange) -> Record:
-    return {
-        "f0": deletions.data_file,
-        "f1": deletions.offset,
-        "f2": deletions.length,
-        "_CARDINALITY": deletions.cardinality,
-    }
-
-
-def _global_index_to_record(covered: GlobalIndex) -> Record:
-    return {
-        "_ROW_RANGE_START": covered.row_range_start,
-        "_ROW_RANGE_END": covered.row_range_end,
-        "_INDEX_FIELD_ID": covered.index_field_id,
-        "_EXTRA_FIELD_IDS": _list(covered.extra_field_ids),
-        "_INDEX_META": covered.index_meta,
-        "_SOURCE_META": covered.source_meta,
-    }
+_STATS: Final = RecordType(SimpleStats, _stats("record__STATS"), 2, _NULL_COUNTS=_tuple_or_empty)
+_DELETION_RANGE: Final = RecordType(DeletionRange, _DELETION_RANGE_SCHEMA, 3)
+_GLOBAL_INDEX: Final = RecordType(GlobalIndex, _GLOBAL_INDEX_SCHEMA, 3, _EXTRA_FIELD_IDS=_tuple)
+DATA_FILE: Final = RecordType(
+    DataFileMeta,
+    DATA_FILE_SCHEMA,
+    11,
+    _FILE_NAME=_file_name,
+    _KEY_STATS=_STATS.from_record,
+    _VALUE_STATS=_STATS.from_record,
+    _EXTRA_FILES=lambda names: tuple(map(_file_name, names or ())),
+    _VALUE_STATS_COLS=_tuple,
+    _WRITE_COLS=_tuple,
+    _WRITE_COLS_SEQUENCES=_tuple,
+)
+ENTRY: Final = RecordType(ManifestEntry, MANIFEST_SCHEMA, 5, MANIFEST_VERSION, _FILE=DATA_FILE.from_record)
+MANIFEST_FILE: Final = RecordType(
+    ManifestFileMeta,
+    MANIFEST_LIST_SCHEMA,
+    6,
+    MANIFEST_VERSION,
+    _FILE_NAME=_file_name,
+    _PARTITION_STATS=_STATS.from_record,
+)
+INDEX_ENTRY: Final = RecordType(
+    IndexManifestEntry,
+    INDEX_MANIFEST_SCHEMA,
+    7,
+    INDEX_MANIFEST_VERSION,
+    _FILE_NAME=_file_name,
+    _DELETIONS_VECTORS_RANGES=_deletion_ranges,
+    _GLOBAL_INDEX=lambda index: None if index is None else _GLOBAL_INDEX.from_record(index),
+)
+_NESTED: Final[Mapping[type, RecordType[Any]]] = {
+    SimpleStats: _STATS,
+    DataFileMeta: DATA_FILE,
+    DeletionRange: _DELETION_RANGE,
+    GlobalIndex: _GLOBAL_INDEX,
+}

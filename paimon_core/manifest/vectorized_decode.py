@@ -14,47 +14,26 @@ from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.fast_constructor import fast_constructor
-from paimon_core.manifest.serializers import MANIFEST_VERSION
+from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, MANIFEST_VERSION
 from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
 Schema = Any
 Path = tuple[str, ...]
 
-_ENTRY: Final = {
-    "_VERSION": "number",
-    "_KIND": "number",
-    "_PARTITION": "bytes",
-    "_BUCKET": "number",
-    "_TOTAL_BUCKETS": "number",
-}
-_FILE: Final = {  # in the order of DataFileMeta; statistics are made of _STATS
-    "_FILE_NAME": "bytes",
-    "_FILE_SIZE": "number",
-    "_ROW_COUNT": "number",
-    "_MIN_KEY": "bytes",
-    "_MAX_KEY": "bytes",
-    "_KEY_STATS": "stats",
-    "_VALUE_STATS": "stats",
-    "_MIN_SEQUENCE_NUMBER": "number",
-    "_MAX_SEQUENCE_NUMBER": "number",
-    "_SCHEMA_ID": "number",
-    "_LEVEL": "number",
-    "_EXTRA_FILES": "raw",
-    "_CREATION_TIME": "number",
-    "_DELETE_ROW_COUNT": "number",
-    "_EMBEDDED_FILE_INDEX": "bytes",
-    "_FILE_SOURCE": "number",
-    "_VALUE_STATS_COLS": "raw",
-    "_EXTERNAL_PATH": "bytes",
-    "_FIRST_ROW_ID": "number",
-    "_WRITE_COLS": "raw",
-    "_WRITE_COLS_SEQUENCES": "raw",
-}
+
+def _kind(schema: Schema) -> str:
+    """Return how a field of this type is decoded: as "number", "bytes", "stats" or "raw"."""
+    value = schema[-1] if isinstance(schema, list) else schema
+    name = value["type"] if isinstance(value, dict) else value
+    return {"record": "stats", "array": "raw", "string": "bytes", "bytes": "bytes"}.get(name, "number")
+
+
+_ENTRY: Final = {field["name"]: _kind(field["type"]) for field in MANIFEST_SCHEMA["fields"] if field["name"] != "_FILE"}
+_FILE: Final = {field["name"]: _kind(field["type"]) for field in DATA_FILE_SCHEMA["fields"]}
+"""The fields of a file, in the order of DataFileMeta; the statistics consist of the fields in _STATS."""
 _STATS: Final = {"_MIN_VALUES": "bytes", "_MAX_VALUES": "bytes", "_NULL_COUNTS": "raw"}
 _TEXTS: Final = ("_FILE_NAME", "_EXTERNAL_PATH")
 _MAY_BE_MISSING: Final = frozenset(list(_FILE)[list(_FILE).index("_EXTRA_FILES") :])
-
-
 _COUNTS_TYPE: Final = ["null", {"type": "array", "items": ["null", "long"]}]
 
 

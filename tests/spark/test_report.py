@@ -54,7 +54,8 @@ def damaged_manifests(spark, path):
 
 def manifests_of_a_later_version(spark, path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serializers, "MANIFEST_VERSION", 3)
+        patch.setattr(serializers.ENTRY, "version", 3)
+        patch.setattr(serializers.MANIFEST_FILE, "version", 3)
         keyed(path)
     load(spark, path).collect()
 

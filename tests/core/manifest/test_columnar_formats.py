@@ -11,7 +11,7 @@ from pyarrow import orc, parquet
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.manifest.decode import UnknownFieldsError, decode_entries, decode_records
-from paimon_core.manifest.serializers import MANIFEST_VERSION, entry_to_record, manifest_file_from_record
+from paimon_core.manifest.serializers import ENTRY, INDEX_ENTRY, MANIFEST_FILE
 from tests.support.draws import draws
 from tests.support.manifests import entries, entry, manifests
 
@@ -29,7 +29,7 @@ formats = pytest.mark.parametrize("name", sorted(WRITERS))
 
 def columnar(name, given_entries):
     """A manifest as Java writes it in this format."""
-    records = [entry_to_record(e) for e in given_entries]
+    records = [ENTRY.to_record(e) for e in given_entries]
     names = [n for n in records[0]["_FILE"] if n != "_WRITE_COLS_SEQUENCES"]
     file = pa.struct([(n, TYPES.get(n, pa.int64())) for n in names])
     whole = {"_VERSION": pa.int32(), "_KIND": pa.int8(), "_PARTITION": pa.binary(), "_BUCKET": pa.int32()}
@@ -68,9 +68,9 @@ def test_damage_names_the_file(name):
         with pytest.raises(CorruptedError, match="the-file"):
             decode_entries(broken, "the-file")
     with pytest.raises(CorruptedError, match="the-file"):
-        decode_records(data, "the-file", MANIFEST_VERSION, manifest_file_from_record)
+        decode_records(data, "the-file", MANIFEST_FILE)
     with pytest.raises(UnsupportedError, match="version 2"):
-        decode_records(data, "the-file", 3, manifest_file_from_record)
+        decode_records(data, "the-file", INDEX_ENTRY)
 
 
 def test_avro_is_recognised_by_its_first_bytes():

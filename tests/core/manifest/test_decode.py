@@ -11,7 +11,7 @@ from paimon_core.format.avro_container import Container, ContainerWriter
 from paimon_core.manifest import decode
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.decode import UnknownFieldsError, decode_entries
-from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, entry_to_record, plain
+from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, ENTRY, MANIFEST_SCHEMA, plain
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 from tests.support.draws import draws
 from tests.support.manifests import entries, entry
@@ -37,7 +37,7 @@ def bare(entry):
 @draws(40)
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 4))
 def test_both_ways_of_decoding_give_back_what_was_written(given_entries, per_block):
-    data = container([entry_to_record(e) for e in given_entries], per_block)
+    data = container([ENTRY.to_record(e) for e in given_entries], per_block)
     assert decode_entries(data, "m") == given_entries
     assert side_by_side(data) == given_entries
     assert decode_entries(data, "m", with_stats=False) == list(map(bare, given_entries))
@@ -46,7 +46,7 @@ def test_both_ways_of_decoding_give_back_what_was_written(given_entries, per_blo
 
 def test_many_blocks_are_decoded_side_by_side(monkeypatch):
     given_entries = [entry(f"data-{i}-0.parquet", high=i * 100, p=i % 3, creation_time=i << 40) for i in range(700)]
-    data = container([entry_to_record(e) for e in given_entries], 2)
+    data = container([ENTRY.to_record(e) for e in given_entries], 2)
     assert len(given_entries) > 2 * decode._LANES
     monkeypatch.setattr(decode, "_one_by_one", None)  # would fail
     assert decode_entries(data, "m") == given_entries
@@ -55,7 +55,7 @@ def test_many_blocks_are_decoded_side_by_side(monkeypatch):
 @draws(40)
 @given(st.lists(entries, min_size=1, max_size=6), st.integers(1, 3), st.sets(st.integers(0, 5)), st.booleans())
 def test_entries_of_some_buckets_are_found_among_all(given_entries, per_block, chosen, whole):
-    data = container([entry_to_record(e) for e in given_entries], per_block)
+    data = container([ENTRY.to_record(e) for e in given_entries], per_block)
     wanted = [given_entries[i % len(given_entries)].bucket_ref for i in chosen]
     partitions = frozenset(partition for partition, _ in wanted)
     only = BucketFilter(partitions) if whole else BucketFilter.for_buckets(wanted)
@@ -71,7 +71,7 @@ def test_entries_of_some_buckets_are_found_among_all(given_entries, per_block, c
 
 def test_blocks_without_an_entry_that_is_asked_for_are_not_decoded(monkeypatch):
     given_entries = [entry(f"data-{i}-0.parquet", p=i // 100, bucket=i % 100 // 50) for i in range(600)]
-    data = container([entry_to_record(e) for e in given_entries], 10)
+    data = container([ENTRY.to_record(e) for e in given_entries], 10)
     decoded, decoder = [], decode.BlockDecoder.decode
     monkeypatch.setattr(decode.BlockDecoder, "decode", lambda *a: decoded.append(a[1]) or decoder(*a))
     at = given_entries[270].partition
@@ -86,7 +86,7 @@ def test_buckets_are_found_if_the_field_order_differs():
     order = ("_VERSION", "_KIND", "_BUCKET", "_PARTITION", "_TOTAL_BUCKETS", "_FILE")
     given_entries = [entry(str(i), p=i % 3, bucket=i % 2) for i in range(30)]
     data = container(
-        [entry_to_record(e) for e in given_entries], schema={**MANIFEST_SCHEMA, "fields": [fields[n] for n in order]}
+        [ENTRY.to_record(e) for e in given_entries], schema={**MANIFEST_SCHEMA, "fields": [fields[n] for n in order]}
     )
     only = BucketFilter.for_buckets([(given_entries[1].partition, 1)])
     assert decode_entries(data, "m", only=only) == given_entries[1::6]
@@ -98,7 +98,7 @@ def test_files_of_older_versions_have_fewer_fields(given_entries, kept):
     old_file = {**DATA_FILE_SCHEMA, "fields": DATA_FILE_SCHEMA["fields"][: kept + 1]}
     names = {f["name"] for f in old_file["fields"]}
     schema = {**MANIFEST_SCHEMA, "fields": [*MANIFEST_SCHEMA["fields"][:-1], {"name": "_FILE", "type": old_file}]}
-    rows = [entry_to_record(e) for e in given_entries]
+    rows = [ENTRY.to_record(e) for e in given_entries]
     for row in rows:
         row["_FILE"] = {k: v for k, v in row["_FILE"].items() if k in names}
     data = container(rows, schema=schema)
@@ -113,7 +113,7 @@ def test_unknown_fields_are_ignored_but_not_rewritten():
     extra = {"name": "_NEWER", "type": ["null", {"type": "array", "items": ["null", "string"]}], "default": None}
     file = {**DATA_FILE_SCHEMA, "fields": [extra, *DATA_FILE_SCHEMA["fields"]]}
     schema = {**MANIFEST_SCHEMA, "fields": [*MANIFEST_SCHEMA["fields"][:-1], {"name": "_FILE", "type": file}]}
-    rows = [entry_to_record(entry(str(i))) for i in range(5)]
+    rows = [ENTRY.to_record(entry(str(i))) for i in range(5)]
     for i, row in enumerate(rows):
         row["_FILE"] = {**row["_FILE"], "_NEWER": [None, ["a", None, "b"], []][i % 3]}
     data = container(rows, schema=schema)
@@ -126,7 +126,7 @@ def test_unknown_fields_are_ignored_but_not_rewritten():
 @pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
 def test_fastavro_reads_what_is_written_and_the_other_way_round(codec):
     given_entries = [entry(str(i), creation_time=1_700_000_000_123, value_stats_cols=("a", "b")) for i in range(5)]
-    rows = [entry_to_record(e) for e in given_entries]
+    rows = [ENTRY.to_record(e) for e in given_entries]
     ours = list(fastavro.reader(io.BytesIO(container(rows, codec=codec))))
     assert [r["_FILE"]["_CREATION_TIME"].timestamp() for r in ours] == [1_700_000_000.123] * 5
     theirs = io.BytesIO()
@@ -148,13 +148,13 @@ def test_the_top_level_has_exactly_the_six_fields_strict_readers_want():
 
 @pytest.mark.parametrize("blocks", [1, 50])
 def test_another_version_is_refused(blocks):
-    rows = [{**entry_to_record(entry("f")), "_VERSION": 3}] * blocks
+    rows = [{**ENTRY.to_record(entry("f")), "_VERSION": 3}] * blocks
     with pytest.raises(UnsupportedError, match="/x/m has version 3"):
         decode_entries(container(rows, 1), "/x/m")
 
 
 def test_garbage_is_refused_by_name():
-    data = container([entry_to_record(entry(str(i))) for i in range(100)], 1, codec="null")
+    data = container([ENTRY.to_record(entry(str(i))) for i in range(100)], 1, codec="null")
     other = container([{"a": 1}], schema={"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})
     for bad in (b"", b"garbage", data[:-1], data[: len(data) // 2], other):
         with pytest.raises(CorruptedError, match="/x/m"):
@@ -164,7 +164,7 @@ def test_garbage_is_refused_by_name():
 @given(st.integers(0, 2**31), st.integers(1, 255))
 def test_a_changed_byte_is_refused_or_harmless_the_same_way_for_both(at, change):
     given_entries = [entry(str(i), value_stats_cols=("a",)) for i in range(60)]
-    data = bytearray(container([entry_to_record(e) for e in given_entries], 2, codec="null"))
+    data = bytearray(container([ENTRY.to_record(e) for e in given_entries], 2, codec="null"))
     start = len(container([], codec="null"))
     at = start + at % (len(data) - start)
     data[at] ^= change

@@ -12,7 +12,7 @@ from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.manifest.entry import DELETE
 from paimon_core.manifest.index_entry import DeletionRange, GlobalIndex, IndexManifestEntry
 from paimon_core.manifest.partition_stats import partition_stats
-from paimon_core.manifest.serializers import MANIFEST_LIST_SCHEMA, manifest_file_to_record
+from paimon_core.manifest.serializers import MANIFEST_FILE, MANIFEST_LIST_SCHEMA
 from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.row.binary_row import deserialize, serialize
 from tests.support.faulty_io import FaultyIO, MemoryIO
@@ -124,7 +124,7 @@ def test_index_manifests_keep_what_they_do_not_know():
 def test_lists_with_columns_of_others_are_read():
     m = manifests()
     (meta,) = m.write([entry("a")])
-    record = {**manifest_file_to_record(meta), "_TOTAL_BUCKETS": 4}
+    record = {**MANIFEST_FILE.to_record(meta), "_TOTAL_BUCKETS": 4}
     extra = {"name": "_TOTAL_BUCKETS", "type": ["null", "int"], "default": None}
     old = [f for f in MANIFEST_LIST_SCHEMA["fields"] if f["name"][:4] not in ("_MIN", "_MAX")]
     data = io.BytesIO()

@@ -8,7 +8,7 @@ from paimon_core.errors import CorruptedError
 from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.manifest.entry import ADD, DELETE, merge_entries
 from paimon_core.manifest.merge_manifests import merge_manifests
-from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, MANIFEST_SCHEMA, entry_to_record
+from paimon_core.manifest.serializers import DATA_FILE_SCHEMA, ENTRY, MANIFEST_SCHEMA
 from tests.support.draws import draws
 from tests.support.faulty_io import FaultyIO
 from tests.support.manifests import entry, manifests
@@ -132,7 +132,7 @@ def test_manifests_of_newer_versions_are_not_rewritten():
     metas = commit_sizes(m, 2, 2)
     file = {**DATA_FILE_SCHEMA, "fields": [*DATA_FILE_SCHEMA["fields"], {"name": "_NEW", "type": "int"}]}
     schema = {**MANIFEST_SCHEMA, "fields": [*MANIFEST_SCHEMA["fields"][:-1], {"name": "_FILE", "type": file}]}
-    record = entry_to_record(entry("n"))
+    record = ENTRY.to_record(entry("n"))
     with m.io.create(m.path("new")) as sink:
         ContainerWriter(sink, schema, "null", 1).write([{**record, "_FILE": {**record["_FILE"], "_NEW": 1}}])
     newer = replace(metas[0], file_name="new", file_size=len(m.io.read(m.path("new"))))
