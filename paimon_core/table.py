@@ -18,7 +18,6 @@ from paimon_core.errors import (
 )
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.lsm.universal import needs_lookup
 from paimon_core.maintenance.after_commit import after_commit
 from paimon_core.maintenance.data_evolution import update_columns
 from paimon_core.maintenance.delete import delete_rows
@@ -274,7 +273,7 @@ class Table:
         if done.snapshot is None:
             return None
         # a rejected compaction hides rows, or their changes, until it is done again
-        due = done.rejected if needs_lookup(self._store.options) else ()
+        due = done.rejected if self._store.traits.needs_lookup else ()
         return after_commit(self._store, due) or done.snapshot
 
     def overwrite(self, data: Rows, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:

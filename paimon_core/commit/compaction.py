@@ -8,12 +8,10 @@ from paimon_core.commit.changes import Changes, compact_changes
 from paimon_core.commit.conflict import Conflict, order_conflict, replacement_conflict
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
 from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
-from paimon_core.lsm.universal import needs_lookup
 from paimon_core.manifest.bucket import BucketRef, group_by_bucket
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
-from paimon_core.merge import merge_engine
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
@@ -109,14 +107,13 @@ def _reorders_rows(
     """Return a conflict if a compaction by primary key would change rows, because it did not know of some files."""
     if not store.schema.primary_keys:
         return None
-    schema, options = store.schema, store.options
     return order_conflict(
         changes,
         live,
-        schema.key_arrow,
+        store.schema.key_arrow,
         {f.file_name for f in message.new_files},
-        beside=message.compact_beside if needs_lookup(options) else None,
-        mixes=not merge_engine(options, schema.fields, schema.primary_keys).keeps_rows,
+        beside=message.compact_beside if store.traits.needs_lookup else None,
+        mixes=not store.traits.keeps_rows,
     )
 
 

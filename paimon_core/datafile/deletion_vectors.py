@@ -11,7 +11,6 @@ from paimon_core.manifest.index_entry import DELETION_VECTORS, IndexManifestEntr
 from paimon_core.options.merge import (
     DELETION_VECTOR_INDEX_FILE_TARGET_SIZE,
     DELETION_VECTORS_BITMAP64,
-    DELETION_VECTORS_ENABLED,
 )
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -19,7 +18,7 @@ from paimon_core.store.file_store import FileStore
 
 def vector_entries(store: FileStore, snapshot: Snapshot | None) -> list[IndexManifestEntry]:
     """Return the index files with deletion vectors of a snapshot; none if ``deletion-vectors.enabled`` is off."""
-    if not store.options.value(DELETION_VECTORS_ENABLED) or snapshot is None or snapshot.index_manifest is None:
+    if not store.traits.deletion_vectors or snapshot is None or snapshot.index_manifest is None:
         return []
     entries = store.manifests.read_index(snapshot.index_manifest)
     return [entry for entry in entries if entry.index_type == DELETION_VECTORS]

@@ -11,7 +11,6 @@ from paimon_core.errors import hide_secrets
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.manifest.bucket import BucketRef
-from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -46,7 +45,7 @@ def _compacted(
         _log.warning(
             "the rows are committed to %s, but not compacted; the next write or compact() does it%s: %s: %s",
             hide_secrets(store.root),
-            ", and only then do they show" if passes_over_level_0(store) else "",
+            ", and only then do they show" if store.traits.hides_level_0 else "",
             type(error).__name__,
             hide_secrets(str(error)),
         )

@@ -11,7 +11,6 @@ from paimon_core.maintenance.compact_postponed import compact_postponed
 from paimon_core.maintenance.data_evolution import plan_row_ranges
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.maintenance.task import partition_choice
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
@@ -53,7 +52,7 @@ def compact_table(
     by: dict[str, Any] = {"runner": runner, "progress": progress}
     if store.schema.primary_keys:
         made, _ = run_plan(store, lambda s, b: plan_compaction(store, **where, snapshot=s, buckets=b), run_task, **by)
-    elif store.options.value(DATA_EVOLUTION_ENABLED):
+    elif store.traits.data_evolution:
         made, _ = run_plan(
             store, lambda s, b: plan_row_ranges(store, **where, snapshot=s, buckets=b), data_evolution.run, **by
         )

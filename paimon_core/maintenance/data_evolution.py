@@ -27,7 +27,6 @@ from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import files_by_bucket
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.data_evolution import files_with_column, read_row_range
 from paimon_core.scan.entries import live_entries
@@ -137,7 +136,7 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], n
     Raises InvalidInputError for a value that cannot be stored exactly.
     """
     schema = store.schema
-    if not store.options.value(DATA_EVOLUTION_ENABLED):
+    if not store.traits.data_evolution:
         raise InvalidInputError(
             f"columns of {store.root} cannot be replaced: it has no 'data-evolution.enabled' = 'true'"
         )

@@ -184,7 +184,7 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
     for split in TableScan(store, snapshot, predicate).plan().splits:  # a large file is in several splits
         files = buckets.setdefault(split.location, {})
         files.update((file.file_name, file) for file in split.files)
-    if store.options.value(DELETION_VECTORS_ENABLED):
+    if store.traits.deletion_vectors:
         return [BucketFiles(*at, tuple(files.values()), vectors.get(at.ref, ())) for at, files in buckets.items()]
     return [BucketFiles(*at, (file,)) for at, files in buckets.items() for file in files.values()]
 
@@ -205,7 +205,7 @@ def _without(predicate: Predicate, store: FileStore, task: BucketFiles) -> Commi
             if not found.cardinality:
                 continue
             deleted = old[file.file_name].union(found) if file.file_name in old else found
-            if deleted.cardinality < file.row_count and store.options.value(DELETION_VECTORS_ENABLED):
+            if deleted.cardinality < file.row_count and store.traits.deletion_vectors:
                 marked[file.file_name] = deleted
                 continue
             after: tuple[DataFileMeta, ...] = ()

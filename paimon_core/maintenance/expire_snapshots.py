@@ -23,7 +23,6 @@ from paimon_core.maintenance.snapshot_deletion import (
     metadata_files,
     referenced_names,
 )
-from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.retention import Retention, first_kept, outlived
@@ -119,7 +118,7 @@ def _deletion_plan(store: FileStore, expiring: list[Snapshot], kept: Snapshot, *
     With ``keeps_changes`` the changelog files are kept. In a table without a changelog producer the written data files
     are the changes: then these are kept, with the manifests that list them.
     """
-    written = keeps_changes and store.options.value(CHANGELOG_PRODUCER) == "none"
+    written = keeps_changes and store.traits.changelog_producer == "none"
     others: Paths = {}
     for snapshot in expiring:
         others |= indexes(store, snapshot)

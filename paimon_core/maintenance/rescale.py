@@ -16,11 +16,10 @@ from paimon_core.maintenance.execute import Progress, run_plan
 from paimon_core.maintenance.task import Buckets, partition_choice
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
-from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.entries import live_entries, partitions_predicate
-from paimon_core.scan.table_scan import TableScan, passes_over_level_0
+from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
@@ -83,10 +82,8 @@ def _live(store: FileStore, where: Predicate | None) -> list[ManifestEntry]:
 
 def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
     where = partitions_predicate(store, {partition})
-    producer, settings = store.options.value(CHANGELOG_PRODUCER), {WRITE_ONLY.key: "false"}
-    hidden = passes_over_level_0(store) or (
-        bool(store.schema.primary_keys) and producer in ("lookup", "full-compaction")
-    )
+    producer, settings = store.traits.changelog_producer, {WRITE_ONLY.key: "false"}
+    hidden = store.traits.hides_level_0 or (store.traits.keyed and producer in ("lookup", "full-compaction"))
     if hidden:
         _compact_hidden(store, where)
     if producer == "full-compaction":
@@ -110,7 +107,7 @@ def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bo
     """Return True if there are rows that no reader has seen yet, or that no changelog has."""
     with raise_if_expired(store, snapshot.id):
         levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
-    full = store.options.value(CHANGELOG_PRODUCER) == "full-compaction"
+    full = store.traits.changelog_producer == "full-compaction"
     return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels
 
 

@@ -23,7 +23,6 @@ from paimon_core.maintenance.task import Buckets, live_files, partition_choice
 from paimon_core.manifest.bucket import BucketRef, InCountedBucket
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.index_entry import IndexManifestEntry
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
@@ -118,7 +117,7 @@ def plan_sort(
 
 def _check_sortable(store: FileStore) -> None:
     check_writable(store.schema)
-    if store.options.value(DATA_EVOLUTION_ENABLED):
+    if store.traits.data_evolution:
         raise InvalidInputError(
             f"{store.root} cannot be sorted: with 'data-evolution.enabled' the order of rows is that of their ids"
         )

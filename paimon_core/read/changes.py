@@ -12,7 +12,6 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import sections
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
@@ -140,7 +139,7 @@ class ChangeRead:
     def _added_rows(self, batch: pa.RecordBatch, snapshot_id: int) -> pa.RecordBatch:
         """Return the rows that are added, with the requested columns. UnsupportedError for refused deletes."""
         kinds = batch.column(0).to_numpy()
-        deletes_by_update = self.store.options.value(CHANGELOG_PRODUCER) == "none"  # no -U has a +U: it deletes
+        deletes_by_update = self.store.traits.changelog_producer == "none"  # no -U has a +U: it deletes
         if self._refuses_deletes and (is_retract(kinds) if deletes_by_update else kinds == DELETE).any():
             raise UnsupportedError(
                 f"rows of {self.store.root} were deleted at snapshot {snapshot_id}, which a stream of rows "

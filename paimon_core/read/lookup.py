@@ -21,11 +21,9 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
-from paimon_core.lsm.universal import needs_lookup
 from paimon_core.manifest.bucket import InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import files_by_bucket
-from paimon_core.merge import merge_engine
 from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.predicate.expr import And, Leaf, Predicate
 from paimon_core.predicate.rewrite import to_file
@@ -73,8 +71,8 @@ class Lookup:
         self._store, schema = scan.store, scan.store.schema
         check_readable(schema)
         self._key = tuple(schema.trimmed_primary_keys)
-        self._leveled = needs_lookup(self._store.options)
-        self._engine = merge_engine(self._store.options, schema.fields, schema.primary_keys)
+        self._leveled = self._store.traits.needs_lookup
+        self._engine = self._store.traits.merge_engine()
         found = live_entries(self._store, scan.snapshot, with_stats=False).live if scan.snapshot is not None else []
         files_of = files_by_bucket(scan.visible(found))
         self._buckets = [_Bucket(*bucket, tuple(files), schema.key_arrow) for bucket, files in files_of.items()]

@@ -19,7 +19,6 @@ from paimon_core.merge.order import ascending_order
 from paimon_core.merge.row_kinds import FILE_AGE
 from paimon_core.merge.window import Window
 from paimon_core.options.lsm import SORT_SPILL_THRESHOLD
-from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.external_merge import merge_from_disk, multi_pass_merge
@@ -29,15 +28,6 @@ from paimon_core.types.datatype import DataField
 _SIDE_BY_SIDE = 24  # runs read at a time, if the option sort-spill-threshold does not say otherwise
 
 ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
-
-
-def merge_order(store: FileStore) -> MergeOrder:
-    """Return the order in which rows of one key are merged, by the table's options."""
-    return MergeOrder(
-        tuple(store.schema.trimmed_primary_keys),
-        store.options.value(SEQUENCE_FIELD),
-        store.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
-    )
 
 
 def file_reader(

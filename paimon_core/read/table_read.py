@@ -10,9 +10,7 @@ from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import SortedRun
-from paimon_core.lsm.universal import needs_lookup
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.merge import merge_engine
 from paimon_core.merge.high_level import read_high_level
 from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.options import warn_once
@@ -21,7 +19,7 @@ from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.data_evolution import read_row_range
-from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_order, merge_section, with_levels
+from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
 from paimon_core.store.expired import is_missing, raise_if_expired
@@ -158,14 +156,13 @@ class TableRead:
         """
         store, schema = self.store, self.store.schema
         needed = self._needed()
-        order = merge_order(store)
+        order = store.traits.merge_order()
         names = {f.name for f in needed}
-        engine = merge_engine(store.options, schema.fields, schema.primary_keys)
+        engine = store.traits.merge_engine()
         merging = {*order.key, *order.sequence_fields, *engine.needs(names)}
         hidden = [f for f in schema.fields if f.name in merging - names]
         by_run = (*needed, *hidden, VALUE_KIND)
         by_number = (*by_run, SEQUENCE_NUMBER)
-        upper_only = needs_lookup(store.options) and not engine.skips_level_0
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
         for runs in sections(files, schema.key_arrow):
             if len(runs) > 1:
@@ -173,7 +170,7 @@ class TableRead:
                 compared = by_run if aged else by_number
                 several = reading(compared, on_keys)
                 made = engine
-                if upper_only and _stacked(runs):
+                if _stacked(runs) and store.traits.reads_high_level:
                     several, made = with_levels(several), replace(engine, fold=read_high_level(engine.fold))
                 merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
                     aged or runs, several, replace(order, by_run=aged is not None), made, store.options

@@ -12,12 +12,11 @@ from paimon_core.errors import OutOfRangeError, UnsupportedError
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.bucket import group_by_bucket
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
-from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
 from paimon_core.options.scan import STREAMING_READ_APPEND_OVERWRITE, STREAMING_READ_OVERWRITE
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
+from paimon_core.scan.table_scan import snapshot_splits
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -49,27 +48,17 @@ def all_units(store: FileStore, snapshot: Snapshot, created_since: int | None = 
     Rows that the changelog will emit after a compaction are left out. Without a changelog, rows of postponed buckets
     follow last in their partition, as they were written. ``created_since`` (epoch ms) leaves out older files.
     """
-    schema, options = store.schema, store.options
     found = live_entries(store, snapshot, with_stats=False).live
     live, postponed = _by_postponement(found)
-    producer = options.value(CHANGELOG_PRODUCER)
+    producer = store.traits.changelog_producer
     if producer == "full-compaction":
-        top = num_levels(options) - 1
+        top = num_levels(store.options) - 1
         live = [e for e in live if e.file.level == top]
     elif producer == "lookup":
         live = [e for e in live if e.file.level > 0]
     if created_since is not None:
         live = [e for e in live if _created(e) >= created_since]
-    splits = plan_splits(
-        snapshot.id,
-        live,
-        _ONE_BY_ONE,
-        schema.key_arrow if schema.primary_keys else None,
-        stored_vectors(store, vector_entries(store, snapshot)),
-        disjoint=bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED),
-        sliced=options.value(DATA_EVOLUTION_ENABLED),
-    )
-    units = [ChangeUnit(RowSource.INSERTED, split) for split in splits]
+    units = [ChangeUnit(RowSource.INSERTED, split) for split in snapshot_splits(store, snapshot, live, _ONE_BY_ONE)]
     return _in_order(store, [*units, *(_as_stored(snapshot, postponed) if producer == "none" else ())])
 
 
@@ -83,7 +72,7 @@ def changed_units(
     """
     if snapshot.commit_kind == CommitKind.OVERWRITE:
         return _in_order(store, _overwritten(store, snapshot, before))
-    has_changelog = store.options.value(CHANGELOG_PRODUCER) != "none"
+    has_changelog = store.traits.changelog_producer != "none"
     if not has_changelog and snapshot.commit_kind != CommitKind.APPEND:
         return []
     entries = _entries(store, snapshot, changelog=has_changelog)
@@ -93,7 +82,7 @@ def changed_units(
         )
     if has_changelog:
         return _in_order(store, _as_stored(snapshot, [e for e in entries if e.bucket >= 0]))
-    if store.options.value(DATA_EVOLUTION_ENABLED):
+    if store.traits.data_evolution:
         _check_new_rows(store, snapshot, entries, before)
     return _in_order(store, _added(store, snapshot, entries))
 
@@ -103,9 +92,7 @@ def _added(store: FileStore, snapshot: Snapshot, entries: Sequence[ManifestEntry
 
     Rows of postponed buckets are emitted now: without a changelog no later snapshot emits them.
     """
-    schema = store.schema
-    key_schema = schema.key_arrow if schema.primary_keys else None
-    sliced = store.options.value(DATA_EVOLUTION_ENABLED)
+    key_schema, sliced = store.schema.key_arrow if store.traits.keyed else None, store.traits.data_evolution
     in_buckets, postponed = _by_postponement(entries)
     splits = plan_splits(snapshot.id, in_buckets, _ONE_BY_ONE, key_schema, sliced=sliced)
     return [*(ChangeUnit(RowSource.STORED_KINDS, split) for split in splits), *_as_stored(snapshot, postponed)]
@@ -123,7 +110,7 @@ def _as_stored(snapshot: Snapshot, entries: Sequence[ManifestEntry]) -> list[Cha
 
 def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snapshot | None]) -> list[ChangeUnit]:
     """Return the changes of an overwrite: deletes of the old rows (with a primary key), then the new rows."""
-    options, keyed = store.options, bool(store.schema.primary_keys)
+    options, keyed = store.options, store.traits.keyed
     if not options.value(STREAMING_READ_OVERWRITE if keyed else STREAMING_READ_APPEND_OVERWRITE):
         return []
     entries = _entries(store, snapshot, changelog=False)
@@ -132,7 +119,7 @@ def _overwritten(store: FileStore, snapshot: Snapshot, before: Callable[[], Snap
     if not removed:
         return units
     previous = None
-    if options.value(DELETION_VECTORS_ENABLED):
+    if store.traits.deletion_vectors:
         previous = _needed(store, snapshot, before, "records which of the overwritten rows were deleted")
     vectors = stored_vectors(store, vector_entries(store, previous))
     deleted = [_split(snapshot.id, files, raw=False, vectors=vectors) for files in removed.values()]

@@ -15,7 +15,6 @@ from paimon_core.datafile.indexes import embedded_rows
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import SimpleStats, stats_schema
-from paimon_core.merge import merge_engine
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import columns, pinned_values, restrict, to_file
@@ -61,8 +60,7 @@ def _prune(
     on_keys = restrict(predicate, set(schema.trimmed_primary_keys))
     if on_keys is not None:
         entries = _select(entries, masks[0](store, entries, on_keys))
-    keeps_rows = merge_engine(store.options, schema.fields, schema.primary_keys).keeps_rows
-    return _whole_buckets(entries, masks[1](store, entries, predicate), keeps_rows, disjoint)
+    return _whole_buckets(entries, masks[1](store, entries, predicate), store.traits.keeps_rows, disjoint)
 
 
 def _index_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS
-from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import (
     CONSUMER_ID,
     CONSUMER_IGNORE_PROGRESS,
@@ -122,7 +121,7 @@ def _scanned(store: FileStore, mode: str, latest: Snapshot) -> Snapshot:
 def _compacted(store: FileStore) -> Snapshot | None:
     """Return the newest snapshot of a compaction; with ``full-compaction.delta-commits``, of a full compaction."""
     every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
-    if every is None and store.options.value(CHANGELOG_PRODUCER) == "full-compaction":
+    if every is None and store.traits.changelog_producer == "full-compaction":
         every = 1
     for snapshot_id in reversed(store.snapshots.ids()):
         found = store.snapshots.find(snapshot_id)

@@ -22,6 +22,7 @@ from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.changes import changes_expired, find_change, raise_if_changes_expired
 from paimon_core.store.file_store import FileStore
+from paimon_core.store.traits import TableTraits
 from paimon_core.types.datatype import DataField
 
 _CACHED = 4  # lists of units: `plan` needs the lists that `advance` has just read
@@ -279,8 +280,8 @@ class StreamScan:
         """Return why a reader that started before the table was altered cannot read this snapshot; `None`: it can."""
         store = self.store
         then, now = store.schemas.get(snapshot.schema_id), store.schemas.get(store.schema.id)
-        then_producer, now_producer = then.options.value(CHANGELOG_PRODUCER), now.options.value(CHANGELOG_PRODUCER)
-        if then_producer != now_producer == store.options.value(CHANGELOG_PRODUCER):
+        then_producer, now_producer = (TableTraits(schema).changelog_producer for schema in (then, now))
+        if then_producer != now_producer == store.traits.changelog_producer:
             return (
                 f"{CHANGELOG_PRODUCER.key!r} of {store.root} was {then_producer!r} at snapshot {snapshot.id}, and is "
                 f"{now_producer!r} to this reader: the changes of one do not continue those of the other. Start a new "

@@ -1,15 +1,12 @@
 """A scan of a table, and its plan: the splits that can hold matching rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.merge import merge_engine
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
-from paimon_core.options.merge import DELETION_VECTORS_ENABLED, DELETION_VECTORS_MERGE_ON_READ
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.entries import live_entries
@@ -39,14 +36,14 @@ class Plan:
     files_skipped_by_index: int = 0
 
 
-def passes_over_level_0(store: FileStore) -> bool:
-    """Return True if batch reads show rows only after their compaction."""
-    schema, options = store.schema, store.options
-    if not schema.primary_keys:
-        return False
-    if options.value(DELETION_VECTORS_ENABLED) and not options.value(DELETION_VECTORS_MERGE_ON_READ):
-        return True
-    return merge_engine(options, schema.fields, schema.primary_keys).skips_level_0
+def snapshot_splits(
+    store: FileStore, snapshot: Snapshot, entries: Iterable[ManifestEntry], packing: Packing
+) -> list[DataSplit]:
+    """Return the splits of live entries of a snapshot, with their deletion vectors: see `plan_splits`."""
+    key_schema = store.schema.key_arrow if store.traits.keyed else None
+    vectors = stored_vectors(store, vector_entries(store, snapshot))
+    disjoint, sliced = store.traits.disjoint_levels, store.traits.data_evolution
+    return plan_splits(snapshot.id, entries, packing, key_schema, vectors, disjoint=disjoint, sliced=sliced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +80,14 @@ class TableScan:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
         found = live_entries(self.store, snapshot, partition=partition, with_stats=self.predicate is not None)
         live = self.visible(found.live)
-        options = self.store.options
-        disjoint = bool(schema.primary_keys) and options.value(DELETION_VECTORS_ENABLED)
-        files, by_index = live, 0
-        sliced = options.value(DATA_EVOLUTION_ENABLED)
+        files, by_index, traits = live, 0, self.store.traits
         if self.predicate is not None:
-            whole_rows, others = _by_whole_rows(live) if sliced else (live, [])
-            chosen = prune_files(self.store, whole_rows, self.predicate, disjoint=disjoint)
-            indexed = prune_by_index(self.store, chosen, self.predicate, disjoint=disjoint)
+            whole_rows, others = _by_whole_rows(live) if traits.data_evolution else (live, [])
+            chosen = prune_files(self.store, whole_rows, self.predicate, disjoint=traits.disjoint_levels)
+            indexed = prune_by_index(self.store, chosen, self.predicate, disjoint=traits.disjoint_levels)
             files, by_index = [*indexed, *others], len(chosen) - len(indexed)
-        packing = Packing.of(options)
-        splits = plan_splits(
-            snapshot.id,
-            files,
-            packing,
-            schema.key_arrow if schema.primary_keys else None,
-            stored_vectors(self.store, vector_entries(self.store, snapshot)),
-            disjoint=disjoint,
-            sliced=sliced,
-        )
+        packing = Packing.of(self.store.options)
+        splits = snapshot_splits(self.store, snapshot, files, packing)
         if self.limit is not None and self.predicate is None:
             splits = _enough(splits, self.limit)
         size = max(packing.target_size, LEAST_PART)
@@ -114,7 +100,7 @@ class TableScan:
         if self.read_optimized and self.store.schema.primary_keys:
             top = num_levels(self.store.options) - 1
             return [e for e in shown if e.file.level == top]
-        return [e for e in shown if e.file.level > 0] if passes_over_level_0(self.store) else shown
+        return [e for e in shown if e.file.level > 0] if self.store.traits.hides_level_0 else shown
 
 
 def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:

@@ -40,6 +40,7 @@ from paimon_core.store.layout import (
     manifest_directory,
     partition_path,
 )
+from paimon_core.store.traits import TableTraits
 
 
 def now_millis() -> int:
@@ -109,6 +110,11 @@ class FileStore:
     def options(self) -> Options:
         """The stored options with the dynamic options on top."""
         return self.schema.options
+
+    @property
+    def traits(self) -> TableTraits:
+        """The kind of the table."""
+        return TableTraits(self.schema)
 
     @property
     def branch_root(self) -> str:

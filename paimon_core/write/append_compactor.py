@@ -17,7 +17,6 @@ from paimon_core.lsm.append_compaction import AppendCompactionPolicy, Group
 from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
-from paimon_core.options.merge import DELETION_VECTORS_ENABLED
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
@@ -152,8 +151,8 @@ class InlineAppend:
 
     def _vectors(self) -> list[IndexManifestEntry]:
         """Return the newest snapshot's index files; the snapshot is read only if rows can be deleted."""
-        enabled = self._store.options.value(DELETION_VECTORS_ENABLED)
-        return vector_entries(self._store, self._store.snapshots.latest()) if enabled else []
+        store = self._store
+        return vector_entries(store, store.snapshots.latest()) if store.traits.deletion_vectors else []
 
     def release(self) -> None:
         """Give the new files to the caller: an abort no longer deletes them."""

@@ -19,12 +19,11 @@ from paimon_core.fileio.parallel import ahead
 from paimon_core.lsm.intervals import key_ranks, sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
-from paimon_core.lsm.universal import CompactUnit, needs_lookup
+from paimon_core.lsm.universal import CompactUnit
 from paimon_core.manifest.bucket import BucketLocation, InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.stats import stats_schema
-from paimon_core.merge import merge_engine
 from paimon_core.merge.changelog_diff import ChangelogDiff
 from paimon_core.merge.high_level import LEVEL, read_high_level
 from paimon_core.merge.record_expire import RecordLevelExpire
@@ -32,12 +31,10 @@ from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.options.file import TARGET_FILE_ROW_NUM
 from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES, COMPACTION_SMALL_FILE_RATIO
 from paimon_core.options.merge import (
-    CHANGELOG_PRODUCER,
     CHANGELOG_PRODUCER_ROW_DEDUPLICATE,
     CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS,
-    DELETION_VECTORS_ENABLED,
 )
-from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_order, merge_section, with_levels
+from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
@@ -81,10 +78,10 @@ class CompactTask(InCountedBucket):
         writes_changelog: bool = True,
     ) -> "CompactTask":
         """Return the task for ``unit``, which was picked from ``levels`` of the bucket."""
-        level, options = unit.output_level, store.options
-        deeper = tuple(f for f in levels.all_files if f.level > level) if needs_lookup(options) and level else ()
+        level, traits = unit.output_level, store.traits
+        deeper = tuple(f for f in levels.all_files if f.level > level) if traits.needs_lookup and level else ()
         unit = replace(unit, files=levels.by_age(unit.files))
-        drops = levels.drops_deletes(level) or (level > 0 and bool(options.value(DELETION_VECTORS_ENABLED)))
+        drops = levels.drops_deletes(level) or (level > 0 and traits.deletion_vectors)
         return CompactTask(*bucket, unit, level == levels.max_level, drops, deeper, vectors, writes_changelog)
 
     @property
@@ -154,7 +151,7 @@ def beside_names(store: FileStore, compacted: Sequence[DataFileMeta], left: Iter
 
     None for a table without lookups.
     """
-    if not compacted or not needs_lookup(store.options):
+    if not compacted or not store.traits.needs_lookup:
         return ()
     above = [f for f in left if f.level]
     low, high = key_ranks([*compacted, *above], store.schema.key_arrow)
@@ -168,20 +165,18 @@ class _Compaction:
         self._store, self._task, self._vectors = store, task, vectors
         self._small, self._full_rows = _small_size(store), store.options.value(TARGET_FILE_ROW_NUM)
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
-        schema, options, level = store.schema, store.options, task.unit.output_level
-        expiry = RecordLevelExpire.of(options, schema.fields, store.now())
+        schema, traits, level = store.schema, store.traits, task.unit.output_level
+        expiry = RecordLevelExpire.of(store.options, schema.fields, store.now())
         self._may_expire = expiring(store, expiry)
         self._fields = (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
         read = file_reader(store, task.bucket_ref, self._fields, vectors=vectors)
         self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
-        self._order = merge_order(store)
-        self._engine = merge_engine(options, schema.fields, schema.primary_keys)
-        self._looks_up = needs_lookup(options)
-        producer = options.value(CHANGELOG_PRODUCER)
+        self._order, self._engine = traits.merge_order(), traits.merge_engine()
+        self._looks_up, self._marks = traits.needs_lookup, traits.deletion_vectors
+        producer = traits.changelog_producer
         self._full = producer == "full-compaction"
         writes_changelog = task.writes_changelog and (producer == "lookup" or (self._full and task.to_top))
         self._difference = _difference(store) if writes_changelog else None
-        self._marks = bool(options.value(DELETION_VECTORS_ENABLED))
         self._superseded: dict[str, DeletionVector] = {}
         self._writer = DataFileWriter(store, task.bucket_ref, DataFileSpec.of(store, level, FileSource.COMPACT))
         self._changelog = DataFileWriter(store, task.bucket_ref, DataFileSpec.changelog(store, level))
@@ -270,7 +265,7 @@ class _Compaction:
 
     def _plainly(self, parts: Sequence[list[SortedRun]]) -> Merged:
         engine, read = self._engine, self._read
-        if self._looks_up and not engine.skips_level_0:
+        if self._store.traits.reads_high_level:
             engine, read = replace(engine, fold=read_high_level(engine.fold)), with_levels(read)
         for section in parts:
             for rows in merge_section(section, read, self._order, engine, self._store.options):

@@ -13,7 +13,6 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.merge import merge_engine
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.lsm import (
     FULL_COMPACTION_DELTA_COMMITS,
@@ -21,8 +20,6 @@ from paimon_core.options.lsm import (
     WRITE_MAX_WRITERS_TO_SPILL,
     WRITE_ONLY,
 )
-from paimon_core.options.merge import CHANGELOG_PRODUCER
-from paimon_core.read.sections import merge_order
 from paimon_core.schema.support import check_writable
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -115,9 +112,9 @@ class TableWrite:
         self._rule = SequenceGenerator(role.number, role.of)
         self._router = ROUTERS[mode](store, role.keys)
         self._shape = DataFileSpec.of(store)
-        engine = merge_engine(store.options, store.schema.fields, keys) if (keys := store.schema.primary_keys) else None
+        engine = store.traits.merge_engine() if store.traits.keyed else None
         self._space = SpillSpace.of(store.options)
-        self._keyed = None if engine is None else (merge_order(store), engine, self._space)
+        self._keyed = None if engine is None else (store.traits.merge_order(), engine, self._space)
         self._open_files = OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL))
         self._refused = {} if engine is None else engine.refuses
         user = commit_user or store.new_name()
@@ -129,7 +126,7 @@ class TableWrite:
         self._restores = in_buckets and not overwrite
         self._replaces_keys = overwrite and mode is BucketMode.HASH_DYNAMIC
         self._tells = not overwrite  # what is replaced shows in no changelog
-        self._input = store.options.value(CHANGELOG_PRODUCER) == "input"
+        self._input = store.traits.changelog_producer == "input"
         self._shares_base = role.keys is None and mode in _LEARNING
         self._restore = self._numbers = self._look(base_id)
         self._handed_out = False

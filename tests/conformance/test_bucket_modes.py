@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from paimon_core.lsm.universal import num_levels
-from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.types.system_fields import ROW_KIND
 from tests.conformance.compare import same
 from tests.conformance.shared_table import SharedTable
@@ -129,7 +128,7 @@ class Game:
         fields = self.table.fields_at()
         ours = rows(self.table.ours().changes(0, through), (ROW_KIND, *fields))
         waiting = self.mode == "postponed" and self.producer is None
-        if waiting or passes_over_level_0(self.table.ours().store):  # Java's streams tell these, its batch reads do not
+        if waiting or self.table.ours().store.traits.hides_level_0:  # Java's streams tell these, its batch reads do not
             plans = self.table.java("stream_read", options={"scan.mode": "from-snapshot", "scan.snapshot-id": "1"})
             theirs = [row for plan in plans["plans"] for row in plan["rows"]]
         else:

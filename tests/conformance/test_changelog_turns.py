@@ -13,7 +13,6 @@ import pytest
 
 from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.lsm.universal import num_levels
-from paimon_core.scan.table_scan import passes_over_level_0
 from paimon_core.types.datatype import AtomicType
 from paimon_core.types.system_fields import ROW_KIND
 from tests.conformance.compare import same
@@ -48,7 +47,7 @@ def changes_to_java(table: MergedTable, through: int) -> list[list]:
     Where batch reads pass over level 0, Java 1.4.2 passes over changes there as well; its streams tell them.
     """
     fields = table.fields_at()
-    if passes_over_level_0(table.ours().store):
+    if table.ours().store.traits.hides_level_0:
         options = {"scan.mode": "from-snapshot", "scan.snapshot-id": "1"}
         plans = table.java("stream_read", options=options)["plans"]
         streamed = [row for plan in plans for row in plan["rows"]]

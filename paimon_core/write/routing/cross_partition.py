@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_core.datafile.writer import local_millis
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.manifest.bucket import BucketRef
-from paimon_core.merge import KeyMove, engine_type, merge_engine
+from paimon_core.merge import KeyMove
 from paimon_core.options.bucket import CROSS_PARTITION_UPSERT_INDEX_TTL
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.merge import IGNORE_DELETE
@@ -75,15 +75,13 @@ class _CrossPartition:
     """A router with the locations of all keys of its shard in memory."""
 
     def __init__(self, store: FileStore, shard: KeyShard) -> None:
-        schema, options = store.schema, store.options
-        self._store, self._shard = store, shard
-        self._key_move = engine_type(options).key_move
+        self._store, self._shard, options = store, shard, store.options
+        self._key_move = store.traits.engine_type.key_move
         if self._key_move is KeyMove.DELETE_OLD and options.value(IGNORE_DELETE):
             raise UnsupportedError(
                 f"cannot write to {store.root}: with 'ignore-delete' a row that moves to another partition would stay "
                 "in the old one too; take the option away, or put the partition columns into the primary key"
             )
-        self._skips_level_0 = merge_engine(options, schema.fields, schema.primary_keys).skips_level_0
         self._assigner = BucketAssigner.of(options, shared=False)
         self._limit = index_memory(options)
         self._restore: Restore | None = None
@@ -132,7 +130,7 @@ class _CrossPartition:
 
     def _check_level_0(self, snapshot: Snapshot) -> None:
         """Raise UnsupportedError if files of level 0 hold keys that no reader sees."""
-        if not self._skips_level_0:
+        if not self._store.traits.engine_type.skips_level_0:
             return
         hidden = sum(e.file.level == 0 for e in live_entries(self._store, snapshot, with_stats=False).live)
         if hidden:

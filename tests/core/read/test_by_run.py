@@ -9,7 +9,7 @@ from paimon_core.lsm.intervals import sections
 from paimon_core.merge.deduplicate import deduplicate
 from paimon_core.merge.engine import MergeEngine
 from paimon_core.options.option import Options
-from paimon_core.read.sections import by_age, file_reader, merge_order, merge_section
+from paimon_core.read.sections import by_age, file_reader, merge_section
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.table_write import WriterRole
 from tests.support.tables import keyed_table, orders, rows_of
@@ -37,7 +37,7 @@ def test_by_age_is_by_sequence_number(tmp_path, settings, seed):
     _history(table, random.Random(seed))
     overlapping = _runs(table)
     assert overlapping
-    fields, order = table.schema.fields, merge_order(table.store)
+    fields, order = table.schema.fields, table.store.traits.merge_order()
     for split, runs in overlapping:
         aged = by_age(runs)
         assert aged is not None
