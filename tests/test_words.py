@@ -46,7 +46,6 @@ EXCEPTIONS = {
     "predicate": {"_WORDS", "below", "kept"},
     "read": {"_place", "_upper_only", "alone", "piece", "pieces", "place", "upper_only"},
     "row": {"_words", "decimal_words", "header_words", "pieces", "upper", "words"},
-    "scan": {"passes_over_level_0"},
     "schema": {"_Draft"},
     "snapshot": {"below", "first_kept", "gone"},
     "store": {"Place", "_place", "beside", "is_below", "place"},
