@@ -11,13 +11,14 @@ import numpy as np
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes
-from paimon_core.datafile.hash_index import distinct, read_hashes, write_hashes
+from paimon_core.datafile.hash_index import read_hashes, write_hashes
 from paimon_core.errors import CommitConflictError, CorruptedError, OutOfRangeError
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.sorted_values import distinct
 
 _Entries = Mapping[int, IndexManifestEntry]  # of one partition, by bucket
 
@@ -114,7 +115,7 @@ class _IndexMerge:
                 continue
             several = several or len(new) > 1
             parts = [*new, *([] if index is None else [index])]
-            sets[bucket] = distinct(np.concatenate([read_hashes(self._store, e) for e in parts]))
+            sets[bucket] = distinct(np.sort(np.concatenate([read_hashes(self._store, e) for e in parts])))
         if changed or several:
             self._check_disjoint(partition, sets, current)
         for bucket, hashes in sets.items():
@@ -142,7 +143,10 @@ class _IndexMerge:
         """Raise CommitConflictError if a key would be in two buckets."""
         merged = {e.bucket: e for e in self.entries if e.partition == partition}
         final = {**current, **merged}
-        all_sets = [*sets.values(), *(distinct(read_hashes(self._store, e)) for b, e in final.items() if b not in sets)]
+        all_sets = [
+            *sets.values(),
+            *(distinct(np.sort(read_hashes(self._store, e))) for b, e in final.items() if b not in sets),
+        ]
         hashes = np.sort(np.concatenate(all_sets)) if all_sets else np.empty(0, np.int32)
         if (hashes[1:] == hashes[:-1]).any():
             raise self._conflict(partition, "another writer gave keys that were new to both another bucket")

@@ -36,12 +36,3 @@ def write_hashes(store: FileStore, bucket: BucketRef, hashes: np.ndarray, kind: 
     entry = IndexManifestEntry(ADD, *bucket, kind, name, len(data), len(hashes))
     store.io.write(join(store.index_directory(bucket), name), data)
     return entry
-
-
-def distinct(hashes: np.ndarray) -> np.ndarray:
-    """Return the hashes sorted, each once.
-
-    For millions of values this is much faster than numpy's `unique`, which hashes them.
-    """
-    ordered = np.sort(hashes)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered

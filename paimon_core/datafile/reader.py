@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_core.datafile.columns import file_format
 from paimon_core.datafile.indexes import indexed_rows
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
-from paimon_core.deletion.vector import DeletionVector, Positions
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileindex.index import Found
 from paimon_core.format.conform import counted
@@ -28,7 +28,7 @@ from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import DataField
-from paimon_core.types.selection import bits, kept
+from paimon_core.types.selection import Positions, bits, kept
 from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17

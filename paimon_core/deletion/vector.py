@@ -20,8 +20,8 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from paimon_core.errors import CorruptedError, InvalidInputError
-
-Positions = npt.NDArray[np.int64]
+from paimon_core.types.selection import Mask, Positions
+from paimon_core.types.sorted_values import distinct
 
 _MAGIC_32 = struct.pack(">i", 1581511376)
 _MAGIC_64 = struct.pack("<i", 1681511377)
@@ -37,7 +37,7 @@ class DeletionVector:
     @staticmethod
     def of(positions: npt.ArrayLike) -> "DeletionVector":
         """Return the vector of ``positions``, in any order, repeated or not; InvalidInputError for a negative one."""
-        unique = _distinct(np.sort(np.asarray(positions, np.int64)))
+        unique = distinct(np.sort(np.asarray(positions, np.int64)))
         if unique.size and unique[0] < 0:
             raise InvalidInputError(f"a row cannot be deleted at position {unique[0]}: positions count from 0")
         return _read_only(unique)
@@ -59,16 +59,16 @@ class DeletionVector:
             return other
         both = np.concatenate([self._positions, other._positions])
         both.sort(kind="stable")
-        return _read_only(_distinct(both))
+        return _read_only(distinct(both))
 
-    def mask(self, first: int, count: int) -> npt.NDArray[np.bool_]:
+    def mask(self, first: int, count: int) -> Mask:
         """Return a boolean array of length ``count``: True at ``i`` if row ``first + i`` is deleted."""
         begin, end = np.searchsorted(self._positions, (first, first + count))
         deleted = np.zeros(count, np.bool_)
         deleted[self._positions[begin:end] - first] = True
         return deleted
 
-    def among(self, positions: Positions) -> npt.NDArray[np.bool_]:
+    def among(self, positions: Positions) -> Mask:
         """Return a boolean array: True at ``i`` if row ``positions[i]`` is deleted. REQUIRES: ascending positions."""
         count = len(positions)
         if not count or not self.cardinality:
@@ -133,15 +133,6 @@ class DeletionVector:
 
     def __repr__(self) -> str:
         return f"DeletionVector({self.cardinality} rows)"
-
-
-def _distinct(ascending: Positions) -> Positions:
-    """Return each value once. ``numpy.unique`` would take ten times as long: it does not know the order."""
-    if ascending.size < 2:
-        return ascending
-    new = np.ones(ascending.size, np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
-    return ascending[new]
 
 
 def _read_only(positions: Positions) -> DeletionVector:

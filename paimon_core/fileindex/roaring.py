@@ -7,6 +7,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from paimon_core.row.columns import runs
+from paimon_core.types.sorted_values import run_starts
 
 _PLAIN, _WITH_RUNS = 12346, 12347
 _MOST_LISTED = 4096
@@ -25,7 +26,7 @@ def bitmaps(groups: np.ndarray, rows: np.ndarray, count: int) -> tuple[np.ndarra
     REQUIRES: ``groups`` ascending, ``rows`` ascending within a group.
     """
     groups, rows = groups.astype(np.int64), rows.astype(np.int64)
-    starts_container = _changes(groups) | _changes(rows >> 16)
+    starts_container = run_starts(groups) | run_starts(rows >> 16)
     starts_run = starts_container | ~_follows(rows)
     first = np.flatnonzero(starts_container)
     owner, size = groups[first], np.diff(np.append(first, len(rows)))
@@ -64,10 +65,6 @@ def bitmaps(groups: np.ndarray, rows: np.ndarray, count: int) -> tuple[np.ndarra
         bits[rows[first[at] : first[at] + size[at]] & 0xFFFF] = True
         out[place[at] : place[at] + _BITS_BYTES] = np.packbits(bits, bitorder="little")
     return out, np.append(0, ends)
-
-
-def _changes(values: np.ndarray) -> np.ndarray:
-    return np.append([True], values[1:] != values[:-1])[: len(values)]
 
 
 def _follows(rows: np.ndarray) -> np.ndarray:

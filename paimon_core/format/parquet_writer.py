@@ -27,6 +27,7 @@ from paimon_core.types.datatype import (
     RowType,
     VectorType,
 )
+from paimon_core.types.sorted_values import run_starts
 from paimon_core.types.system_fields import SEQUENCE_NUMBER
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow memory: enough to encode well; every open file holds as many
@@ -238,7 +239,7 @@ def _distinct(column: pa.Array) -> int:
     if column.null_count or not pa.types.is_primitive(kind) or pa.types.is_boolean(kind):
         return len(column.unique())
     values = np.sort(column.view(_BITS[kind.bit_width]).to_numpy())
-    return 1 + int(np.count_nonzero(values[1:] != values[:-1]))
+    return int(np.count_nonzero(run_starts(values)))
 
 
 def _without_absent_elements(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -11,6 +11,7 @@ from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.row.binary_row import decode_rows
 from paimon_core.types.float_order import in_key_order
+from paimon_core.types.sorted_values import dense_ranks
 
 
 def sections(files: Sequence[DataFileMeta], key_schema: pa.Schema) -> list[list[SortedRun]]:
@@ -39,18 +40,13 @@ def ranks(rows: pa.RecordBatch) -> np.ndarray:
     """Return int64 ranks that compare as the rows do, column by column."""
     found = np.zeros(rows.num_rows, np.int64)
     for column in rows.columns:  # the rank so far breaks no tie of an earlier column
-        found = _dense(found * (rows.num_rows + 1) + _column_ranks(column))
+        found = dense_ranks(found * (rows.num_rows + 1) + _column_ranks(column))
     return found
 
 
 def _column_ranks(column: pa.Array) -> np.ndarray:
     result: np.ndarray = pc.rank(in_key_order(column), sort_keys="ascending", tiebreaker="min").to_numpy()
     return result.astype(np.int64)
-
-
-def _dense(ranks: np.ndarray) -> np.ndarray:
-    inverse: np.ndarray = np.unique(ranks, return_inverse=True)[1]
-    return inverse.reshape(-1).astype(np.int64)
 
 
 def _runs(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.types.float_order import in_key_order
+from paimon_core.types.sorted_values import dense_ranks
 
 Positions = npt.NDArray[np.int64]
 
@@ -54,7 +55,7 @@ def group_codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positi
     found: Positions = np.zeros(rows.num_rows, np.int64)
     for name in names:
         column = in_key_order(rows.column(name).combine_chunks()).dictionary_encode()
-        found = _dense(
+        found = dense_ranks(
             found * (len(column.dictionary) + 1) + column.indices.fill_null(len(column.dictionary)).to_numpy()
         )
     _, first = np.unique(found, return_index=True)
@@ -114,8 +115,3 @@ def _numbers(column: pa.ChunkedArray, values: pa.Array) -> Positions:
     """Return the position of each value among ``values``; -1: it is not among them."""
     found: Positions = pc.index_in(column, value_set=values).fill_null(-1).to_numpy().astype(np.int64)
     return found
-
-
-def _dense(numbers: Positions) -> Positions:
-    inverse: Positions = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return inverse

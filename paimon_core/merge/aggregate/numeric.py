@@ -22,6 +22,7 @@ from paimon_core.merge.normalized_keys import Column, words
 from paimon_core.merge.segments import any_of, rounds, sizes_of
 from paimon_core.types.numpy_type import numpy_type
 from paimon_core.types.selection import Mask, Positions
+from paimon_core.types.sorted_values import run_starts
 
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 ORDERED = (*NUMBERS, "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
@@ -267,7 +268,7 @@ def _best_rows(column: Column, present: Mask, feed: AggregateInput, better: Any)
     at = np.arange(len(rows))
     load: Callable[[Positions], npt.NDArray[np.uint64]]
     for load in words(dense, "of an aggregate"):
-        starts = np.flatnonzero(np.append(True, group[at[1:]] != group[at[:-1]]))
+        starts = np.flatnonzero(run_starts(group[at]))
         if len(starts) == len(at):
             break
         word = load(at)

@@ -11,6 +11,7 @@ from paimon_core.merge.normalized_keys import Column
 from paimon_core.merge.segments import any_of
 from paimon_core.types.datatype import MAX_LENGTH, AtomicType
 from paimon_core.types.selection import Positions
+from paimon_core.types.sorted_values import run_starts
 
 
 def listagg(field: FieldOptions) -> Aggregate:
@@ -49,7 +50,7 @@ def _new_tokens(texts: Column, group: Positions, delimiter: str) -> tuple[Column
     """Return the whole first text of each group, then the tokens of its other texts that are new in the group."""
     if not len(texts):
         return texts, group
-    opens = np.append(True, group[1:] != group[:-1])
+    opens = run_starts(group)
     lists = pc.split_pattern(texts, delimiter)
     tokens, of = lists.flatten(), np.repeat(np.arange(len(texts)), np.diff(lists.offsets.to_numpy()))
     codes = tokens.dictionary_encode().indices.to_numpy().astype(np.int64)

@@ -24,6 +24,7 @@ from paimon_core.scan.table_scan import TableScan
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.row_kind import DELETE
+from paimon_core.types.sorted_values import run_starts
 from paimon_core.write.key_locations import Fingerprints, KeyLocationIndex, fingerprints
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing.bucket_assigner import BucketAssigner, slots_of
@@ -67,7 +68,7 @@ class KeyGrouping:
             members = order[several]
             order[several] = members[np.lexsort((members, *reversed(rows.take(members))))]
         hash64, hash32 = rows.take(order)
-        is_first = np.append(True, (hash64[1:] != hash64[:-1]) | (hash32[1:] != hash32[:-1]))
+        is_first = run_starts(hash64) | run_starts(hash32)
         return KeyGrouping(order, np.flatnonzero(is_first), np.cumsum(is_first) - 1, rows.take(order[is_first]))
 
 

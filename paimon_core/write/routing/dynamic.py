@@ -13,6 +13,7 @@ from paimon_core.options.option import Options
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.sorted_values import distinct, run_starts
 from paimon_core.write.hash_bucket_index import PartitionIndex, packed, unpacked
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing.bucket_assigner import BucketAssigner
@@ -153,12 +154,12 @@ class _Partition:
         """
         both = np.sort(hashes.astype(np.int64) << 32 | np.arange(len(hashes)))  # much faster than sorting positions
         order, ordered = both & 0xFFFFFFFF, (both >> 32).astype(np.int32)
-        first = np.append(True, ordered[1:] != ordered[:-1])
-        distinct = ordered[first]
-        buckets = self.index.find(distinct)
+        first = run_starts(ordered)
+        keys = ordered[first]
+        buckets = self.index.find(keys)
         missing = buckets < 0
         if missing.any():
-            new = distinct[missing]
+            new = keys[missing]
             if counts:
                 arrival = np.argsort(order[first][missing])
                 found = np.empty(len(new), np.int32)
@@ -210,8 +211,7 @@ def _joined(found: Sequence[tuple[int, np.ndarray]], store: FileStore, key: byte
 
     Raises CorruptedError if a hash is in two buckets.
     """
-    entries = np.sort(np.concatenate([packed(h, b) for b, h in found] or [np.empty(0, np.int64)]))
-    entries = entries[np.append(True, entries[1:] != entries[:-1])] if len(entries) else entries
+    entries = distinct(np.sort(np.concatenate([packed(h, b) for b, h in found] or [np.empty(0, np.int64)])))
     hashes, buckets = unpacked(entries)
     repeated = np.flatnonzero(hashes[1:] == hashes[:-1])
     if len(repeated):
