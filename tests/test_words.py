@@ -17,12 +17,8 @@ PACKAGES = [
     "paimon_spark",
 ]
 EXCEPTIONS = {
-    "commit": {"below", "beside", "kept"},
-    "deletion": {"upper"},
     "fileindex": {"_ALONE", "_below", "_place", "alone", "pieces", "place", "words"},
-    "fileio": {"mark"},
-    "format": {"_PIECE_ROWS", "below", "kept", "lanes", "mark", "moves", "piece", "pieces", "place", "words"},
-    "lsm": {"_neighbours"},
+    "format": {"below", "words"},
     "maintenance": {"_mark_or_rewrite", "below", "beside", "kept"},
     "manifest": {"_LANES", "_MIN_LANES", "_holding", "compact_beside", "kept", "mark", "piece", "pieces", "place"},
     "merge": {
@@ -44,11 +40,8 @@ EXCEPTIONS = {
     },
     "options": {"Mark", "PARTITION_MARK_DONE_ACTION", "mark"},
     "predicate": {"_WORDS", "below", "kept"},
-    "read": {"_place", "_upper_only", "alone", "piece", "pieces", "place", "upper_only"},
+    "read": {"_place", "_upper_only", "alone", "piece", "pieces", "place"},
     "row": {"_words", "decimal_words", "header_words", "pieces", "upper", "words"},
-    "schema": {"_Draft"},
-    "snapshot": {"below", "first_kept", "gone"},
-    "store": {"Place", "_place", "beside", "is_below", "place"},
     "types": {"_Place", "_element_place", "kept", "low_words", "mark", "place", "words"},
     "write": {
         "PIECE_BYTES",

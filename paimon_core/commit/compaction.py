@@ -112,7 +112,7 @@ def _reorders_rows(
         live,
         store.schema.key_arrow,
         {f.file_name for f in message.new_files},
-        beside=message.compact_beside if store.traits.needs_lookup else None,
+        lookup_files=message.compact_beside if store.traits.needs_lookup else None,
         mixes=not store.traits.keeps_rows,
     )
 

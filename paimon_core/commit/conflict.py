@@ -80,7 +80,7 @@ def order_conflict(
     key_schema: pa.Schema,
     own: Collection[str] = (),
     *,
-    beside: Collection[str] | None = None,
+    lookup_files: Collection[str] | None = None,
     mixes: bool = False,
 ) -> Conflict | None:
     """Return a conflict if a compaction would change rows because it did not know of files committed meanwhile.
@@ -97,16 +97,16 @@ def order_conflict(
         live: the entries of the bucket, in the order of commits.
         key_schema: the Arrow schema of the keys.
         own: names of files that the compacting writer wrote itself, with sequence numbers above all it had read.
-        beside: names of the files above level 0 that the compaction read and did not replace; ``None``: it is not a
-            lookup compaction.
+        lookup_files: names of the files above level 0 that the compaction read and did not replace; ``None``: the
+            compaction is no lookup compaction.
         mixes: a merged row may differ from each of the rows it was made of.
     """
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     deepest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
     if not deepest:
         return None
-    if beside is not None:
-        conflict = _lookup_conflict(changes, [e for e in live if e.identity not in deleted], key_schema, beside)
+    if lookup_files is not None:
+        conflict = _lookup_conflict(changes, [e for e in live if e.identity not in deleted], key_schema, lookup_files)
         if conflict is not None:
             return conflict
     ages = [((-e.file.level, position), e.file, e.identity in deleted) for position, e in enumerate(live)]
@@ -115,21 +115,21 @@ def order_conflict(
     for position, other in ((age, file) for age, file, is_input in ages if not is_input):
         unknown = first_own is not None and other.max_sequence_number >= first_own
         for age, file in inputs:
-            below = other.level <= deepest and other.min_sequence_number <= file.max_sequence_number
-            ties = below and other.level < deepest and position < age
+            may_be_older = other.level <= deepest and other.min_sequence_number <= file.max_sequence_number
+            ties = may_be_older and other.level < deepest and position < age
             ties = ties and file.min_sequence_number <= other.max_sequence_number
             unread = unknown and other.level > 0 and file.file_name in own
-            uncovers = file.delete_row_count != 0 and (below or unread)
-            if (ties or uncovers or (mixes and below)) and _overlap(file, other, key_schema):
+            uncovers = file.delete_row_count != 0 and (may_be_older or unread)
+            if (ties or uncovers or (mixes and may_be_older)) and _overlap(file, other, key_schema):
                 return _unknown_file(other, file)
     return None
 
 
 def _lookup_conflict(
-    changes: Changes, remaining: Iterable[ManifestEntry], key_schema: pa.Schema, beside: Collection[str]
+    changes: Changes, remaining: Iterable[ManifestEntry], key_schema: pa.Schema, lookup_files: Collection[str]
 ) -> Conflict | None:
     """Return a conflict if a remaining file above level 0 was not read, but may hold keys of the compaction."""
-    known = frozenset(beside)
+    known = frozenset(lookup_files)
     others = [e.file for e in remaining if e.file.level and e.file.file_name not in known]
     if not others:
         return None

@@ -43,14 +43,14 @@ def apply_indexes(
     replaced = {(e.bucket_ref, e.index_type) for e in added if single_index or e.index_type == HASH}
     whole = {e.file_name for e in deleted if e.index_type != DELETION_VECTORS}
     replaced_vectors = _vectors_of(deleted)
-    kept = (
+    remaining = (
         _without(entry, removed_files, replaced_vectors)
         for entry in base
         if entry.file_name not in whole
         and entry.bucket_ref not in cleared_buckets
         and (entry.bucket_ref, entry.index_type) not in replaced
     )
-    return [*(entry for entry in kept if entry is not None), *added]
+    return [*(entry for entry in remaining if entry is not None), *added]
 
 
 def _vectors_of(entries: Sequence[IndexManifestEntry]) -> set[_VectorRef]:

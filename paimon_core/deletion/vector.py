@@ -96,10 +96,10 @@ class DeletionVector:
         return struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
 
     def _halves(self) -> bytes:
-        upper = self._positions >> 32
-        keys, begins = np.unique(upper, return_index=True)
+        high = self._positions >> 32
+        keys, begins = np.unique(high, return_index=True)
         parts = [struct.pack("<q", len(keys))]
-        for key, (begin, end) in zip(keys.tolist(), itertools.pairwise([*begins.tolist(), len(upper)]), strict=True):
+        for key, (begin, end) in zip(keys.tolist(), itertools.pairwise([*begins.tolist(), len(high)]), strict=True):
             parts += [struct.pack("<i", key), _bitmap(self._positions[begin:end] & 0xFFFFFFFF)]
         return b"".join(parts)
 

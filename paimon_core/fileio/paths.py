@@ -43,7 +43,7 @@ def absolute(path: str) -> str:
 def are_file_names(names: Sequence[str]) -> bool:
     """Return True if no name leads out of its directory: no separator, not ``..``, not empty."""
     joined = "\n".join(names)
-    return not any(mark in joined for mark in _FORBIDDEN) and not any(name in names for name in ("", ".", ".."))
+    return not any(text in joined for text in _FORBIDDEN) and not any(name in names for name in ("", ".", ".."))
 
 
 def check_name(name: str, shown: str) -> None:

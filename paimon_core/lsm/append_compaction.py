@@ -85,7 +85,7 @@ class AppendCompactionPolicy:
     def ordered(self, files: Sequence[DataFileMeta], *, full: bool, deleted: Mapping[str, int] = _NONE) -> list[Group]:
         """Group adjacent files in order of sequence numbers, so that compaction keeps the order of all rows."""
         in_order = sorted(files, key=lambda f: f.min_sequence_number)
-        return self._all_but_leading(in_order, deleted) if full else self._neighbours(in_order)
+        return self._all_but_leading(in_order, deleted) if full else self._adjacent(in_order)
 
     def _all_but_leading(self, files: list[DataFileMeta], deleted: Mapping[str, int]) -> list[Group]:
         """Return all files after the leading large files without deleted rows.
@@ -101,7 +101,7 @@ class AppendCompactionPolicy:
         small = sum(map(self.is_small, rest))
         return [tuple(rest)] if len(rest) >= _MIN_FILES_OF_FULL_PICK and 2 * small > len(rest) else []
 
-    def _neighbours(self, files: list[DataFileMeta]) -> list[Group]:
+    def _adjacent(self, files: list[DataFileMeta]) -> list[Group]:
         """Group ``min_files`` adjacent files of less than twice the target size together, repeatedly.
 
         A group then takes further files up to the target size: a second compaction of its small result would do so too.

@@ -17,7 +17,7 @@ from paimon_core.maintenance.snapshot_deletion import (
 )
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.consumers import Consumers
-from paimon_core.snapshot.retention import Retention, first_kept, outlived
+from paimon_core.snapshot.retention import Retention, first_retained, outlived
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -35,12 +35,12 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
         return Expired()
     unread = Consumers(store.io, store.branch_root).min_next()
     below = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
-    end = first_kept(retention, earliest, latest, below, lambda ids: _times(changelogs, ids))
+    end = first_retained(retention, earliest, latest, below, lambda ids: _times(changelogs, ids))
     if end <= earliest:
         return Expired()
     existing = changelogs.ids()
     if existing and existing[0] != earliest:  # the hint was wrong
-        end = first_kept(retention, existing[0], latest, below, lambda ids: _times(changelogs, ids))
+        end = first_retained(retention, existing[0], latest, below, lambda ids: _times(changelogs, ids))
     expiring = [found for found in parallel_map(changelogs.find, [n for n in existing if n < end]) if found is not None]
     if not expiring:
         return Expired()

@@ -25,7 +25,7 @@ from paimon_core.maintenance.snapshot_deletion import (
 )
 from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
 from paimon_core.snapshot.consumers import Consumers
-from paimon_core.snapshot.retention import Retention, first_kept, outlived
+from paimon_core.snapshot.retention import Retention, first_retained, outlived
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
@@ -103,12 +103,12 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
     if begin is None or begin > latest - retention.least:
         return [], 0
     unread = _unread(store)
-    end = first_kept(retention, begin, latest, unread, lambda ids: _times(store, ids))
+    end = first_retained(retention, begin, latest, unread, lambda ids: _times(store, ids))
     if end <= begin:
         return [], 0
     existing = [number for number in store.snapshots.ids() if earliest is None or number >= earliest]
     if existing and existing[0] != begin:
-        end = first_kept(retention, existing[0], latest, unread, lambda ids: _times(store, ids))
+        end = first_retained(retention, existing[0], latest, unread, lambda ids: _times(store, ids))
     return [number for number in existing if number < end], next((number for number in existing if number >= end), end)
 
 

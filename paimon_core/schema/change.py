@@ -175,27 +175,27 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
     Raises InvalidInputError for a change that breaks a rule, NotFoundError for a column that does not exist,
     AlreadyExistsError for a name that another column has.
     """
-    draft = _Draft(schema, has_snapshots)
+    edit = _SchemaEdit(schema, has_snapshots)
     for change in changes:
         match change:
             case SetOption():
-                draft.set_option(change.key, change.value)
+                edit.set_option(change.key, change.value)
             case RemoveOption():
-                draft.set_option(change.key, None)
+                edit.set_option(change.key, None)
             case UpdateTableComment():
-                draft.comment = change.comment
+                edit.comment = change.comment
             case DropPrimaryKey():
-                draft.drop_primary_key()
+                edit.drop_primary_key()
             case _:
-                draft.change_column(change)
+                edit.change_column(change)
     changed = replace(
         schema,
         id=schema.id + 1,
-        fields=draft.fields,
-        highest_field_id=draft.highest_field_id,
-        primary_keys=draft.primary_keys,
-        options=Options(draft.options),
-        comment=draft.comment,
+        fields=edit.fields,
+        highest_field_id=edit.highest_field_id,
+        primary_keys=edit.primary_keys,
+        options=Options(edit.options),
+        comment=edit.comment,
         version=CURRENT_VERSION,
     )
     validate(changed)
@@ -203,7 +203,7 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
 
 
 @dataclass(slots=True)
-class _Draft:
+class _SchemaEdit:
     """A schema to which changes are applied one by one."""
 
     base: TableSchema

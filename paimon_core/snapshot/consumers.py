@@ -63,10 +63,10 @@ class Consumers:
 
     def expire(self, older_than: int) -> "builtins.list[str]":
         """Delete the consumers last recorded before ``older_than`` (epoch ms), and return their ids, sorted."""
-        gone = sorted(consumer_id for consumer_id, modified in self._modified().items() if modified < older_than)
-        for consumer_id in gone:
+        expired = sorted(consumer_id for consumer_id, modified in self._modified().items() if modified < older_than)
+        for consumer_id in expired:
             self.delete(consumer_id)
-        return gone
+        return expired
 
     def _modified(self) -> dict[str, int]:
         files = (f for f in self.io.list(self._directory) if not f.is_directory and f.name.startswith(_PREFIX))

@@ -72,17 +72,17 @@ def outlived(options: Options) -> bool:
     )
 
 
-def first_kept(retention: Retention, earliest: int, latest: int, below: int | None, times: Times) -> int:
+def first_retained(retention: Retention, earliest: int, latest: int, bound: int | None, times: Times) -> int:
     """Return the oldest id that stays; ``earliest``: no id expires.
 
     Args:
         retention: the rule.
         earliest: the oldest id there is.
         latest: the newest id there is.
-        below: ids from here on stay, whatever their age; `None`: no such bound.
+        bound: ids from here on stay, whatever their age; `None`: no such bound.
         times: the commit times of ids.
     """
-    end = min(latest - retention.least + 1, earliest + retention.limit, latest + 1 if below is None else below)
+    end = min(latest - retention.least + 1, earliest + retention.limit, latest + 1 if bound is None else bound)
     aged = range(max(latest - retention.most + 1, earliest), end)
     for number, time in zip(aged, times(aged), strict=False):
         if time is not None and time >= retention.older_than:

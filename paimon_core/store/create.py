@@ -21,9 +21,9 @@ def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] =
     """
     root = join(absolute(root))
     options = dict(schema.options)
-    place = options.pop("path", root)
-    if join(absolute(place)) != root:
-        raise InvalidInputError(f"option 'path' is {place!r}, but the table is to be made at {root}")
+    given = options.pop("path", root)
+    if join(absolute(given)) != root:
+        raise InvalidInputError(f"option 'path' is {given!r}, but the table is to be made at {root}")
     made = create(replace(schema, options=options), now())
     check_writable(made)
     schemas = Schemas(io, root)

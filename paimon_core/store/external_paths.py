@@ -18,7 +18,7 @@ _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://([^/]*)(/.*)?", re.DOTALL)
 _ALLOWED = DATA_FILE_EXTERNAL_PATHS_ALLOWED.key
 
-Place = tuple[str, str, tuple[str, ...]]
+ParsedPath = tuple[str, str, tuple[str, ...]]
 """A parsed path: scheme, host or bucket of an object store, and the names of directories from the root down."""
 
 
@@ -51,10 +51,10 @@ def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) 
 
     Raises CorruptedError for a path below no root, InvalidInputError if only the table allows the root.
     """
-    if is_below(path, (root, *trust.roots)):
+    if is_inside(path, (root, *trust.roots)):
         return path
     shown = hide_secrets(path)
-    found = next((one for one in declared if is_below(path, (one,))), None)
+    found = next((one for one in declared if is_inside(path, (one,))), None)
     if found is None:
         raise CorruptedError(
             f"the table at {hide_secrets(root)} names a file at {shown}, which is below no root of its option "
@@ -62,7 +62,7 @@ def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) 
             f"file belongs to the table, name its root by the option {_ALLOWED!r} of this call or of the catalog"
         )
     warehouse = () if trust.warehouse is None else (trust.warehouse,)
-    if scheme_of(path) in _OBJECT_STORES or is_below(found, warehouse, itself=True):
+    if scheme_of(path) in _OBJECT_STORES or is_inside(found, warehouse, itself=True):
         return path
     raise InvalidInputError(
         f"the table at {hide_secrets(root)} has a file at {shown}, outside of its directory, and nobody but the table "
@@ -71,20 +71,20 @@ def check_external(path: str, declared: Sequence[str], trust: Trust, root: str) 
     )
 
 
-def is_below(path: str, roots: Iterable[str], *, itself: bool = False) -> bool:
+def is_inside(path: str, roots: Iterable[str], *, itself: bool = False) -> bool:
     """Return True if ``path`` is below one of ``roots``; with ``itself`` also if ``path`` is one of ``roots``."""
-    place = _place(path)
-    if place is None:
+    parsed = _parse(path)
+    if parsed is None:
         return False
-    for root in map(_place, roots):
-        if root is not None and root[:2] == place[:2]:
+    for root in map(_parse, roots):
+        if root is not None and root[:2] == parsed[:2]:
             depth = len(root[2])
-            if place[2][:depth] == root[2] and (itself or len(place[2]) > depth):
+            if parsed[2][:depth] == root[2] and (itself or len(parsed[2]) > depth):
                 return True
     return False
 
 
-def _place(path: str) -> Place | None:
+def _parse(path: str) -> ParsedPath | None:
     """Parse a path; `None`: the path is not absolute, or a part of it such as ``..`` could lead elsewhere."""
     if scheme_of(path) == "file":
         scheme, host, rest = "file", "", local_path(path)

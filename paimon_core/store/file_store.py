@@ -31,7 +31,7 @@ from paimon_core.schema.validate import check_dynamic, warn_of_stored
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
-from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_below
+from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_inside
 from paimon_core.store.layout import (
     MAIN_BRANCH,
     branch_directory,
@@ -154,9 +154,9 @@ class FileStore:
         branch = options.get("branch")
         if branch is not None and branch != self.branch:
             raise InvalidInputError(f"this table is open on branch {self.branch!r}: open it on {branch!r} instead")
-        place = options.get("path")
-        if place is not None and join(absolute(place)) != self.root:
-            raise InvalidInputError(f"option 'path' is {place!r}, but this table is at {self.root}: open that one")
+        given = options.get("path")
+        if given is not None and join(absolute(given)) != self.root:
+            raise InvalidInputError(f"option 'path' is {given!r}, but this table is at {self.root}: open that one")
         check_dynamic(self.schema, options)
         store = self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _NOT_OF_THE_SCHEMA})
@@ -269,15 +269,15 @@ class FileStore:
 
     def index_directory(self, bucket: BucketRef) -> str:
         """Return the directory of a bucket's new index files: the bucket's own, or the one of the table."""
-        beside = self.options.value(INDEX_FILE_IN_DATA_FILE_DIR)
-        return self.bucket_path(bucket) if beside else index_directory(self.root)
+        in_bucket = self.options.value(INDEX_FILE_IN_DATA_FILE_DIR)
+        return self.bucket_path(bucket) if in_bucket else index_directory(self.root)
 
     def _external(self, path: str) -> str:
         declared = self.options.value(DATA_FILE_EXTERNAL_PATHS)
         return check_external(path, declared, self.trust, self.root)
 
     def _is_deletable(self, path: str) -> bool:
-        return is_below(path, (self.root, *self.trust.roots))
+        return is_inside(path, (self.root, *self.trust.roots))
 
 
 def _chosen_branch(argument: str | None, option: str | None) -> str:

@@ -17,7 +17,7 @@ from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.schema.change import SetOption
 from paimon_core.schema.schema import Schema
-from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_below
+from paimon_core.store.external_paths import NO_TRUST, Trust, check_external, is_inside
 from paimon_core.table import Table
 from tests.support.tables import ORDERS, append_table, keyed_table, orders
 
@@ -220,7 +220,7 @@ ROOTS = [
 
 @pytest.mark.parametrize(("root", "path", "below"), ROOTS)
 def test_paths_below_a_root(root, path, below):
-    assert is_below(path, (root,)) is below
+    assert is_inside(path, (root,)) is below
 
 
 def test_on_object_stores_the_table_is_believed_elsewhere_the_caller():

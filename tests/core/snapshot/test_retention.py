@@ -9,7 +9,7 @@ from paimon_core.options.option import Options
 from paimon_core.snapshot.retention import (
     Retention,
     changelog_retention,
-    first_kept,
+    first_retained,
     outlived,
     snapshot_retention,
 )
@@ -25,7 +25,7 @@ def hourly(ids):
 def kept_of_20(*, earliest=1, below=None, **rules):
     """The first id kept of snapshots 1 to 20, one an hour, at half past the last one's hour."""
     known = {"least": 10, "most": MANY, "older_than": int(19.5 * HOUR), "limit": 50}
-    return first_kept(Retention(**{**known, **rules}), earliest, 20, below, hourly)
+    return first_retained(Retention(**{**known, **rules}), earliest, 20, below, hourly)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_law(earliest, count, least, more, limit, data):
             asked.append(number)
             yield at[number]
 
-    first = first_kept(retention, earliest, latest, below, look)
+    first = first_retained(retention, earliest, latest, below, look)
 
     def stays(number: int) -> bool:
         newer = latest - number
