@@ -22,7 +22,7 @@ from paimon_core.row.bucket import buckets
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.schema.change import AddColumn, SetOption
 from paimon_core.schema.schema import Schema
-from paimon_core.snapshot.retention import Retention, first_kept
+from paimon_core.snapshot.retention import Retention, first_retained
 from paimon_core.table import Table
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.cast import cast_array
@@ -352,7 +352,7 @@ def test_expiry(row):
     now = 20 * HOUR + HOUR // 2
     old = now - given(r"retained (\d+) h", 1) * HOUR
     kept = Retention(given(r"min (\d+)", 10), given(r"max (\d+)", 2**31 - 1), old, given(r"limit (\d+)", 50))
-    first = first_kept(kept, 1, 20, given(r"consumer at (\d+)", None), lambda ids: [i * HOUR for i in ids])
+    first = first_retained(kept, 1, 20, given(r"consumer at (\d+)", None), lambda ids: [i * HOUR for i in ids])
     assert first == numbers(row["kept"])[0]
 
 
