@@ -29,7 +29,7 @@ from paimon_core.format.codec import zstd
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
 _FETCH_BYTES = 1 << 20
-_META = {"type": "map", "values": "bytes"}
+_META = fastavro.parse_schema({"type": "map", "values": "bytes"})
 
 Schema = Any  # an Avro schema as decoded from JSON: str, dict or list
 
@@ -57,7 +57,9 @@ class _Bytes:
     offset: int = 0  # of the next byte in the buffer
 
     def read(self, size: int) -> bytes:
-        """Return exactly ``size`` bytes. Raises EOFError if the file has fewer."""
+        """Return exactly ``size`` bytes. Raises EOFError if the file has fewer, ValueError for a negative size."""
+        if size < 0:
+            raise ValueError(f"a length of {size}")
         end = self.offset + size
         if end > len(self.buffer):
             self._fetch(size)
@@ -117,8 +119,8 @@ class Container:
         while not self._bytes.at_end():
             try:
                 count, size = _read_long(self._bytes), _read_long(self._bytes)
-                if count < 0 or size < 0:
-                    raise ValueError(f"a block of {count} records in {size} bytes")
+                if count < 0:
+                    raise ValueError(f"a block of {count} records")
                 packed = self._bytes.read(size)
                 if self._bytes.read(SYNC_SIZE) != self.header.sync:
                     raise ValueError("the sync marker after a block is wrong")
@@ -231,23 +233,9 @@ def _read_long(source: _Bytes) -> int:
 def _read_header(source: _Bytes) -> Header:
     if source.read(len(MAGIC)) != MAGIC:
         raise ValueError("it does not begin with Obj\\x01")
-    meta: dict[str, bytes] = {}
-    while (count := _read_long(source)) != 0:
-        if count < 0:  # `-count` items, after the size of the block in bytes, which is not needed
-            count = -count
-            _read_long(source)
-        for _ in range(count):
-            key = source.read(_length(source)).decode()
-            meta[key] = source.read(_length(source))
+    meta = fastavro.schemaless_reader(source, _META, None)
     schema = json.loads(meta["avro.schema"])
     return Header(meta["avro.schema"], schema, meta.get("avro.codec", b"null").decode(), source.read(SYNC_SIZE))
-
-
-def _length(source: _Bytes) -> int:
-    length = _read_long(source)
-    if length < 0:
-        raise ValueError(f"a length of {length}")
-    return length
 
 
 def _text_of(cause: Exception) -> str:
@@ -261,7 +249,7 @@ def _uncompressed(packed: bytes, max_bytes: int) -> bytes:
 
 def _check_size(packed: bytes, size: int, max_bytes: int) -> None:
     if size > max_bytes:
-        raise ValueError(f"{len(packed)} compressed bytes become more than the {max_bytes} bytes that may still come")
+        raise ValueError(f"{len(packed)} compressed bytes become more than the {max_bytes} bytes that are allowed")
 
 
 def _in_streams(begin: Callable[[], Any], *, first_only: bool = False) -> Callable[[bytes, int], bytes]:

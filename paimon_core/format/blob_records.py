@@ -182,7 +182,7 @@ def _lengths(source: Any, path: str) -> np.ndarray:
         raise CorruptedError(f"{path} is damaged: its index: {cause}") from cause
     lengths = differences.cumsum()
     if (lengths < _NULL).any():
-        raise UnsupportedError(f"{path} holds places of blobs that lie in other files, which are not read yet")
+        raise UnsupportedError(f"{path} refers to blobs in other files, which this engine does not read")
     stored = lengths[lengths != _NULL]
     if (stored < _FRAME).any() or stored.sum() != size - _TAIL - index:
         raise CorruptedError(f"{path} is damaged: its blobs take {stored.sum()} of {size - _TAIL - index} bytes")

@@ -1,6 +1,6 @@
 """CSV data files (format 7.7): one row a line, the columns in the order they were written, values as texts.
 
-The file has no column names, so the reader must know them. Escape characters and quotes follow the Java engine: they
+A header is skipped, so the reader must know the columns. Escape characters and quotes follow the Java engine: they
 are read as it reads them, and written so that it reads them correctly. A value that it could not read back is refused.
 
 Lines with escape characters are parsed by hand, because no library knows the Java engine's dialect; `pyarrow.csv`
@@ -24,7 +24,6 @@ from paimon_core.format.text_lines import LineWriter, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, to_text
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
-from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
 _WRITE_ROWS = 1 << 14
@@ -182,32 +181,24 @@ class CsvFormat(FileFormat):
         return values + [None] * (len(self.columns) - len(values))
 
 
-class CsvFileWriter(FormatWriter):
+class CsvFileWriter(LineWriter):
     """A writer of a CSV file."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField], layout: CsvLayout, compression: str) -> None:
         for field in fields:
             check_storable(field, "CSV", nested=False)
-        self._fields, self._schema, self._layout = tuple(fields), arrow_schema(fields), layout
-        self._lines = LineWriter(sink, compression)
+        super().__init__(sink, fields, compression)
+        self._layout = layout
         self._special = "[" + "".join(f"\\x{ord(c):02x}" for c in layout.special) + "]"
         if layout.header:
             names = [self._quoted(pa.array([f.name])) for f in fields]
-            self._lines.write(_joined(names, layout.delimiter))
+            self._write_lines(_joined(names, layout.delimiter))
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`. Raises InvalidInputError for a text that readers would change."""
         for part in check_columns(batch, self._schema).to_batches(max_chunksize=_WRITE_ROWS):
             values = [self._value(column, f) for column, f in zip(part.columns, self._fields, strict=True)]
-            self._lines.write(_joined(values, self._layout.delimiter))
-
-    def tell(self) -> int:
-        """See `FormatWriter.tell`; without the bytes in the compressor."""
-        return self._lines.written
-
-    def close(self) -> None:
-        """See `FormatWriter.close`."""
-        self._lines.close()
+            self._write_lines(_joined(values, self._layout.delimiter))
 
     def _value(self, column: pa.Array, field: DataField) -> pa.Array:
         """Return the values as they appear in lines. Raises InvalidInputError for a text that readers would change."""

@@ -19,7 +19,6 @@ from paimon_core.format.python_rows import python_rows
 from paimon_core.format.text_lines import LineWriter, count_lines, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, text_type, to_text
 from paimon_core.options.option import Options
-from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 
 _WRITE_ROWS = 1 << 12
@@ -66,14 +65,13 @@ class JsonFormat(FileFormat):
         return count_lines(source, path)
 
 
-class JsonFileWriter(FormatWriter):
+class JsonFileWriter(LineWriter):
     """A writer of a JSON file."""
 
     def __init__(self, sink: Any, fields: Sequence[DataField], compression: str) -> None:
         for field in fields:
             check_storable(field, "JSON", nested=True)
-        self._fields, self._schema = tuple(fields), arrow_schema(fields)
-        self._lines = LineWriter(sink, compression)
+        super().__init__(sink, fields, compression)
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """See `FormatWriter.write`."""
@@ -81,15 +79,7 @@ class JsonFileWriter(FormatWriter):
         for part in check_columns(batch, self._schema).to_batches(max_chunksize=_WRITE_ROWS):
             texts = [to_text(column, f.type) for column, f in zip(part.columns, self._fields, strict=True)]
             rows = python_rows(pa.RecordBatch.from_arrays(texts, names=self._schema.names))
-            self._lines.write("".join([encode(row) + "\n" for row in rows]).encode())
-
-    def tell(self) -> int:
-        """See `FormatWriter.tell`; without the bytes in the compressor."""
-        return self._lines.written
-
-    def close(self) -> None:
-        """See `FormatWriter.close`."""
-        self._lines.close()
+            self._write_lines("".join([encode(row) + "\n" for row in rows]).encode())
 
 
 def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> pa.RecordBatch:

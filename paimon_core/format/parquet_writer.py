@@ -325,20 +325,20 @@ def _stored_type(t: DataType, column: int, depth: int, int96: bool) -> pa.DataTy
             INT96 for other timestamps, so these are written as integers.
     """
     deeper = depth + 1
-    above, below = _NESTED_ID + column * _ID_STRIDE + deeper, _NESTED_ID - column * _ID_STRIDE - deeper
+    element_id, key_id = _NESTED_ID + column * _ID_STRIDE + deeper, _NESTED_ID - column * _ID_STRIDE - deeper
 
     def inner(part: DataType) -> pa.DataType:
         return _stored_type(part, column, deeper, int96)
 
     match t:
         case ArrayType(element) | VectorType(element):
-            return pa.list_(_with_id("element", inner(element), element.nullable, above))
+            return pa.list_(_with_id("element", inner(element), element.nullable, element_id))
         case MapType(key, value):
-            entry = _with_id("value", inner(value), value.nullable, above)
-            return pa.map_(_with_id("key", inner(key), False, below), entry)
+            entry = _with_id("value", inner(value), value.nullable, element_id)
+            return pa.map_(_with_id("key", inner(key), False, key_id), entry)
         case MultisetType(element):
-            count = _with_id("value", pa.int32(), False, above)
-            return pa.map_(_with_id("key", inner(element), False, below), count)
+            count = _with_id("value", pa.int32(), False, element_id)
+            return pa.map_(_with_id("key", inner(element), False, key_id), count)
         case RowType(fields):
             # nullable even if declared NOT NULL: pyarrow treats the fields of a null row as missing values
             return pa.struct([_stored_field(f, int96).with_nullable(True) for f in fields])

@@ -2,13 +2,16 @@
 
 import bz2
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.codec import zstd
+from paimon_core.format.file_format import FormatWriter
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import DataField
 
 _BLOCK_BYTES = 4 << 20
 _NONE = ("none", "null", "uncompressed")
@@ -95,22 +98,26 @@ def count_lines(source: Any, path: str) -> int:
     return count + (last != b"\n")
 
 
-class LineWriter:
-    """A writer of compressed text to a sink."""
+class LineWriter(FormatWriter):
+    """A base of writers of compressed lines. `tell` leaves out the bytes in the compressor."""
 
-    def __init__(self, sink: Any, codec: str) -> None:
+    def __init__(self, sink: Any, fields: Sequence[DataField], codec: str) -> None:
         self._sink, self._compressor = sink, _COMPRESSORS[compression_suffix(codec)]()
-        self.written = 0  # compressed bytes
+        self._fields, self._schema = tuple(fields), arrow_schema(fields)
+        self._written = 0  # compressed bytes
 
-    def write(self, data: bytes) -> None:
-        """Append lines."""
-        self._put(self._compressor.compress(data))
+    def tell(self) -> int:
+        """See `FormatWriter.tell`."""
+        return self._written
 
     def close(self) -> None:
-        """Write the bytes in the compressor; the sink stays open."""
+        """See `FormatWriter.close`."""
         self._put(self._compressor.flush())
+
+    def _write_lines(self, data: bytes) -> None:
+        self._put(self._compressor.compress(data))
 
     def _put(self, data: bytes) -> None:
         if data:
             self._sink.write(data)
-            self.written += len(data)
+            self._written += len(data)

@@ -71,7 +71,7 @@ def test_files_of_other_engines_are_read(avro_type, rows, type_text, expected, u
     assert read(foreign(avro_type, rows, union), type_text) == expected
 
 
-def test_pairs_are_a_map():
+def test_a_list_of_pairs_is_read_as_a_map():
     pair = {
         "type": "record",
         "name": "p",
@@ -89,7 +89,7 @@ def written_schema(types):
     return fastavro.reader(io.BytesIO(sink.getvalue())).writer_schema
 
 
-def test_the_schema_other_engines_expect():
+def test_the_written_schema_is_the_one_that_other_engines_expect():
     types = ["TIMESTAMP(3)", "TIMESTAMP_LTZ(6) NOT NULL", "DECIMAL(9,2)", "MAP<STRING,INT>", "ROW<a INT>"]
     schema = written_schema(types)
     assert schema["name"] == "org.apache.paimon.avro.generated.record"
@@ -102,7 +102,7 @@ def test_the_schema_other_engines_expect():
     assert ["default" in field for field in schema["fields"]] == [True, False, True, True, True]
 
 
-def test_records_whose_names_would_clash_get_others():
+def test_records_with_equal_names_are_renamed():
     fields = fields_of(["ROW<b ROW<x INT>>", "INT"])
     clashing = [DataField(0, "a", fields[0].type), DataField(9, "a_b", fields[0].type)]
     table = pa.Table.from_arrays([pa.array([{"b": {"x": 1}}], f.type) for f in arrow_schema(clashing)], ["a", "a_b"])
@@ -113,23 +113,23 @@ def test_records_whose_names_would_clash_get_others():
 
 
 @pytest.mark.parametrize("type_text", ["TIMESTAMP(9)", "TIME(6)", "VARIANT", "ROW<a TIMESTAMP(7)>", "GEOMETRY"])
-def test_types_without_a_place_in_avro_are_refused(type_text):
+def test_types_that_avro_lacks_are_refused(type_text):
     with pytest.raises(UnsupportedError, match="Avro"):
         written_schema([type_text])
 
 
-def test_names_avro_does_not_have_are_refused():
+def test_column_names_that_avro_forbids_are_refused():
     with pytest.raises(UnsupportedError, match="'a-b'"):
         AVRO.open_writer(io.BytesIO(), [DataField(0, "a-b", fields_of(["INT"])[0].type)], Options({}), "zstd")
 
 
 @pytest.mark.parametrize("avro_type", [["int", "string"], ["null", "int", "string"]])
-def test_unions_that_are_no_column_are_refused(avro_type):
+def test_unions_that_no_column_has_are_refused(avro_type):
     with pytest.raises(CorruptedError, match="the-file"):
         read(foreign(avro_type, [1]), "INT")
 
 
-def test_a_container_of_something_else_is_refused():
+def test_a_container_without_records_is_refused():
     sink = io.BytesIO()
     fastavro.writer(sink, "long", [1])
     with pytest.raises(CorruptedError, match="not a file of rows"):

@@ -30,7 +30,7 @@ def zigzag(number):
     return out + bytes([number])
 
 
-def encoded(values, places=()):
+def encoded(values, extra_lengths=()):
     data, lengths = [], []
     for value in values:
         if value is None:
@@ -39,7 +39,7 @@ def encoded(values, places=()):
         record = struct.pack("<i", 1481511375) + value + struct.pack("<q", len(value) + 16)
         data.append(record + struct.pack("<I", zlib.crc32(record)))
         lengths.append(len(value) + 16)
-    lengths += places
+    lengths += extra_lengths
     index = b"".join(zigzag(b - a) for a, b in zip([0, *lengths], lengths, strict=False))
     return b"".join(data) + index + struct.pack("<iB", len(index), 1)
 
@@ -99,13 +99,13 @@ def test_a_value_of_a_null_is_not_written():
     assert written(nulls) == encoded([None, b"shown"])
 
 
-def test_no_null_where_there_must_be_none():
+def test_null_in_a_not_null_column_is_refused():
     with pytest.raises(InvalidInputError, match="NOT NULL"):
         written(blobs([None]), field=DataField(1, "b", parse_type("BLOB NOT NULL")))
 
 
 @given(some.filter(bool), st.integers(1, 500), st.integers(0, 2))
-def test_a_file_is_full_with_the_first_blob_that_fills_it(values, size, before):
+def test_values_to_reach_ends_with_the_first_blob_that_reaches_the_size(values, size, before):
     column = pa.chunked_array([blobs(values, before), blobs(values)])
     count, sizes = 0, [0 if value is None else len(value) + 16 for value in values * 2]
     while count < len(sizes) and sum(sizes[:count]) < size:
@@ -130,7 +130,7 @@ def test_other_columns_are_null_and_read_nothing():
 
 
 @pytest.mark.parametrize("position", range(len(BY_JAVA)))
-def test_no_flipped_byte_goes_unnoticed(position):
+def test_every_flipped_byte_is_detected(position):
     broken = bytearray(BY_JAVA)
     broken[position] ^= 0x41
     with pytest.raises((CorruptedError, UnsupportedError), match=r"f\.blob"):
@@ -138,11 +138,11 @@ def test_no_flipped_byte_goes_unnoticed(position):
 
 
 @pytest.mark.parametrize("length", range(len(BY_JAVA)))
-def test_no_file_that_was_cut_goes_unnoticed(length):
+def test_every_truncation_is_detected(length):
     with pytest.raises((CorruptedError, UnsupportedError), match=r"f\.blob"):
         decode(BY_JAVA[:length])
 
 
-def test_places_of_blobs_elsewhere_are_refused():
+def test_references_to_blobs_in_other_files_are_refused():
     with pytest.raises(UnsupportedError, match=r"f\.blob"):
-        decode(encoded([b"x"], places=(-2,)))
+        decode(encoded([b"x"], extra_lengths=(-2,)))

@@ -1,4 +1,4 @@
-"""What every file format promises, asked of each."""
+"""The contract of `FileFormat`, tested for every format."""
 
 import io
 import json
@@ -27,11 +27,11 @@ CODECS = {
 formats = pytest.mark.parametrize("name", sorted(FORMATS))
 
 
-def encode(name, fields, pieces, compression="zstd", **options):
+def encode(name, fields, parts, compression="zstd", **options):
     sink = pa.BufferOutputStream()
     writer = FORMATS[name].open_writer(sink, fields, Options(options), compression)
-    for piece in pieces:
-        writer.write(piece)
+    for part in parts:
+        writer.write(part)
     writer.close()
     return sink.getvalue()
 
@@ -55,8 +55,8 @@ def assert_same(batches, table):
 @pytest.mark.parametrize(("name", "codec"), [(n, c) for n in CODECS for c in CODECS[n]])
 def test_rows_come_back_from_every_codec(name, codec):
     fields, table = sample(name)
-    pieces = [table.slice(0, 11), table.slice(11, 20).combine_chunks().to_batches()[0], table.slice(31)]
-    data = encode(name, fields, pieces, codec)
+    parts = [table.slice(0, 11), table.slice(11, 20).combine_chunks().to_batches()[0], table.slice(31)]
+    data = encode(name, fields, parts, codec)
     assert_same(decode(name, data, fields), table)
     assert FORMATS[name].row_count(pa.BufferReader(data)) == table.num_rows
 
@@ -64,7 +64,7 @@ def test_rows_come_back_from_every_codec(name, codec):
 @formats
 @pytest.mark.parametrize("batch_size", [1, 7, 40, 10_000])
 @pytest.mark.parametrize("batch_bytes", [None, 1, 4000, 1 << 30])
-def test_batches_are_no_larger_than_asked_for(name, batch_size, batch_bytes):
+def test_batches_are_no_larger_than_requested(name, batch_size, batch_bytes):
     fields, table = sample(name)
     batches = decode(name, encode(name, fields, [table]), fields, batch_size, batch_bytes=batch_bytes)
     assert max(b.num_rows for b in batches) <= batch_size
@@ -74,7 +74,7 @@ def test_batches_are_no_larger_than_asked_for(name, batch_size, batch_bytes):
 @formats
 @pytest.mark.parametrize("batch_bytes", [1 << 18, 1 << 22])
 @pytest.mark.parametrize("kind", ["STRING", "ARRAY<STRING>", "ROW<x INT, y STRING>", "MAP<INT, BYTES>", "BIGINT"])
-def test_batches_take_about_the_bytes_asked_for_however_small_the_file(name, batch_bytes, kind):
+def test_batches_take_about_the_requested_bytes_however_small_the_file(name, batch_bytes, kind):
     """A thousand bytes in every row, hardly any on storage."""
     rows, text = 20_000, "a long text that says the same everywhere; " * 25
     value = {"S": text, "A": [text[:500], None, text[:300]], "R": {"x": 1, "y": text}, "M": [(1, text.encode())]}
@@ -101,7 +101,7 @@ def test_a_short_row_group_at_the_end_does_not_make_batches_small():
 
 
 @formats
-def test_any_python_file_will_do(name):
+def test_any_seekable_python_file_is_read(name):
     fields, table = sample(name)
     file = io.BytesIO(encode(name, fields, [table]).to_pybytes())
     assert_same(list(FORMATS[name].read(pa.PythonFile(file, mode="r"), ReadRequest(fields, 16))), table)
@@ -110,20 +110,20 @@ def test_any_python_file_will_do(name):
 
 
 @formats
-def test_columns_by_name_in_the_order_asked_for_and_null_where_absent(name):
+def test_columns_are_found_by_name_and_missing_ones_are_null(name):
     fields, table = sample(name)
-    asked = [fields[12], DataField(99, "added", parse_type("ARRAY<DECIMAL(9,1)>")), fields[3]]
-    (batch,) = decode(name, encode(name, fields, [table]), asked)
+    requested = [fields[12], DataField(99, "added", parse_type("ARRAY<DECIMAL(9,1)>")), fields[3]]
+    (batch,) = decode(name, encode(name, fields, [table]), requested)
     assert batch.schema.names == ["c12", "added", "c3"]
     assert batch.column(1).null_count == table.num_rows
     assert batch.column(0).equals(table["c12"].combine_chunks())
 
 
 @formats
-@pytest.mark.parametrize("asked", [(), (DataField(NO_ID, "added", STRING),)])
-def test_rows_are_counted_when_no_stored_column_is_asked_for(name, asked):
+@pytest.mark.parametrize("requested", [(), (DataField(NO_ID, "added", STRING),)])
+def test_rows_are_counted_if_no_stored_column_is_requested(name, requested):
     fields, table = sample(name)
-    batches = decode(name, encode(name, fields, [table]), asked, 16)
+    batches = decode(name, encode(name, fields, [table]), requested, 16)
     assert sum(b.num_rows for b in batches) == table.num_rows
 
 
@@ -177,7 +177,7 @@ def test_formats_own_codec_option_wins(name):
 
 
 @formats
-def test_damage_is_named_and_never_read_as_rows(name):
+def test_damaged_files_are_refused_by_name(name):
     fields, table = sample(name, count=200)
     data = encode(name, fields, [table]).to_pybytes()
     cut = [data[:n] for n in range(0, len(data) - 1, max(1, len(data) // 40))]
@@ -189,7 +189,7 @@ def test_damage_is_named_and_never_read_as_rows(name):
 
 
 @pytest.mark.parametrize("name", ["avro", "parquet"])
-def test_flipped_bits_in_compressed_pages_are_noticed(name):
+def test_flipped_bits_in_compressed_pages_are_detected(name):
     fields = fields_of(["BIGINT", "STRING"])
     table = pa.table({"c0": range(5000), "c1": [str(i * 7919 % 5000) for i in range(5000)]})
     data = encode(name, fields, [table]).to_pybytes()
@@ -201,7 +201,7 @@ def test_flipped_bits_in_compressed_pages_are_noticed(name):
 
 
 @formats
-def test_a_column_of_another_kind_is_refused(name):
+def test_a_stored_column_of_another_type_is_refused(name):
     data = encode(name, fields_of(["STRING"]), [pa.table({"c0": ["x"]})])
     for other in ("INT", "DATE", "TIMESTAMP(3)", "BOOLEAN", "ARRAY<STRING>", "ROW<a INT>", "DECIMAL(5,2)"):
         with pytest.raises(CorruptedError, match=r"'c0' of the-file is stored as string"):

@@ -23,11 +23,11 @@ USUAL = dt.datetime(2000, 1, 1)
 YEARS = [USUAL] * 3 + [dt.datetime(1, 1, 1), dt.datetime(1500, 2, 3, 4, 5, 6), None, dt.datetime(9999, 12, 31)]
 
 
-def encode(fields, *pieces, **options):
+def encode(fields, *parts, **options):
     sink = pa.BufferOutputStream()
     writer = ORC.open_writer(sink, fields, Options(options), "zstd")
-    for piece in pieces:
-        writer.write(piece)
+    for part in parts:
+        writer.write(part)
     writer.close()
     return sink.getvalue()
 
@@ -42,7 +42,7 @@ def read(data, fields, batch_rows=1000):
     return pa.Table.from_batches(batches, arrow_schema(fields))
 
 
-def test_padding_of_char_is_taken_off_at_any_depth():
+def test_padding_of_char_is_removed_at_any_depth():
     sink = io.BytesIO()
     schema = "struct<c0:char(5),c1:array<char(3)>,c2:struct<a:char(4)>,c3:map<char(2),int>,c4:string>"
     with pyorc.Writer(sink, schema) as writer:
@@ -69,9 +69,9 @@ def test_statistics_say_that_years_are_beyond_nanoseconds():
     fields = fields_of(["TIMESTAMP(3)", "ROW<a TIMESTAMP_LTZ(6), b INT>", "TIMESTAMP(9)", "INT"])
     usual, far = [USUAL, None], [None, dt.datetime(1500, 1, 1)]
 
-    def beyond(c0, a, asked):
+    def beyond(c0, a, requested):
         table = table_of(fields, c0, [{"a": a[0], "b": 1}, {"a": a[1], "b": 2}], usual, [1, 2])
-        return beyond_nanoseconds(pa.BufferReader(encode(fields, table)), asked)
+        return beyond_nanoseconds(pa.BufferReader(encode(fields, table)), requested)
 
     assert not beyond(usual, usual, fields)
     assert not beyond([None, None], usual, fields)
@@ -83,7 +83,7 @@ def test_statistics_say_that_years_are_beyond_nanoseconds():
 
 
 @pytest.mark.parametrize("moments", [YEARS, [USUAL, None]])
-def test_rows_are_the_same_where_statistics_decide(moments, monkeypatch):
+def test_rows_are_equal_if_statistics_choose_the_reader(moments, monkeypatch):
     fields = fields_of(["TIMESTAMP(3)", "INT"])
     table = table_of(fields, moments, range(len(moments)))
     data = encode(fields, table)
@@ -102,7 +102,7 @@ def test_years_beyond_nanoseconds_in_several_stripes():
 
 
 @pytest.mark.parametrize("type_text", ["TIMESTAMP(9)", "ROW<a TIMESTAMP(3)>"])
-def test_years_that_cannot_be_held_are_refused(type_text):
+def test_years_that_the_column_cannot_hold_are_refused(type_text):
     sink = io.BytesIO()
     nested = type_text.startswith("ROW")
     with pyorc.Writer(sink, "struct<c0:struct<a:timestamp>>" if nested else "struct<c0:timestamp>") as writer:
@@ -140,7 +140,7 @@ def test_whole_milliseconds_before_1970_are_stored():
     assert [row[0].replace(tzinfo=None) for row in rows] == moments
 
 
-def test_instants_are_stored_as_instants_and_clocks_as_clocks():
+def test_timestamps_with_and_without_time_zone_have_different_types():
     fields = fields_of(["TIMESTAMP(3)", "TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIME(3)", "MULTISET<STRING>", "CHAR(3)"])
     data = encode(fields, arrow_schema(fields).empty_table())
     stored = str(pyorc.Reader(io.BytesIO(data.to_pybytes())).schema)
@@ -156,6 +156,6 @@ def test_slices_of_rows_with_nulls():
 
 
 @pytest.mark.parametrize("type_text", ["VARIANT", "GEOMETRY", "VECTOR<FLOAT, 2>", "ARRAY<VARIANT>"])
-def test_types_without_a_place_in_orc_are_refused(type_text):
+def test_types_that_orc_lacks_are_refused(type_text):
     with pytest.raises(UnsupportedError, match=r"'c0'.*ORC"):
         encode(fields_of([type_text]))

@@ -26,11 +26,11 @@ from tests.support.samples import NANOS, fields_of
 PARQUET = ParquetFormat()
 
 
-def encode(fields, *pieces, **options):
+def encode(fields, *parts, **options):
     sink = pa.BufferOutputStream()
     writer = PARQUET.open_writer(sink, fields, Options(options), "zstd")
-    for piece in pieces:
-        writer.write(piece)
+    for part in parts:
+        writer.write(part)
     writer.close()
     return sink.getvalue()
 
@@ -86,7 +86,7 @@ DECIMALS = [Decimal("1.23"), None, Decimal("-99.99")]
         (pa.array([[1.0, 2.0], None], pa.list_(pa.float32())), {}, "VECTOR<FLOAT, 2>", [[1.0, 2.0], None]),
     ],
 )
-def test_every_physical_variant_is_understood(array, how, type_text, expected):
+def test_every_physical_type_of_other_writers_is_read(array, how, type_text, expected):
     for dictionary in (True, False):
         assert values(foreign(array, use_dictionary=dictionary, **how), type_text) == expected
 
@@ -125,7 +125,7 @@ def int96(days, nanos):
 
 
 @given(st.lists(st.integers(-(2**63) + 2 * DAY, 2**63 - 2 * DAY), min_size=1))
-def test_int96_keeps_nanoseconds_also_when_counted_backwards(nanos):
+def test_int96_with_negative_nanoseconds_is_exact(nanos):
     forwards = [int96(*divmod(n, DAY)) for n in nanos]
     backwards = [int96(-(-n // DAY), n - DAY * -(-n // DAY)) for n in nanos]  # days rounded up, the rest taken away
     for stored in (forwards, backwards):
@@ -139,7 +139,7 @@ def test_int96_beyond_nanoseconds_is_refused_not_wrapped():
     assert decode_int96(pa.array([None], pa.binary(12)), "ns").to_pylist() == [None]
 
 
-def test_nanoseconds_go_out_as_int96_and_the_others_as_bare_integers():
+def test_nanoseconds_are_written_as_int96_and_other_timestamps_as_integers():
     fields = fields_of([*NANOS, "TIMESTAMP(3)", "TIMESTAMP_LTZ(6)", "ARRAY<TIMESTAMP(3)>", "TIMESTAMP(7)"])
     table = arrow_schema(fields).empty_table()
     schema = pq.read_metadata(pa.BufferReader(encode(fields, table))).schema
@@ -157,7 +157,7 @@ def test_nanoseconds_go_out_as_int96_and_the_others_as_bare_integers():
     }
 
 
-def test_decimals_are_integers_as_long_as_they_fit():
+def test_decimals_are_stored_as_integers_if_they_fit():
     fields = fields_of(["DECIMAL(9,2)", "DECIMAL(18,2)", "DECIMAL(19,2)", "DECIMAL(38,2)"])
     schema = pq.read_metadata(pa.BufferReader(encode(fields, arrow_schema(fields).empty_table()))).schema
     physical = [(schema.column(i).physical_type, schema.column(i).length) for i in range(4)]
@@ -180,7 +180,7 @@ def test_field_ids_of_nested_positions():
     assert field_id(deep.type.item_type.value_field) == 536897537
 
 
-def test_column_names_with_dots_are_names():
+def test_column_names_may_contain_dots():
     from_others = pa.table({"a": [{"b": 1}], "a.b": ["x"]})
     sink = pa.BufferOutputStream()
     pq.write_table(from_others, sink)
@@ -191,11 +191,11 @@ def test_column_names_with_dots_are_names():
 
 def test_row_groups_follow_the_block_size():
     fields = fields_of(["BIGINT"])
-    pieces = [pa.table({"c0": np.random.default_rng(i).integers(0, 2**60, 10_000)}) for i in range(10)]
-    data = encode(fields, *pieces, **{"file.block-size": "150kb"})
+    parts = [pa.table({"c0": np.random.default_rng(i).integers(0, 2**60, 10_000)}) for i in range(10)]
+    data = encode(fields, *parts, **{"file.block-size": "150kb"})
     metadata = pq.read_metadata(pa.BufferReader(data))
     assert metadata.num_row_groups == 5
-    assert pq.read_metadata(pa.BufferReader(encode(fields, *pieces))).num_row_groups == 1
+    assert pq.read_metadata(pa.BufferReader(encode(fields, *parts))).num_row_groups == 1
 
 
 COLUMNS = ["BIGINT", "STRING", "TIMESTAMP(6)", "TIMESTAMP_LTZ(3)", "DECIMAL(22,2)", "DATE", "DOUBLE", "BOOLEAN"]
@@ -216,8 +216,8 @@ def grouped():
     ]
     schema = arrow_schema(fields)
     table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
-    pieces = [table.slice(i, 100) for i in range(0, 1000, 100)]
-    return fields, table, encode(fields, *pieces, **{"file.block-size": "1b"})
+    parts = [table.slice(i, 100) for i in range(0, 1000, 100)]
+    return fields, table, encode(fields, *parts, **{"file.block-size": "1b"})
 
 
 @pytest.mark.parametrize(
@@ -243,8 +243,8 @@ def test_row_groups_without_matches_are_skipped(text, groups):
     predicate = bind(parse_predicate(text), fields)
     found = read(data, fields, predicate=predicate)
     assert found.num_rows == groups * 100
-    kept = found.filter(evaluate(predicate, found))["c0"]
-    assert kept.to_pylist() == table.filter(evaluate(predicate, table))["c0"].to_pylist()
+    matches = found.filter(evaluate(predicate, found))["c0"]
+    assert matches.to_pylist() == table.filter(evaluate(predicate, table))["c0"].to_pylist()
 
 
 class Counting(io.BytesIO):
@@ -261,7 +261,7 @@ class Counting(io.BytesIO):
         return super().readinto(buffer)
 
 
-def test_small_row_groups_of_distant_files_are_fetched_together(monkeypatch):
+def test_small_row_groups_of_remote_files_are_fetched_together(monkeypatch):
     fields, _, data = grouped()
     fields = [f for f in fields if f.name != "c6"]  # which holds NaN
     whole = read(data, fields)
@@ -293,15 +293,15 @@ def test_skipping_loses_no_row(number, op, column):
     literal = f"TIMESTAMP '1970-01-01 00:00:{number / 1000 % 60:06.3f}'" if column == "c3" else number
     predicate = bind(parse_predicate(f"{column} {op} {literal}"), fields)
     found = read(data, fields, predicate=predicate)
-    kept = found.filter(evaluate(predicate, found))["c0"]
-    assert kept.to_pylist() == table.filter(evaluate(predicate, table))["c0"].to_pylist()
+    matches = found.filter(evaluate(predicate, found))["c0"]
+    assert matches.to_pylist() == table.filter(evaluate(predicate, table))["c0"].to_pylist()
 
 
 @pytest.mark.parametrize("columns", [None, ["c6", "c0"], []])
-def test_small_files_are_read_the_quick_way_and_alike(monkeypatch, columns):
+def test_small_files_are_read_at_once_with_equal_results(monkeypatch, columns):
     """One look at the footer, no threads, no probe: what the way of large files gives."""
     fields, table, data = grouped()
-    asked = fields if columns is None else [f for name in columns for f in fields if f.name == name]
+    requested = fields if columns is None else [f for name in columns for f in fields if f.name == name]
     opened, decoded = [], []
 
     class Opened(pq.ParquetFile):
@@ -314,12 +314,12 @@ def test_small_files_are_read_the_quick_way_and_alike(monkeypatch, columns):
             return super().iter_batches(*arguments, **how)
 
     monkeypatch.setattr(pq, "ParquetFile", Opened)
-    quick = read(data, asked, batch_bytes=1 << 25)
+    quick = read(data, requested, batch_bytes=1 << 25)
     assert opened == [0]
     assert not any(decoded)
     monkeypatch.setattr(parquet, "_WORTH_THREADS", 0)
     monkeypatch.setattr(parquet, "_BIG_ROW_GROUP", 0)
-    general = read(data, asked, batch_bytes=1 << 25)
+    general = read(data, requested, batch_bytes=1 << 25)
     assert str(quick.to_pydict()) == str(general.to_pydict())  # NaN equals nothing
     assert quick.num_rows == table.num_rows
     if columns != []:

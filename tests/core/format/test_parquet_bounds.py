@@ -27,11 +27,11 @@ FLOATING = ["c2", "c3", "c4.b", "c5.list.element", "c6.key_value.value", "c7.lis
 GROUP, GROUPS = 100, 4
 
 
-def rows_with(place, value):
-    """Numbers below 1000 in every column, but ``value`` in the row at ``place``."""
+def rows_with(row, value):
+    """Numbers below 1000 in every column, but ``value`` in the row at ``row``."""
     n = [float(i) for i in range(GROUP * GROUPS)]
-    if place is not None:
-        n[place] = value
+    if row is not None:
+        n[row] = value
     counted = list(range(len(n)))
     columns = [
         counted,
@@ -85,7 +85,7 @@ def test_the_rows_stay_as_they_are(sink):
     assert str(read(encode(table, sink())).to_pydict()) == str(table.to_pydict())
 
 
-def test_files_without_nan_keep_their_bytes_and_files_with_nan_get_no_larger(monkeypatch):
+def test_files_without_nan_are_unchanged_and_files_with_nan_no_larger(monkeypatch):
     corrected = [encode(rows_with(250, value)) for value in (math.nan, -0.0, None)]
     monkeypatch.setattr(parquet_writer, "holds_floats", lambda kind: False)
     plain = [encode(rows_with(250, value)) for value in (math.nan, -0.0, None)]
@@ -93,7 +93,7 @@ def test_files_without_nan_keep_their_bytes_and_files_with_nan_get_no_larger(mon
     assert corrected[0].size < plain[0].size
 
 
-def test_rows_that_are_written_at_once_lose_only_the_bounds_of_their_row_groups(monkeypatch):
+def test_only_row_groups_with_nan_lose_their_bounds(monkeypatch):
     monkeypatch.setattr(parquet_writer, "_ROW_GROUP_ROWS", GROUP)
     sink = pa.BufferOutputStream()
     writer = ParquetFormat().open_writer(sink, FIELDS, Options({}), "zstd")
@@ -104,9 +104,9 @@ def test_rows_that_are_written_at_once_lose_only_the_bounds_of_their_row_groups(
 
 
 @pytest.mark.parametrize("column", ["c2", "c3"])
-@pytest.mark.parametrize("place", [0, 250, 399])
-def test_no_filter_loses_nan_in_a_file_of_anyone(monkeypatch, column, place):
-    table = rows_with(place, math.nan)
+@pytest.mark.parametrize("row", [0, 250, 399])
+def test_no_filter_loses_nan_in_files_of_any_writer(monkeypatch, column, row):
+    table = rows_with(row, math.nan)
     ours = encode(table)
     monkeypatch.setattr(parquet_writer, "holds_floats", lambda kind: False)
     literals = ("-1.0", "0.0", "250.0", "500.0", "DOUBLE 'NaN'")
@@ -115,8 +115,8 @@ def test_no_filter_loses_nan_in_a_file_of_anyone(monkeypatch, column, place):
             for text in (test, f"NOT ({test})"):
                 predicate = bind(parse_predicate(text), FIELDS)
                 found = read(data, predicate)
-                kept = found.filter(evaluate(predicate, found))["c0"].to_pylist()
-                assert kept == table.filter(evaluate(predicate, table))["c0"].to_pylist(), text
+                matches = found.filter(evaluate(predicate, found))["c0"].to_pylist()
+                assert matches == table.filter(evaluate(predicate, table))["c0"].to_pylist(), text
 
 
 def test_zeros_are_within_the_bounds():

@@ -41,20 +41,20 @@ def _write(path, rows, **options):
         ({"parquet.enable.dictionary": "false"}, set()),
     ],
 )
-def test_columns_of_distinct_values_have_no_dictionary_unless_asked_for(tmp_path, options, expected):
+def test_columns_of_distinct_values_have_a_dictionary_only_by_option(tmp_path, options, expected):
     path = tmp_path / "f.parquet"
     assert _write(path, _rows(), **options) == expected
     assert pq.read_table(path).equals(_rows())
 
 
-def test_few_rows_and_nested_columns_keep_their_dictionaries(tmp_path):
+def test_few_rows_and_nested_columns_have_dictionaries(tmp_path):
     assert _write(tmp_path / "few.parquet", _rows(100)) == set(SCHEMA.names)
     nested = _rows().append_column("list", pa.array([[i % 9] for i in range(ROWS)], pa.list_(pa.int64())))
     assert _write(tmp_path / "nested.parquet", nested) == {"few", "empty", "list.list.element"}
     assert pq.read_table(tmp_path / "nested.parquet").equals(nested)
 
 
-def test_nested_columns_of_distinct_values_have_none_and_variants_keep_theirs(tmp_path):
+def test_nested_columns_of_distinct_values_have_no_dictionary_but_variants_do(tmp_path):
     ids = np.arange(ROWS)
     lists = pa.array([[i, -i] for i in range(ROWS)], pa.list_(pa.int64()))
     row = pa.StructArray.from_arrays([pa.array(ids), pa.array(ids % 5)], ["many", "few"])
@@ -80,7 +80,7 @@ def test_nested_columns_of_distinct_values_have_none_and_variants_keep_theirs(tm
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("nulls", [False, True])
-def test_values_of_every_type_are_counted(kind, nulls):
+def test_distinct_values_of_every_type_are_counted(kind, nulls):
     values = np.random.default_rng(1).integers(0, 90, 500)
     texts = pa.array(values % 2 if pa.types.is_boolean(kind) else values).cast(pa.string())
     column = texts.cast(kind) if pa.types.is_boolean(kind) else _as(texts, kind)
@@ -96,7 +96,7 @@ def _as(texts, kind):
     return numbers.cast(pa.decimal128(19, 0)).cast(kind) if pa.types.is_decimal(kind) else numbers.cast(kind)
 
 
-def test_a_file_without_rows_is_a_file(tmp_path):
+def test_a_file_without_rows_can_be_read(tmp_path):
     path = tmp_path / "none.parquet"
     with pa.OSFile(str(path), "wb") as sink:
         ParquetFormat().open_writer(sink, fields_from_arrow(SCHEMA), Options({}), "zstd").close()

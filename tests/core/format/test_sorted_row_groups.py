@@ -62,7 +62,7 @@ def test_files_hardly_grow(monkeypatch, distinct, least_groups):
     assert small.size <= 1.02 * whole.size
 
 
-def test_columns_that_hold_next_to_nothing_count_with_what_they_cost_in_each_row_group(monkeypatch):
+def test_nearly_empty_columns_count_with_their_fixed_cost_per_row_group(monkeypatch):
     fields = [*FIELDS, *(DataField(2 + i, f"c{i}", BIGINT) for i in range(1, 21))]
     rows = sorted_rows(50)
     for i in range(1, 21):
@@ -76,7 +76,7 @@ def test_columns_that_hold_next_to_nothing_count_with_what_they_cost_in_each_row
 
 
 @pytest.mark.parametrize(("distinct", "least_groups"), [(50, 6), (5_000, 1), (10 * ROWS, 6)])
-def test_nested_columns_count_by_what_they_hold(monkeypatch, distinct, least_groups):
+def test_nested_columns_count_by_their_stored_values(monkeypatch, distinct, least_groups):
     rng = np.random.default_rng(2)
     inner = pa.array(rng.integers(0, distinct, 2 * ROWS))
     offsets = pa.array(np.arange(0, 2 * ROWS + 1, 2), pa.int32())
@@ -99,14 +99,14 @@ def test_nested_columns_count_by_what_they_hold(monkeypatch, distinct, least_gro
     assert small.size <= 1.02 * encoded(rows, fields).size
 
 
-def test_pages_have_an_index_and_are_smaller_than_row_groups():
+def test_row_groups_have_several_pages_and_a_page_index():
     metadata = pq.read_metadata(pa.BufferReader(encoded(sorted_rows(50))))
     for group in range(metadata.num_row_groups):
         columns = [metadata.row_group(group).column(c) for c in range(metadata.num_columns)]
         assert all(column.has_column_index and column.has_offset_index for column in columns)
 
 
-def test_files_without_order_and_blocks_of_a_given_size_are_left_alone():
+def test_unsorted_files_and_files_with_a_block_size_have_large_row_groups():
     rows = sorted_rows(50)
     unordered = [f for f in FIELDS if f is not SEQUENCE_NUMBER]
     assert len(group_rows(encoded(rows.drop_columns([SEQUENCE_NUMBER.name]), unordered))) == 1
@@ -145,7 +145,7 @@ def test_a_range_of_keys_decodes_few_rows_and_none_is_lost(tmp_path):
 
 
 @pytest.mark.parametrize("strategy", ["order", "zorder"])
-def test_tables_that_are_sorted_by_columns_have_them_too(tmp_path, strategy):
+def test_clustered_tables_have_small_row_groups(tmp_path, strategy):
     schema = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
     table = Table.create(str(tmp_path / "t"), Schema(schema))
     rows = sorted_rows(50).select(schema.names)

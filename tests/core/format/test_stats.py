@@ -17,8 +17,8 @@ def bounds(type_text, values, mode="full", split=2):
     (field,) = fields_of([type_text])
     collector = StatsCollector([field], [parse_mode(mode)])
     column = pa.array(values, arrow_field(field).type)
-    for piece in (column.slice(0, split), column.slice(split)):
-        collector.update(pa.table({"c0": piece}))
+    for part in (column.slice(0, split), column.slice(split)):
+        collector.update(pa.table({"c0": part}))
     (found,) = collector.result()
     return found
 
@@ -55,7 +55,7 @@ def test_internal_values_over_batches(type_text, values, low, high):
     assert bounds(type_text, values) == ColumnBounds(low, high, values.count(None))
 
 
-def test_modes_decide_what_is_kept():
+def test_modes_decide_which_statistics_are_stored():
     values = ["abc", None, "xyz"]
     assert bounds("STRING", values, "none") == ColumnBounds(None, None, None)
     assert bounds("STRING", values, "counts") == ColumnBounds(None, None, 1)
@@ -97,7 +97,7 @@ def test_truncated_upper_bounds(value, length, high):
     assert truncate_max(value, length) == high
 
 
-def test_no_upper_bound_means_no_lower_one_either():
+def test_without_an_upper_bound_there_is_no_lower_bound():
     assert bounds("BYTES", [b"\xff\xff\x01", b"a"], "truncate(2)") == ColumnBounds(None, None, 0)
 
 

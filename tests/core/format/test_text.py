@@ -40,12 +40,12 @@ def encode(name, columns, table, compression="none", **options):
     return sink.getvalue()
 
 
-def decode(name, columns, data, wanted=None, path=None, batch_rows=7, **options):
+def decode(name, columns, data, requested=None, path=None, batch_rows=7, **options):
     found = format_named(name, columns, Options(options))
-    asked = columns if wanted is None else wanted
-    request = ReadRequest(asked, batch_rows, 1 << 16, path=path or f"f.{name}")
+    columns = columns if requested is None else requested
+    request = ReadRequest(columns, batch_rows, 1 << 16, path=path or f"f.{name}")
     batches = list(found.read(pa.BufferReader(data), request))
-    return pa.Table.from_batches(batches, arrow_schema(asked))
+    return pa.Table.from_batches(batches, arrow_schema(columns))
 
 
 def texts(*rows, column="STRING"):
@@ -90,7 +90,7 @@ def test_any_text_comes_back_from_json(rows):
 
 @draws(150)
 @given(st.lists(st.lists(st.text(st.sampled_from("ab ,'x"), max_size=4), min_size=3, max_size=3), min_size=1))
-def test_both_ways_to_take_lines_apart_agree(rows):
+def test_both_line_parsers_agree(rows):
     """Lines as a writer makes them: with quotes around what needs them, nowhere else."""
     quoted = [",".join(f'"{v}"' if "," in v or v.isspace() else v for v in row) for row in rows]
     block = "".join(line + "\n" for line in quoted).encode()
@@ -105,7 +105,7 @@ def test_both_ways_to_take_lines_apart_agree(rows):
         ('"C:\\dir\\,x"', "C:dir,x"), ("", None), (" ", " "),
     ],
 )  # fmt: skip
-def test_lines_of_java_are_read_as_java_reads_them(line, value):
+def test_lines_are_read_as_java_reads_them(line, value):
     columns = fields("INT", "STRING", "INT")
     data = f"1,{line},\n2,\\,\n".encode()
     assert decode("csv", columns, data).column(1).to_pylist() == [value, None]
@@ -118,7 +118,7 @@ def test_text_that_csv_cannot_hold_is_refused(value):
         encode("csv", columns, table)
 
 
-def test_a_literal_for_null_keeps_empty_text():
+def test_with_a_null_literal_empty_text_is_a_value():
     columns, table = texts(("", None))
     options = {"csv.null-literal": "NULL", "csv.field-delimiter": ";", "csv.quote-character": "'"}
     data = encode("csv", columns, table, **options)
@@ -133,7 +133,7 @@ def test_a_literal_for_null_keeps_empty_text():
         *((name, "TIMESTAMP(3) WITH LOCAL TIME ZONE") for name in ("csv", "json")),
     ],
 )  # fmt: skip
-def test_types_without_a_text_are_refused(name, kind):
+def test_types_that_text_cannot_hold_are_refused(name, kind):
     columns = fields(kind)
     with pytest.raises(UnsupportedError, match="'c0'"):
         encode(name, columns, arrow_schema(columns).empty_table())
@@ -164,19 +164,19 @@ def test_truncated_compression_names_the_file():
         {"csv.null-literal": 'a"'}, {"csv.line-delimiter": ";"},
     ],
 )  # fmt: skip
-def test_layouts_that_cannot_be_read_back_are_refused(options):
+def test_ambiguous_layouts_are_refused(options):
     with pytest.raises(InvalidInputError, match="csv"):
         CsvFormat.of(fields("INT"), Options(options))
 
 
-def test_unknown_names():
+def test_unknown_extensions_are_refused():
     for name in ("f.text", "f.text.gz", "f.csv.lz4", "f"):
         with pytest.raises(UnsupportedError):
             list(format_of(name, fields("INT")).read(pa.BufferReader(b""), ReadRequest(fields("INT"), 1, path=name)))
     assert format_of("p.q-0.csv.gz", fields("INT")).name == "csv"
 
 
-def test_numbers_that_another_engine_wrote_plainly():
+def test_json_numbers_without_quotes_are_read():
     columns = fields("INT", "DOUBLE", "BOOLEAN", "STRING")
     row = decode("json", columns, b'{"c0":1,"c1":1.5e3,"c2":true,"c3":7,"x":[1]}\n{}\n').to_pylist()
     assert row == [{"c0": 1, "c1": 1500.0, "c2": True, "c3": "7"}, dict.fromkeys(["c0", "c1", "c2", "c3"])]

@@ -45,7 +45,7 @@ def test_written_files_are_read_here_and_by_others(rows, codec):
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])
-def test_containers_of_others_with_many_blocks(codec):
+def test_containers_of_fastavro_with_many_blocks(codec):
     rows = [{"id": i, "text": "x" * (i % 50), "file": {"part": {"bytes": b"", "counts": [i]}}} for i in range(3000)]
     sink = io.BytesIO()
     fastavro.writer(sink, SCHEMA, rows, codec=codec, sync_interval=4000)
@@ -58,7 +58,7 @@ def test_types_are_found_by_name():
     assert read_avro(write_avro(schema, [{"a": part, "b": part}]))[1] == [{"a": part, "b": part}]
 
 
-def test_every_truncation_is_noticed_but_one_between_blocks():
+def test_every_truncation_is_detected_except_between_blocks():
     rows = [{"id": i, "text": None, "file": {"part": {"bytes": b"", "counts": None}}} for i in range(20)]
     data = write_avro(SCHEMA, rows, "null")
     head = len(write_avro(SCHEMA, [], "null"))
@@ -68,7 +68,7 @@ def test_every_truncation_is_noticed_but_one_between_blocks():
 
 
 @given(st.data())
-def test_every_flipped_bit_of_a_block_is_noticed(data):
+def test_every_flipped_bit_of_a_block_is_detected(data):
     rows = [{"id": i, "text": "y", "file": {"part": {"bytes": b"", "counts": None}}} for i in range(20)]
     whole = bytearray(write_avro(SCHEMA, rows, "zstd"))
     head = len(write_avro(SCHEMA, [], "zstd"))
@@ -81,7 +81,7 @@ def test_every_flipped_bit_of_a_block_is_noticed(data):
     assert back == rows  # a bit of the compressed frame that means nothing
 
 
-def test_bytes_left_over_in_a_block_are_damage():
+def test_extra_bytes_in_a_block_are_corruption():
     sync = b"s" * 16
     meta = io.BytesIO()
     pairs = {"avro.schema": b'"long"', "avro.codec": b"null"}
