@@ -14,7 +14,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.compactor import CompactTask, beside_names, compact, expiring
+from paimon_core.write.compactor import CompactTask, compact, expiring, overlapping_names
 
 __all__ = ["CompactTask", "plan_compaction", "run_task"]
 
@@ -68,7 +68,7 @@ def run_task(store: FileStore, task: CompactTask) -> CommitMessage:
         compact_before=done.before,
         compact_after=done.after,
         compact_changelog=done.changelog,
-        compact_beside=beside_names(store, task.unit.files, task.deeper),
+        compact_beside=overlapping_names(store, task.unit.files, task.deeper),
     )
     vectors_after = done.vectors(vectors_before)
     if vectors_after == vectors_before:

@@ -15,12 +15,13 @@ from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitConflictError, CorruptedError
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy, Group
 from paimon_core.manifest.bucket import BucketLocation, BucketRef
+from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-_NONE: Mapping[str, DeletionVector] = MappingProxyType({})
+_NO_VECTORS: Mapping[str, DeletionVector] = MappingProxyType({})
 
 
 def append_compaction_policy(store: FileStore) -> AppendCompactionPolicy:
@@ -28,9 +29,14 @@ def append_compaction_policy(store: FileStore) -> AppendCompactionPolicy:
     return AppendCompactionPolicy.of(store.options, TARGET_SIZE_APPEND)
 
 
+def newer_file(store: FileStore, files: Sequence[DataFileMeta]) -> DataFileMeta | None:
+    """Return a file with a newer schema than ``store`` has: a rewrite would lose its new columns. `None`: no file."""
+    return next((f for f in files if f.schema_id > store.schema.id), None)
+
+
 def check_no_newer(store: FileStore, files: Sequence[DataFileMeta]) -> None:
-    """Raise CommitConflictError if a file has a newer schema: a rewrite under this one would lose its new columns."""
-    newer = next((f for f in files if f.schema_id > store.schema.id), None)
+    """Raise CommitConflictError if there is a `newer_file`."""
+    newer = newer_file(store, files)
     if newer is not None:
         raise CommitConflictError(
             f"file {newer.file_name} of {store.root} was written under schema {newer.schema_id}: compacted under "
@@ -44,7 +50,7 @@ def stored_fields(store: FileStore) -> tuple[DataField, ...]:
 
 
 def concatenate(
-    store: FileStore, bucket: BucketRef, files: Group, deleted: Mapping[str, DeletionVector] = _NONE
+    store: FileStore, bucket: BucketRef, files: Group, deleted: Mapping[str, DeletionVector] = _NO_VECTORS
 ) -> tuple[DataFileMeta, ...]:
     """Write the rows of the files, one file after another, to new files of about the target size.
 
@@ -109,12 +115,21 @@ def write_compacted(
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Concatenated:
     """The files removed and added by a compaction, and the index files of the deletion vectors that it applied."""
 
     before: Group = ()
     after: Group = ()
     vectors: tuple[IndexManifestEntry, ...] = ()
+
+    def message(self, bucket: BucketLocation) -> CommitMessage:
+        """Return the message of the compaction of this bucket."""
+        return CommitMessage(
+            *bucket,
+            compact_before=self.before,
+            compact_after=self.after,
+            compact_deleted_indexes=self.vectors,
+        )
 
 
 class InlineAppend:
@@ -122,15 +137,15 @@ class InlineAppend:
 
     def __init__(self, store: FileStore, bucket: BucketLocation, files: Sequence[DataFileMeta]) -> None:
         self._store, self._bucket = store, bucket.ref
-        self._picks = append_compaction_policy(store)
+        self._policy = append_compaction_policy(store)
         self._files = list(files)
-        self._made: list[DataFileMeta] = []
+        self._created: list[DataFileMeta] = []
 
     def refresh(self, files: Sequence[DataFileMeta]) -> None:
         """Replace the known files of the bucket by these."""
         self._files = list(files)
 
-    def run(self, written: Sequence[DataFileMeta], *, full: bool) -> Joined:
+    def run(self, written: Sequence[DataFileMeta], *, full: bool) -> Concatenated:
         """Add the written files and compact the files that are due, without deleted rows. ``full``: a full compaction.
 
         Files of a newer schema are skipped.
@@ -139,15 +154,15 @@ class InlineAppend:
         before: list[DataFileMeta] = []
         used: list[IndexManifestEntry] = []
         entries = [e for e in self._vectors() if e.bucket_ref == self._bucket]
-        for group in self._picks.ordered(self._files, full=full, deleted=deleted_rows(entries, self._files)):
-            if all(f.schema_id <= self._store.schema.id for f in group):
+        for group in self._policy.ordered(self._files, full=full, deleted=deleted_rows(entries, self._files)):
+            if newer_file(self._store, group) is None:
                 vectors = restrict_to_files(entries, {f.file_name for f in group})
-                self._made += concatenate(self._store, self._bucket, group, read_entries(self._store, vectors))
+                self._created += concatenate(self._store, self._bucket, group, read_entries(self._store, vectors))
                 before += group
                 used += vectors
-        removed, after = {f.file_name for f in before}, tuple(self._made)
+        removed, after = {f.file_name for f in before}, tuple(self._created)
         self._files = [*(f for f in self._files if f.file_name not in removed), *after]
-        return Joined(tuple(before), after, tuple(used))
+        return Concatenated(tuple(before), after, tuple(used))
 
     def _vectors(self) -> list[IndexManifestEntry]:
         """Return the newest snapshot's index files; the snapshot is read only if rows can be deleted."""
@@ -156,10 +171,10 @@ class InlineAppend:
 
     def release(self) -> None:
         """Give the new files to the caller: an abort no longer deletes them."""
-        self._made = []
+        self._created = []
 
     def abort(self) -> None:
         """Delete the new files that were not released."""
-        for file in self._made:
+        for file in self._created:
             self._store.delete_file(self._bucket, file)
-        self._made = []
+        self._created = []

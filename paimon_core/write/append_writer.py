@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from threading import Lock
 
 import pyarrow as pa
@@ -14,29 +15,29 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.read.external_merge import SpilledRun
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.append_compactor import InlineAppend, Joined
+from paimon_core.write.append_compactor import Concatenated, InlineAppend
 from paimon_core.write.restore import BucketState
 from paimon_core.write.spill import SpillSpace
 
-PIECE_BYTES = 4 << 20  # of Arrow memory: the smallest useful row group
+ROW_GROUP_BYTES = 4 << 20  # of Arrow memory: the smallest useful row group
 SPILLED_BYTES = 32 << 20  # of Arrow memory: with more on local disk a file may stay open
 
 
 class OpenFiles:
-    """The limit ``most`` on the files that the append writers of one job keep open between flushes.
+    """The limit on the files that the append writers of one job keep open between flushes.
 
     An open file holds the bytes that its sink has not sent: up to 50 MiB on an object store, even after a flush.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._writers: set[object] = set()
         self._lock = Lock()
 
     def admit(self, writer: object) -> bool:
         """Return True if the file of this writer may stay open."""
         with self._lock:
-            if writer in self._writers or len(self._writers) < self._most:
+            if writer in self._writers or len(self._writers) < self._limit:
                 self._writers.add(writer)
                 return True
             return False
@@ -45,6 +46,14 @@ class OpenFiles:
         """Record that the writer has no open file."""
         with self._lock:
             self._writers.discard(writer)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedResources:
+    """The resources that the append writers of one job share; ``spill`` `None`: no spilling."""
+
+    open_files: OpenFiles
+    spill: SpillSpace | None
 
 
 class AppendWriter:
@@ -58,8 +67,8 @@ class AppendWriter:
         bucket: to write to.
         spec: of the files.
         first_sequence: sequence number of the first row.
-        inline: compacts small files of the bucket before a commit. `None`: no compaction.
-        shared: the limit of open files, and the spill space. `None`: no spilling.
+        compaction: compacts small files of the bucket before a commit. `None`: no compaction.
+        shared: with the other writers of the job.
         exclusive: this writer gets all rows of the job; a thread of its own then encodes rows while more arrive.
     """
 
@@ -69,27 +78,27 @@ class AppendWriter:
         bucket: BucketLocation,
         spec: DataFileSpec,
         first_sequence: int,
-        inline: InlineAppend | None,
-        shared: tuple[OpenFiles, SpillSpace | None],
+        compaction: InlineAppend | None,
+        shared: SharedResources,
         *,
         exclusive: bool,
     ) -> None:
-        self._bucket, self._inline, self._exclusive = bucket, inline, exclusive
-        self._open_files, self._space = shared
+        self._bucket, self._compaction, self._exclusive = bucket, compaction, exclusive
+        self._open_files, self._space = shared.open_files, shared.spill
         self._spilled: SpilledRun | None = None  # rows that arrived before those in memory
         self._spilled_bytes = 0  # of Arrow memory
-        self._pieces: list[pa.RecordBatch] = []
+        self._buffer: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, bucket.ref, spec, first_sequence)
         self._written: list[DataFileMeta] = []
-        self._joined = Joined()
+        self._compacted = Concatenated()
         self._encoder: ThreadPoolExecutor | None = None
         self._encoding: Future[None] | None = None
-        self._pieces_bytes = 0
+        self._buffer_bytes = 0
 
     @property
     def buffered(self) -> int:
         """Bytes of the rows in memory, including the rows that the open file holds."""
-        return self._pieces_bytes + self._files.held_bytes
+        return self._buffer_bytes + self._files.held_bytes
 
     @property
     def memory_heavy(self) -> bool:
@@ -98,9 +107,9 @@ class AppendWriter:
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Buffer rows; all are inserts."""
-        self._pieces.append(rows)
-        self._pieces_bytes += rows.nbytes
-        if self._exclusive and self._pieces_bytes >= PIECE_BYTES and self._spilled is None:
+        self._buffer.append(rows)
+        self._buffer_bytes += rows.nbytes
+        if self._exclusive and self._buffer_bytes >= ROW_GROUP_BYTES and self._spilled is None:
             self._wait_for_encoder()
             if self._encoder is None:
                 self._encoder = ThreadPoolExecutor(1, thread_name_prefix="paimon-encode")
@@ -109,7 +118,7 @@ class AppendWriter:
     def flush(self) -> None:
         """Release all rows from memory."""
         self._wait_for_encoder()
-        enough = self.buffered >= PIECE_BYTES or self._spilled_bytes + self._pieces_bytes >= SPILLED_BYTES
+        enough = self.buffered >= ROW_GROUP_BYTES or self._spilled_bytes + self._buffer_bytes >= SPILLED_BYTES
         stays = enough and self._open_files.admit(self)
         if not stays and self._spill():
             return
@@ -120,7 +129,7 @@ class AppendWriter:
 
     def _spill(self) -> bool:
         """Spill the buffered rows; return False if there is no space, so that files must be written."""
-        size = self._pieces_bytes
+        size = self._buffer_bytes
         if self._space is None or not self._space.reserve(size):
             return False
         if size:
@@ -136,7 +145,7 @@ class AppendWriter:
             for rows in _gathered(self._spilled(1)):
                 self._files.write(rows)
             self._forget_spilled()
-        if self._pieces:
+        if self._buffer:
             self._files.write(self._take_buffer())
 
     def _forget_spilled(self) -> None:
@@ -145,8 +154,8 @@ class AppendWriter:
         self._spilled, self._spilled_bytes = None, 0
 
     def _take_buffer(self) -> pa.Table:
-        pieces, self._pieces, self._pieces_bytes = self._pieces, [], 0
-        return pa.Table.from_batches(pieces)
+        batches, self._buffer, self._buffer_bytes = self._buffer, [], 0
+        return pa.Table.from_batches(batches)
 
     def _wait_for_encoder(self) -> None:
         """Wait until the encoder has written its rows. An error is raised on every call, because its rows are lost."""
@@ -157,8 +166,8 @@ class AppendWriter:
     def refresh(self, state: BucketState) -> None:
         """Continue from this state: sequence numbers above its rows, compaction of its files."""
         self._files.number_behind(state.max_sequence_number)
-        if self._inline is not None:
-            self._inline.refresh(state.files)
+        if self._compaction is not None:
+            self._compaction.refresh(state.files)
 
     def finish(self, *, full: bool = False) -> None:
         """Finish every file and compact small files. REQUIRES: called once before `prepare_commit`."""
@@ -167,34 +176,28 @@ class AppendWriter:
         self._stop_encoder()
         self._written = self._files.close()
         self._open_files.leave(self)
-        if self._inline is not None and (self._written or full):
-            self._joined = self._inline.run(self._written, full=full)
+        if self._compaction is not None and (self._written or full):
+            self._compacted = self._compaction.run(self._written, full=full)
 
     def prepare_commit(self) -> CommitMessage | None:
         """Return the files written and compacted since the last call. `None`: there are none."""
-        files, joined = self._written, self._joined
-        self._written, self._joined = [], Joined()
+        files, compacted = self._written, self._compacted
+        self._written, self._compacted = [], Concatenated()
         self._files.release()
-        if self._inline is not None:
-            self._inline.release()
-        message = CommitMessage(
-            *self._bucket,
-            new_files=tuple(files),
-            compact_before=joined.before,
-            compact_after=joined.after,
-            compact_deleted_indexes=joined.vectors,
-        )
+        if self._compaction is not None:
+            self._compaction.release()
+        message = replace(compacted.message(self._bucket), new_files=tuple(files))
         return None if message.is_empty else message
 
     def abort(self) -> None:
         """Drop the buffered rows and delete every file that was not released."""
-        self._pieces, self._pieces_bytes = [], 0
+        self._buffer, self._buffer_bytes = [], 0
         self._forget_spilled()
         with suppress(Exception):  # the rows are dropped
             self._wait_for_encoder()
         self._stop_encoder()
-        if self._inline is not None:
-            self._inline.abort()
+        if self._compaction is not None:
+            self._compaction.abort()
         self._files.abort()
 
     def _stop_encoder(self) -> None:
@@ -204,14 +207,14 @@ class AppendWriter:
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows in tables of about `PIECE_BYTES`."""
-    held: list[pa.RecordBatch] = []
+    """Yield the rows in tables of about `ROW_GROUP_BYTES`."""
+    gathered: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
-        held.append(batch)
+        gathered.append(batch)
         size += batch.nbytes
-        if size >= PIECE_BYTES:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
+        if size >= ROW_GROUP_BYTES:
+            yield pa.Table.from_batches(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)

@@ -13,7 +13,8 @@ from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.store.file_store import FileStore
-from paimon_core.write.compactor import Compacted, CompactTask, beside_names, compact
+from paimon_core.write.append_compactor import newer_file
+from paimon_core.write.compactor import Compacted, CompactTask, compact, overlapping_names
 from paimon_core.write.restore import BucketState
 
 
@@ -25,7 +26,7 @@ class BucketCompaction:
 
     Args:
         store: of the table.
-        bucket: to compact.
+        bucket: to write to.
         state: of the bucket at the base snapshot.
         writes_changelog: False: no changelog, even if the table has a changelog producer.
     """
@@ -95,7 +96,7 @@ class BucketCompaction:
 
     def _run(self, unit: CompactUnit) -> bool:
         """Run one compaction; return True if any file changed. Files of a newer schema are skipped."""
-        if any(f.schema_id > self._store.schema.id for f in unit.files):
+        if newer_file(self._store, unit.files) is not None:
             return False
         if self._vectors is None:
             self._vectors = read_entries(self._store, self._entries)
@@ -143,7 +144,7 @@ class BucketCompaction:
             compact_changelog=tuple(self._changelog),
             compact_new_indexes=self._new_indexes if changed else (),
             compact_deleted_indexes=self._entries if changed else (),
-            compact_beside=beside_names(
+            compact_beside=overlapping_names(
                 self._store,
                 tuple(self._before.values()),
                 (f for f in self._levels.all_files if f.file_name not in self._after),

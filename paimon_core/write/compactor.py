@@ -37,13 +37,12 @@ from paimon_core.options.merge import (
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.row.binary_row import deserialize
 from paimon_core.store.file_store import FileStore
-from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.append_compactor import check_no_newer
-from paimon_core.write.lookup_levels import LookupFiles, sections_with_lower_levels
+from paimon_core.write.lookup_levels import LookupFiles, LookupInput, sections_with_higher_levels
 from paimon_core.write.lookup_merge import FullCompactionChangelog, LookupChangelogMerge
 
-_PIECE_BYTES = 16 << 20  # of rows encoded at a time, while the next part is merged
+_PART_BYTES = 16 << 20  # of rows encoded at a time, while the next part is merged
 Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
 """Pairs of rows to write and changes for the changelog."""
 
@@ -105,12 +104,11 @@ class Compacted:
     superseded: Mapping[str, DeletionVector] = field(default_factory=dict)
     """Superseded rows of files of higher levels, by file name."""
 
-    def vectors(self, there: Mapping[str, DeletionVector]) -> dict[str, DeletionVector]:
-        """Return the bucket's deletion vectors after the compaction; ``there``: those before, by file name."""
-        left = {f.file_name for f in self.before} - {f.file_name for f in self.after}
-        kept = {name: vector for name, vector in there.items() if name not in left}
-        new = ((name, kept[name].union(v) if name in kept else v) for name, v in self.superseded.items())
-        return {**kept, **dict(new)}
+    def vectors(self, before: Mapping[str, DeletionVector]) -> dict[str, DeletionVector]:
+        """Return the bucket's deletion vectors after the compaction; ``before``: the vectors before, by file name."""
+        removed = {f.file_name for f in self.before} - {f.file_name for f in self.after}
+        live = {name: vector for name, vector in before.items() if name not in removed}
+        return live | {name: live[name].union(v) if name in live else v for name, v in self.superseded.items()}
 
 
 def compact(store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector] | None = None) -> Compacted:
@@ -146,14 +144,16 @@ def expiring(store: FileStore, expiry: RecordLevelExpire | None = None) -> Calla
     return may_expire
 
 
-def beside_names(store: FileStore, compacted: Sequence[DataFileMeta], left: Iterable[DataFileMeta]) -> tuple[str, ...]:
-    """Return the names of the files of ``left`` above level 0 that overlap the key range of the compacted files.
+def overlapping_names(
+    store: FileStore, compacted: Sequence[DataFileMeta], others: Iterable[DataFileMeta]
+) -> tuple[str, ...]:
+    """Return the names of the other files above level 0 that overlap the key range of the compacted files.
 
-    None for a table without lookups.
+    A table without lookups needs no names, and gets none.
     """
     if not compacted or not store.traits.needs_lookup:
         return ()
-    above = [f for f in left if f.level]
+    above = [f for f in others if f.level]
     low, high = key_ranks([*compacted, *above], store.schema.key_arrow)
     count = len(compacted)
     least, most = low[:count].min(), high[:count].max()
@@ -172,10 +172,10 @@ class _Compaction:
         read = file_reader(store, task.bucket_ref, self._fields, vectors=vectors)
         self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
         self._order, self._engine = traits.merge_order(), traits.merge_engine()
-        self._looks_up, self._marks = traits.needs_lookup, traits.deletion_vectors
+        self._needs_lookup, self._has_vectors = traits.needs_lookup, traits.deletion_vectors
         producer = traits.changelog_producer
-        self._full = producer == "full-compaction"
-        writes_changelog = task.writes_changelog and (producer == "lookup" or (self._full and task.to_top))
+        self._full_changelog = producer == "full-compaction"
+        writes_changelog = task.writes_changelog and (producer == "lookup" or (self._full_changelog and task.to_top))
         self._difference = _difference(store) if writes_changelog else None
         self._superseded: dict[str, DeletionVector] = {}
         self._writer = DataFileWriter(store, task.bucket_ref, DataFileSpec.of(store, level, FileSource.COMPACT))
@@ -185,19 +185,19 @@ class _Compaction:
 
     def run(self) -> Compacted:
         try:
-            waiting: list[list[SortedRun]] = []  # sections to be rewritten together, in key order
+            pending: list[list[SortedRun]] = []  # sections to be rewritten together, in key order
             for section in sections(self._task.unit.files, self._store.schema.key_arrow):
                 if len(section) > 1:
-                    waiting.append(section)
+                    pending.append(section)
                     continue
                 for file in section[0].files:
                     if file.file_size < self._small and file.row_count < self._full_rows:
-                        waiting.append([_alone(file)])
+                        pending.append([_run_of(file)])
                     else:
-                        self._rewrite_pending(waiting)
-                        waiting = []
+                        self._rewrite_pending(pending)
+                        pending = []
                         self._upgrade(file)
-            self._rewrite_pending(waiting)
+            self._rewrite_pending(pending)
             changelog = self._changelog.close()
         except BaseException:
             self._writer.abort()
@@ -205,43 +205,43 @@ class _Compaction:
             raise
         return Compacted(tuple(self._before), tuple(self._after), tuple(changelog), self._superseded)
 
-    def _rewrite_pending(self, waiting: Sequence[list[SortedRun]]) -> None:
+    def _rewrite_pending(self, pending: Sequence[list[SortedRun]]) -> None:
         """Rewrite the sections; a single file is upgraded instead."""
-        if len(waiting) == 1 and len(waiting[0]) == 1:
-            for file in waiting[0][0].files:
+        if len(pending) == 1 and len(pending[0]) == 1:
+            for file in pending[0][0].files:
                 self._upgrade(file)
-        elif waiting:
-            self._rewrite(waiting)
+        elif pending:
+            self._rewrite(pending)
 
     def _upgrade(self, file: DataFileMeta) -> None:
         """Give the file the output level, or rewrite it if it may hold rows that must not be there."""
-        alone = [[_alone(file)]]
+        section = [[_run_of(file)]]
         if self._always or (self._task.to_top and file.delete_row_count != 0) or self._may_expire(file):
-            self._rewrite(alone)
+            self._rewrite(section)
         elif file.level != self._task.unit.output_level:
-            if self._changes_on_its_way(file):
-                self._rewrite(alone)
+            if self._upgrade_changes_rows(file):
+                self._rewrite(section)
                 return
-            if self._difference is not None and (self._full or not file.level):
-                for _, changes in self._merged(alone):
+            if self._difference is not None and (self._full_changelog or not file.level):
+                for _, changes in self._merge(section):
                     self._write_changelog(changes)
-            elif self._marks and self._task.deeper and not file.level:
+            elif self._has_vectors and self._task.deeper and not file.level:
                 self._mark_superseded(file)
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
 
-    def _changes_on_its_way(self, file: DataFileMeta) -> bool:
+    def _upgrade_changes_rows(self, file: DataFileMeta) -> bool:
         """Return True if merging with higher levels may change rows of a file that leaves level 0."""
-        if not self._looks_up or file.level or not self._task.unit.output_level:
+        if not self._needs_lookup or file.level or not self._task.unit.output_level:
             return False
-        if not file.file_name.endswith(f".{self._writer.format}") or (self._marks and file.delete_row_count != 0):
+        if not file.file_name.endswith(f".{self._writer.format}") or (self._has_vectors and file.delete_row_count != 0):
             return True
         if any(f.max_sequence_number >= file.min_sequence_number for f in self._task.deeper):
             return True  # concurrent writers: a row of a higher level may be newer
         return not (self._task.to_top or self._engine.newest_wins)
 
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
-        for rows, changes in ahead(_pieces(self._merged(parts))):
+        for rows, changes in ahead(_parts(self._merge(parts))):
             if rows is not None:
                 self._writer.write(rows)
             self._write_changelog(changes)
@@ -252,18 +252,18 @@ class _Compaction:
         for rows in changes:
             self._changelog.write(rows)
 
-    def _merged(self, parts: Sequence[list[SortedRun]]) -> Merged:
+    def _merge(self, parts: Sequence[list[SortedRun]]) -> Merged:
         files = files_by_age(run for section in parts for run in section)
-        if self._looks_up and self._task.unit.output_level and any(not f.level for f in files):
-            merged = self._lifted(files, self._read, self._fields)
-        elif self._full and self._difference is not None:
-            merged = self._fully(parts, self._difference)
+        if self._needs_lookup and self._task.unit.output_level and any(not f.level for f in files):
+            merged = self._merge_with_lookups(LookupInput(files, self._fields), self._read)
+        elif self._full_changelog and self._difference is not None:
+            merged = self._merge_with_changes(parts, self._difference)
         else:
-            merged = self._plainly(parts)
+            merged = self._merge_sections(parts)
         for rows, changes in merged:
             yield drop_retracts(rows) if self._task.drop_deletes and rows is not None else rows, changes
 
-    def _plainly(self, parts: Sequence[list[SortedRun]]) -> Merged:
+    def _merge_sections(self, parts: Sequence[list[SortedRun]]) -> Merged:
         engine, read = self._engine, self._read
         if self._store.traits.reads_high_level:
             engine, read = replace(engine, fold=read_high_level(engine.fold)), with_levels(read)
@@ -271,7 +271,7 @@ class _Compaction:
             for rows in merge_section(section, read, self._order, engine, self._store.options):
                 yield rows.drop_columns([LEVEL]) if read is not self._read else rows, ()
 
-    def _fully(self, parts: Sequence[list[SortedRun]], difference: ChangelogDiff) -> Merged:
+    def _merge_with_changes(self, parts: Sequence[list[SortedRun]], difference: ChangelogDiff) -> Merged:
         fold = FullCompactionChangelog(self._engine, difference, self._task.unit.output_level)
         engine, read = replace(self._engine, fold=fold, keeps_rows=False), with_levels(self._read)
         for section in parts:
@@ -280,33 +280,34 @@ class _Compaction:
         yield None, fold.taken()
 
     def _mark_superseded(self, file: DataFileMeta) -> None:
-        """Note which rows below a file supersedes that moves as it is: the keys of both tell."""
+        """Find the rows of higher levels that an upgraded file supersedes, by their keys."""
         task, fields = self._task, LookupFiles.ordering(self._store)
         read = file_reader(self._store, task.bucket_ref, fields, vectors=self._vectors)
-        for _ in self._lifted([file], read, fields):
+        for _ in self._merge_with_lookups(LookupInput([file], fields), read):
             pass
 
-    def _lifted(self, files: Sequence[DataFileMeta], own: ReadFile, fields: tuple[DataField, ...]) -> Merged:
-        """Merge the rows of the files with those of higher levels; ``own`` reads the files with columns ``fields``."""
+    def _merge_with_lookups(self, compacted: LookupInput, read: ReadFile) -> Merged:
+        """Merge the rows of the compacted files with rows of higher levels; ``read`` reads the compacted files."""
         store, task = self._store, self._task
-        below = LookupFiles(store, task.bucket_ref, task.deeper, (files, fields), self._vectors)
-        for section in sections_with_lower_levels(files, task.deeper, store.schema.key_arrow):
-            deep = any(run.level > task.unit.output_level for run in section)
+        level = task.unit.output_level
+        lookups = LookupFiles(store, task.bucket_ref, task.deeper, compacted, self._vectors)
+        for section in sections_with_higher_levels(compacted.files, task.deeper, store.schema.key_arrow):
+            used = lookups if any(run.level > level for run in section) else None
             aged = by_age(section)
-            read = below.reader(own, numbered=aged is None) if deep else with_levels(own)
-            fold = LookupChangelogMerge(self._engine, self._difference, task.unit.output_level, below if deep else None)
+            read_all = with_levels(read) if used is None else used.reader(read, numbered=aged is None)
+            fold = LookupChangelogMerge(self._engine, self._difference, level, used)
             engine = replace(self._engine, fold=fold, keeps_rows=False)
             order = replace(self._order, by_run=aged is not None)
-            for rows in merge_section(aged or section, read, order, engine, store.options):
+            for rows in merge_section(aged or section, read_all, order, engine, store.options):
                 yield rows, fold.taken()
             yield None, fold.taken()
-            if self._marks:
-                self._supersede(below.by_file(fold.superseded))
+            if self._has_vectors:
+                self._supersede(lookups.by_file(fold.superseded))
 
     def _supersede(self, rows: Mapping[str, DeletionVector]) -> None:
         for name, vector in rows.items():
-            there = self._superseded.get(name)
-            self._superseded[name] = vector if there is None else there.union(vector)
+            known = self._superseded.get(name)
+            self._superseded[name] = vector if known is None else known.union(vector)
 
 
 def _small_size(store: FileStore) -> int:
@@ -324,26 +325,26 @@ def _difference(store: FileStore) -> ChangelogDiff:
     return ChangelogDiff(tuple(name for name in store.schema.names if name not in ignored))
 
 
-def _alone(file: DataFileMeta) -> SortedRun:
+def _run_of(file: DataFileMeta) -> SortedRun:
     return SortedRun(file.level, (file,))
 
 
-def _pieces(merged: Merged) -> Merged:
+def _parts(merged: Merged) -> Merged:
     """Yield the same rows in parts large enough for encoding."""
-    held: list[pa.Table] = []
-    told: list[pa.Table] = []
+    rows: list[pa.Table] = []
+    changes: list[pa.Table] = []
     size = 0
-    for rows, changes in merged:
-        if rows is not None and rows.num_rows:
-            held.append(rows)
-        told += changes
-        size += sum(table.nbytes for table in (*changes, *([] if rows is None else [rows])))
-        if size >= _PIECE_BYTES:
-            yield _joined(held), told
-            held, told, size = [], [], 0
-    if held or told:
-        yield _joined(held), told
+    for new_rows, new_changes in merged:
+        if new_rows is not None and new_rows.num_rows:
+            rows.append(new_rows)
+        changes += new_changes
+        size += sum(table.nbytes for table in new_changes) + (0 if new_rows is None else new_rows.nbytes)
+        if size >= _PART_BYTES:
+            yield _concat(rows), changes
+            rows, changes, size = [], [], 0
+    if rows or changes:
+        yield _concat(rows), changes
 
 
-def _joined(tables: Sequence[pa.Table]) -> pa.Table | None:
+def _concat(tables: Sequence[pa.Table]) -> pa.Table | None:
     return pa.concat_tables(tables) if tables else None

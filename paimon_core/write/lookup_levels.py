@@ -5,6 +5,7 @@ that match. They are read in the order of their positions, so each file is read 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
@@ -34,16 +35,16 @@ _POSITION_MASK = (1 << _FILE_AT) - 1
 RowLocations = npt.NDArray[np.int64]
 
 
-def sections_with_lower_levels(
-    files: Sequence[DataFileMeta], below: Sequence[DataFileMeta], key_schema: pa.Schema
+def sections_with_higher_levels(
+    files: Sequence[DataFileMeta], higher: Sequence[DataFileMeta], key_schema: pa.Schema
 ) -> list[list[SortedRun]]:
-    """Return the sections of the compacted files and of the files ``below`` (of higher levels) that overlap them.
+    """Return the sections of the compacted files and of the files of higher levels that overlap them.
 
     A section has the runs of level 0, then the runs of each level. Sections without a compacted file are left out.
     """
     compacted = {file.file_name for file in files}
     found = []
-    for section in sections([*files, *below], key_schema):
+    for section in sections([*files, *higher], key_schema):
         members = files_by_age(section)
         if not any(file.file_name in compacted for file in members):
             continue
@@ -64,6 +65,14 @@ def _runs(level: int, files: Sequence[DataFileMeta], key_schema: pa.Schema) -> l
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class LookupInput:
+    """The files whose keys are looked up in higher levels, and the columns of their rows."""
+
+    files: Sequence[DataFileMeta]
+    fields: tuple[DataField, ...]
+
+
 class LookupFiles:
     """The files of levels above the output level of a compaction of one bucket.
 
@@ -71,7 +80,7 @@ class LookupFiles:
         store: of the table.
         bucket: of the files.
         files: of the higher levels.
-        compacted: the files whose keys are looked up, and the columns of rows; only their key range is read.
+        compacted: the files whose keys are looked up; only their key range is read.
         vectors: deletion vectors by file name.
     """
 
@@ -80,14 +89,14 @@ class LookupFiles:
         store: FileStore,
         bucket: BucketRef,
         files: Sequence[DataFileMeta],
-        compacted: tuple[Sequence[DataFileMeta], tuple[DataField, ...]],
+        compacted: LookupInput,
         vectors: Mapping[str, DeletionVector],
     ) -> None:
         self._store, self._bucket, self._files, self._vectors = store, bucket, list(files), vectors
         self._number = {file.file_name: number for number, file in enumerate(files)}
-        self._range = _key_range(store, compacted[0])
-        self._columns = compacted[1]
-        self._open: dict[int, _Values] = {}
+        self._range = _key_range(store, compacted.files)
+        self._columns = compacted.fields
+        self._open: dict[int, _PositionReader] = {}
 
     @staticmethod
     def ordering(store: FileStore) -> tuple[DataField, ...]:
@@ -112,91 +121,88 @@ class LookupFiles:
             for batch in (read if number is None else keys)(file, parallel_files):
                 level = pa.repeat(pa.scalar(file.level, pa.int8()), batch.num_rows)
                 if number is None:
-                    where = pa.repeat(pa.scalar(-1, pa.int64()), batch.num_rows)
+                    locations = pa.repeat(pa.scalar(-1, pa.int64()), batch.num_rows)
                 else:
-                    where = pa.array(batch.column(ROW_POSITION.name).to_numpy() + (number << _FILE_AT))
-                yield pa.RecordBatch.from_arrays([*_widened(batch, whole), level, where], schema=schema)
+                    locations = pa.array(batch.column(ROW_POSITION.name).to_numpy() + (number << _FILE_AT))
+                yield pa.RecordBatch.from_arrays([*_with_columns(batch, whole), level, locations], schema=schema)
 
         return reading
 
-    def rows(self, where: RowLocations) -> pa.Table:
+    def rows(self, locations: RowLocations) -> pa.Table:
         """Return the complete rows at these locations, in this order.
 
         REQUIRES: the positions in each file ascend, over all calls.
         """
-        numbers = where >> _FILE_AT
-        pieces, order = [], []
+        numbers = locations >> _FILE_AT
+        batches, order = [], []
         for number in np.flatnonzero(np.bincount(numbers)).tolist():
-            at = np.flatnonzero(numbers == number)
-            pieces += self._values(number).rows(where[at] & _POSITION_MASK)
-            order.append(at)
-        rows: pa.Table = pa.Table.from_batches(pieces).combine_chunks()
+            of_file = np.flatnonzero(numbers == number)
+            batches += self._opened(number).rows(locations[of_file] & _POSITION_MASK)
+            order.append(of_file)
+        rows: pa.Table = pa.Table.from_batches(batches).combine_chunks()
         if len(order) > 1:
-            back = np.empty(len(where), np.int64)
-            back[np.concatenate(order)] = np.arange(len(where))
+            back = np.empty(len(locations), np.int64)
+            back[np.concatenate(order)] = np.arange(len(locations))
             rows = rows.take(pa.array(back))
         return rows
 
-    def _values(self, number: int) -> "_Values":
+    def _opened(self, number: int) -> "_PositionReader":
         if number not in self._open:
             read = file_reader(self._store, self._bucket, (*self._columns, ROW_POSITION), self._range)
-            self._open[number] = _Values(read(self._files[number], len(self._files)))
+            self._open[number] = _PositionReader(read(self._files[number], len(self._files)))
         return self._open[number]
 
-    def level(self, where: RowLocations) -> npt.NDArray[np.int8]:
+    def level(self, locations: RowLocations) -> npt.NDArray[np.int8]:
         """Return the level of the file of each location."""
-        levels: npt.NDArray[np.int8] = np.array([file.level for file in self._files], np.int8)[where >> _FILE_AT]
+        levels: npt.NDArray[np.int8] = np.array([file.level for file in self._files], np.int8)[locations >> _FILE_AT]
         return levels
 
-    def by_file(self, where: Sequence[RowLocations]) -> dict[str, DeletionVector]:
+    def by_file(self, parts: Sequence[RowLocations]) -> dict[str, DeletionVector]:
         """Return deletion vectors of the rows at these locations, by file name."""
-        places = np.concatenate([np.zeros(0, np.int64), *where])
-        numbers = places >> _FILE_AT
+        locations = np.concatenate([np.zeros(0, np.int64), *parts])
+        numbers = locations >> _FILE_AT
         return {
-            self._files[number].file_name: DeletionVector.of(places[numbers == number] & _POSITION_MASK)
+            self._files[number].file_name: DeletionVector.of(locations[numbers == number] & _POSITION_MASK)
             for number in np.flatnonzero(np.bincount(numbers)).tolist()
         }
 
 
-class _Values:
-    """The rows of a file, read at ascending positions."""
+class _PositionReader:
+    """A reader of rows of a file at ascending positions."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self._rows = pa.record_batch([])
-        self._places: RowLocations = np.zeros(0, np.int64)
+        self._positions: RowLocations = np.zeros(0, np.int64)
 
-    def rows(self, wanted: RowLocations) -> list[pa.RecordBatch]:
-        """Return the rows at these positions."""
+    def rows(self, positions: RowLocations) -> list[pa.RecordBatch]:
+        """Return the rows at these positions. REQUIRES: the positions ascend, over all calls."""
         found = []
-        while len(wanted):
-            if not len(self._places) or wanted[0] > self._places[-1]:
+        while len(positions):
+            if not len(self._positions) or positions[0] > self._positions[-1]:
                 self._next()
                 continue
-            count = int(np.searchsorted(wanted, self._places[-1], "right"))
-            at = np.searchsorted(self._places, wanted[:count])
-            found.append(self._rows.take(pa.array(at)))
-            wanted = wanted[count:]
+            count = int(np.searchsorted(positions, self._positions[-1], "right"))
+            found.append(self._rows.take(pa.array(np.searchsorted(self._positions, positions[:count]))))
+            positions = positions[count:]
         return found
 
     def _next(self) -> None:
         batch = next(self._batches)
         last = batch.num_columns - 1
-        self._rows, self._places = batch.remove_column(last), batch.column(last).to_numpy()
+        self._rows, self._positions = batch.remove_column(last), batch.column(last).to_numpy()
 
 
-def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
+def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
     """Return the columns of the schema. Missing columns are null; a missing row kind is +I."""
-    there = {*batch.schema.names}
-    kinds = pa.array(np.zeros(batch.num_rows, np.int8))
-    return [
-        batch.column(f.name)
-        if f.name in there
-        else kinds
-        if f.name == VALUE_KIND.name
-        else pa.nulls(batch.num_rows, f.type)
-        for f in schema
-    ]
+    names, kinds = {*batch.schema.names}, pa.array(np.zeros(batch.num_rows, np.int8))
+
+    def column(field: pa.Field) -> pa.Array:
+        if field.name in names:
+            return batch.column(field.name)
+        return kinds if field.name == VALUE_KIND.name else pa.nulls(batch.num_rows, field.type)
+
+    return [column(field) for field in schema]
 
 
 def _key_range(store: FileStore, files: Sequence[DataFileMeta]) -> Predicate | None:

@@ -30,7 +30,7 @@ class _ChangelogCollector:
         changes, self._changes = self._changes, []
         return changes
 
-    def _folded(self, window: Window, old: npt.NDArray[np.int64], counting: Groups) -> pa.Table:
+    def _fold(self, window: Window, old: npt.NDArray[np.int64], counting: Groups) -> pa.Table:
         """Fold the window. For each group with ``counting[g]``, also record its change from row ``old[g]``.
 
         ``old``: indices into ``window.rows``; -1: the key is new.
@@ -48,15 +48,15 @@ class _ChangelogCollector:
             return made
         old_groups = np.flatnonzero(counting & (old >= 0))
         old_rows = take_rows(rows, old[old_groups])
-        kept = np.flatnonzero(~is_retract_batch(old_rows.column(VALUE_KIND)))
+        existed = np.flatnonzero(~is_retract_batch(old_rows.column(VALUE_KIND)))
         new = np.flatnonzero(counting[groups] & ~is_retract_batch(made.column(VALUE_KIND)))
         if self._engine.skips_level_0:  # new rows keep their kind, and no row is removed
-            told = _some(made, new)
+            changes = _take_ascending(made, new)
         else:
-            before = RowVersions(_some(old_rows, kept), old_groups[kept])
-            told = self._difference.changes(before, RowVersions(_some(made, new), groups[new]))
-        if told.num_rows:
-            self._changes.append(told)
+            before = RowVersions(_take_ascending(old_rows, existed), old_groups[existed])
+            changes = self._difference.changes(before, RowVersions(_take_ascending(made, new), groups[new]))
+        if changes.num_rows:
+            self._changes.append(changes)
         return made
 
 
@@ -71,62 +71,61 @@ class FullCompactionChangelog(_ChangelogCollector):
         """Return one row per group. A group that is only a row of the highest level has not changed."""
         old = _row_indices(window, last(levels_of(window) == self._top, window.starts))
         several = window.ends - window.starts > 1
-        return self._folded(window, old, several | (old < 0))
+        return self._fold(window, old, several | (old < 0))
 
 
 class LookupChangelogMerge(_ChangelogCollector):
     """The merge function of a compaction that takes keys out of level 0, with lookups in higher levels.
 
-    Above level 0, in the compacted files and in ``below``, only the row of the smallest level is used: it is the key's
-    previous value. Merging it with the rows of level 0 gives the new value. Keys without a row of level 0 are not
-    looked up. Rows of ``below`` are written only as part of a result. With ``first-row`` they remain the first rows.
+    Above level 0, in the compacted files and in ``lookups``, only the row of the smallest level is used: it is the
+    key's previous value. Merging it with the rows of level 0 gives the new value. Keys without a row of level 0 are not
+    looked up. Rows of ``lookups`` are written only as part of a result. With ``first-row`` they remain the first rows.
     """
 
     def __init__(
-        self, engine: MergeEngine, difference: ChangelogDiff | None, level: int, below: LookupFiles | None
+        self, engine: MergeEngine, difference: ChangelogDiff | None, level: int, lookups: LookupFiles | None
     ) -> None:
         super().__init__(engine, difference)
-        self._level, self._below = level, below
+        self._level, self._lookups = level, lookups
         self._needs_old = difference is not None or not engine.newest_wins
         self.superseded: list[npt.NDArray[np.int64]] = []
 
     def __call__(self, window: Window) -> pa.Table:
         """Return one row for each compacted group."""
         found = pick_high_level(window)
-        rows = found if self._below is None else self._looked_up(found, self._below)
+        rows = found if self._lookups is None else self._look_up(found, self._lookups)
         if not rows.num_groups:
             return window.rows.slice(0, 0).drop_columns([LEVEL, ROW_LOCATION])
         levels = levels_of(rows)
-        lifted = any_of(levels == 0, rows.starts)
+        leaves_level_0 = any_of(levels == 0, rows.starts)
         old = _row_indices(rows, last(levels > 0, rows.starts))
-        counting = lifted & (old < 0) if self._engine.skips_level_0 else lifted
-        return self._folded(Window(rows.rows, rows.order, rows.starts, all_true(rows.num_groups)), old, counting)
+        counting = leaves_level_0 & (old < 0) if self._engine.skips_level_0 else leaves_level_0
+        return self._fold(Window(rows.rows, rows.order, rows.starts, all_true(rows.num_groups)), old, counting)
 
-    def _looked_up(self, window: Window, below: LookupFiles) -> Window:
-        """Return the compacted groups with the rows of ``below`` that they need."""
+    def _look_up(self, window: Window, lookups: LookupFiles) -> Window:
+        """Return the compacted groups with the rows of ``lookups`` that they need."""
         levels = levels_of(window)
         if self._engine.skips_level_0:
             compacted = ~any_of(levels > self._level, window.starts)
         else:
             compacted = any_of(levels <= self._level, window.starts)
         sizes = window.ends - window.starts
-        deep = levels > self._level
-        met = np.flatnonzero(np.repeat(compacted, sizes) & deep)
-        where = only_chunk(window.rows, ROW_LOCATION).to_numpy()[window.at(met)]
-        if len(met):
-            self.superseded.append(where)
+        matches = np.flatnonzero(np.repeat(compacted, sizes) & (levels > self._level))
+        locations = only_chunk(window.rows, ROW_LOCATION).to_numpy()[window.at(matches)]
+        if len(matches):
+            self.superseded.append(locations)
         if not compacted.any():
             return Window(window.rows, np.zeros(0, np.int64), np.zeros(0, np.int64))
-        mine = window.only(compacted)
-        of_below = levels_of(mine) > self._level
-        if not self._needs_old or not len(met):
-            mine = mine.filter(~of_below)
-            return Window(mine.rows.drop_columns([ROW_LOCATION]), mine.order, mine.starts)
-        whole = below.rows(where).append_column(LEVEL, pa.array(below.level(where)))
-        own = take_rows(window.rows.drop_columns([ROW_LOCATION]), mine.at(np.flatnonzero(~of_below)))
-        rows = pa.concat_tables([own, whole.select(own.column_names).cast(own.schema)]).combine_chunks()
-        order = np.where(of_below, own.num_rows + np.cumsum(of_below) - 1, np.cumsum(~of_below) - 1)
-        return Window(rows, order, mine.starts)
+        groups = window.only(compacted)
+        is_higher = levels_of(groups) > self._level
+        if not self._needs_old or not len(matches):
+            groups = groups.filter(~is_higher)
+            return Window(groups.rows.drop_columns([ROW_LOCATION]), groups.order, groups.starts)
+        higher = lookups.rows(locations).append_column(LEVEL, pa.array(lookups.level(locations)))
+        lower = take_rows(window.rows.drop_columns([ROW_LOCATION]), groups.at(np.flatnonzero(~is_higher)))
+        rows = pa.concat_tables([lower, higher.select(lower.column_names).cast(lower.schema)]).combine_chunks()
+        order = np.where(is_higher, lower.num_rows + np.cumsum(is_higher) - 1, np.cumsum(~is_higher) - 1)
+        return Window(rows, order, groups.starts)
 
 
 def _row_indices(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -134,6 +133,6 @@ def _row_indices(window: Window, found: npt.NDArray[np.int64]) -> npt.NDArray[np
     return np.where(found < 0, -1, window.at(found)) if window.num_rows else found
 
 
-def _some(rows: pa.Table, ascending: npt.NDArray[np.int64]) -> pa.Table:
+def _take_ascending(rows: pa.Table, ascending: npt.NDArray[np.int64]) -> pa.Table:
     """Return these rows of the table; without a copy if they are all rows."""
     return rows if len(ascending) == rows.num_rows else take_rows(rows, ascending)

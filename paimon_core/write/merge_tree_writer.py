@@ -1,7 +1,7 @@
 """The writer of one bucket of a table with a primary key: it buffers, sorts and merges rows into level 0."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,21 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.restore import BucketState
-from paimon_core.write.sequence import SequenceGenerator
+from paimon_core.write.sequence import RowSequence
 from paimon_core.write.spill import SpillSpace
 
-_CHANGELOG_ROWS = 1 << 17  # of a changelog, put in order at a time
+_CHANGELOG_ROWS = 1 << 17  # rows of a changelog that are sorted at a time
 _NEWEST_ROWS = 1 << 14  # a batch of rows that never left memory
+_HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little more than sorting a buffer
 
-HEAVY_BYTES = 16 << 20  # of files in the bucket; merging fewer takes little more than sorting a buffer
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings:
+    """The order and the engine that merge the rows of a table, and the space for sorted buffers (`None`: no spill)."""
+
+    order: MergeOrder
+    engine: MergeEngine
+    spill: SpillSpace | None
 
 
 class MergeTreeWriter:
@@ -34,34 +42,38 @@ class MergeTreeWriter:
 
     A flush sorts the buffered rows and merges them to one row per key. It spills the result, or writes level-0 files.
     Before a commit all spilled runs become one run of files. If the merge function cannot merge in steps, unmerged rows
-    are spilled, and files are written when the maximum number of open runs is reached. With ``inline`` the bucket is
-    compacted when it has too many runs, and before a commit if the policy picks a compaction. With
-    ``changelog_shape`` every written row is also written to changelog files.
+    are spilled, and files are written when the maximum number of open runs is reached.
+
+    Args:
+        store: of the table.
+        bucket: to write to.
+        spec: of the files.
+        merge: how rows are merged.
+        sequence: numbers the rows.
+        compaction: compacts the bucket when it has too many runs, and before a commit if the policy picks a
+            compaction. `None`: no compaction.
+        changelog_spec: of changelog files, which get every written row. `None`: no changelog.
     """
 
     def __init__(
         self,
         store: FileStore,
         bucket: BucketLocation,
-        shape: DataFileSpec,
-        merge: tuple[MergeOrder, MergeEngine, SpillSpace | None],
-        numbering: tuple[SequenceGenerator, int],
-        inline: BucketCompaction | None,
-        changelog_shape: DataFileSpec | None = None,
+        spec: DataFileSpec,
+        merge: MergeSettings,
+        sequence: RowSequence,
+        compaction: BucketCompaction | None,
+        changelog_spec: DataFileSpec | None = None,
     ) -> None:
         self._bucket = bucket
-        self._order, engine, self._space = merge
-        self._fold, self._steps = engine.fold, engine.keeps_rows
-        self._full_file = shape.target_size
+        self._order, self._space = merge.order, merge.spill
+        self._fold, self._merges_in_steps = merge.engine.fold, merge.engine.keeps_rows
+        self._target_size = spec.target_size
         self._spilled: list[SpilledRun] = []  # the oldest first
-        self._rule, self._first = numbering
-        self._inline = inline
-        self._rows = 0
-        self._pieces: list[pa.RecordBatch] = []
-        self._files = DataFileWriter(store, bucket.ref, shape)
-        self._changelog = None
-        if changelog_shape is not None:
-            self._changelog = DataFileWriter(store, bucket.ref, changelog_shape)
+        self._sequence, self._compaction = sequence, compaction
+        self._buffer: list[pa.RecordBatch] = []
+        self._files = DataFileWriter(store, bucket.ref, spec)
+        self._changelog = None if changelog_spec is None else DataFileWriter(store, bucket.ref, changelog_spec)
         self._written: list[DataFileMeta] = []
         self._changelog_files: list[DataFileMeta] = []
         self.buffered = 0
@@ -69,48 +81,47 @@ class MergeTreeWriter:
     @property
     def memory_heavy(self) -> bool:
         """True if a flush merges spilled runs, or may compact many bytes of files."""
-        return bool(self._spilled) or (self._inline is not None and self._inline.size > HEAVY_BYTES)
+        return bool(self._spilled) or (self._compaction is not None and self._compaction.size > _HEAVY_BYTES)
 
     def add(self, rows: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Buffer rows with sequence numbers and row kinds (`None`: all inserts)."""
-        numbers = pa.array(self._rule.numbers(self._first, self._rows, rows.num_rows))
+        numbers = pa.array(self._sequence.take(rows.num_rows))
         kinds = pa.array(np.zeros(rows.num_rows, np.int8)) if kinds is None else kinds
         numbered = pa.RecordBatch.from_arrays(
             [*rows.columns, numbers, kinds], names=[*rows.schema.names, SEQUENCE_NUMBER.name, VALUE_KIND.name]
         )
-        self._rows += rows.num_rows
-        self._pieces.append(numbered)
+        self._buffer.append(numbered)
         self.buffered += numbered.nbytes
 
     def flush(self) -> None:
         """Release the buffered rows: spill them if enabled and there is space, else write files."""
         if self._spill():
             return
-        if self._write_buffer() and self._inline is not None:
-            self._inline.compact_to_stop_trigger()
+        if self._write_buffer() and self._compaction is not None:
+            self._compaction.compact_to_stop_trigger()
 
     def _write_buffer(self) -> bool:
-        if not self._pieces and not self._spilled:
+        if not self._buffer and not self._spilled:
             return False
         if self._space is not None and self._spilled:
             for rows in self._merged(self._space):
                 self._files.write(rows)
         else:
-            self._files.write(self._taken())
+            self._files.write(self._merge_buffer())
         files = self._files.close()
         self._written += files
-        if self._inline is not None:
-            self._inline.add(files)
+        if self._compaction is not None:
+            self._compaction.add(files)
         return True
 
-    def _taken(self) -> pa.Table:
-        """Return the buffered rows, sorted and merged."""
-        return self._fold(self._sorted())
+    def _merge_buffer(self) -> pa.Table:
+        """Return the buffered rows, sorted and merged, and clear the buffer."""
+        return self._fold(self._sort_buffer())
 
-    def _sorted(self) -> Window:
-        """Sort the buffered rows, and write them to the changelog."""
-        table = pa.Table.from_batches(self._pieces)
-        self._pieces, self.buffered = [], 0
+    def _sort_buffer(self) -> Window:
+        """Return the buffered rows, sorted, clear the buffer, and write the rows to the changelog."""
+        table = pa.Table.from_batches(self._buffer)
+        self._buffer, self.buffered = [], 0
         window = sort_rows(table.combine_chunks(), self._order)
         del table
         self._write_changelog(window)
@@ -120,24 +131,24 @@ class MergeTreeWriter:
         """Write every row of the window to the changelog, unmerged."""
         if self._changelog is None:
             return
-        for at in range(0, window.num_rows, _CHANGELOG_ROWS):
-            self._changelog.write(window.take(np.arange(at, min(at + _CHANGELOG_ROWS, window.num_rows))))
+        for start in range(0, window.num_rows, _CHANGELOG_ROWS):
+            self._changelog.write(window.take(np.arange(start, min(start + _CHANGELOG_ROWS, window.num_rows))))
         self._changelog_files += self._changelog.close()
 
     def _spill(self) -> bool:
         """Spill the buffered rows; return False if there is no space, or enough rows for a file of target size."""
         size = self.buffered
-        if self._space is None or not self._pieces or size >= self._full_file:
+        if self._space is None or not self._buffer or size >= self._target_size:
             return False
-        if not self._steps and len(self._spilled) >= _open_runs(self._space) - 1:
+        if not self._merges_in_steps and len(self._spilled) >= _open_runs(self._space) - 1:
             return False
         if not self._space.reserve(size):
             return False
         run = self._space.new_run()
-        if self._steps:
-            self._space.put(run, size, self._taken())
+        if self._merges_in_steps:
+            self._space.put(run, size, self._merge_buffer())
         else:
-            window = self._sorted()
+            window = self._sort_buffer()
             self._space.put(run, size, window.take(np.arange(window.num_rows)), window.starts)
         self._spilled.append(run)
         return True
@@ -146,14 +157,14 @@ class MergeTreeWriter:
         """Merge the spilled and the buffered rows; the result is the same as that of one sort and merge."""
         runs: list[Run] = [*self._spilled]
         order = replace(self._order, descending=False)
-        if self._steps:
-            if self._pieces:
-                newest = self._taken().to_batches(max_chunksize=_NEWEST_ROWS)
-                runs.append(lambda together: iter(newest))
+        if self._merges_in_steps:
+            if self._buffer:
+                newest = self._merge_buffer().to_batches(max_chunksize=_NEWEST_ROWS)
+                runs.append(lambda open_runs: iter(newest))
             yield from multi_pass_merge(runs, order, self._fold, _open_runs(space), space.options)
         else:
-            if self._pieces:
-                runs.append(_by_keys(self._sorted()))
+            if self._buffer:
+                runs.append(_by_keys(self._sort_buffer()))
             yield from merge_runs([run(len(runs)) for run in runs], order, self._fold, repeated=True)
         self._forget_spilled()
 
@@ -164,56 +175,55 @@ class MergeTreeWriter:
 
     def refresh(self, state: BucketState) -> None:
         """Continue from the bucket's present state. REQUIRES: no `add` since the last `prepare_commit`."""
-        self._first = max(self._rule.after(self._first, self._rows), state.max_sequence_number + 1)
-        self._rows = 0
-        if self._inline is not None:
-            self._inline.refresh(state)
+        self._sequence.continue_above(state.max_sequence_number)
+        if self._compaction is not None:
+            self._compaction.refresh(state)
 
     def finish(self, *, full: bool = False) -> None:
         """Flush and run due compactions. ``full``: a full compaction, if rows were added since the last one."""
         self._write_buffer()
-        if self._inline is None:
+        if self._compaction is None:
             return
         if full:
-            self._inline.full()
+            self._compaction.full()
         elif self._written:
-            self._inline.compact_if_due()
-        self._inline.write_deletion_vectors()
+            self._compaction.compact_if_due()
+        self._compaction.write_deletion_vectors()
 
     def prepare_commit(self) -> CommitMessage | None:
         """Return the files written and compacted since the last call. `None`: there are none."""
         new, self._written = tuple(self._written), []
-        told, self._changelog_files = tuple(self._changelog_files), []
-        compacted = CommitMessage(*self._bucket) if self._inline is None else self._inline.release()
+        changelog, self._changelog_files = tuple(self._changelog_files), []
+        compacted = CommitMessage(*self._bucket) if self._compaction is None else self._compaction.release()
         self._files.release()
         if self._changelog is not None:
             self._changelog.release()
-        message = replace(compacted, new_files=new, changelog_files=told)
+        message = replace(compacted, new_files=new, changelog_files=changelog)
         return None if message.is_empty else message
 
     def abort(self) -> None:
         """Drop the buffered rows and delete every file that was not released."""
-        self._pieces, self.buffered, self._written, self._changelog_files = [], 0, [], []
+        self._buffer, self.buffered, self._written, self._changelog_files = [], 0, [], []
         self._forget_spilled()
-        if self._inline is not None:
-            self._inline.abort()
+        if self._compaction is not None:
+            self._compaction.abort()
         self._files.abort()
         if self._changelog is not None:
             self._changelog.abort()
 
 
 def _open_runs(space: SpillSpace) -> int:
-    """Return how many spilled runs may be merged at once, at least two."""
+    """Return the maximum number of spilled runs to merge at once, at least two."""
     return max(2, space.options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES))
 
 
 def _by_keys(window: Window) -> Run:
     """Return the sorted rows of the window as a run whose batches hold all rows of their keys."""
     rows = window.take(np.arange(window.num_rows))
-    pieces = list(cuts_at(window.starts, rows.num_rows, _NEWEST_ROWS))
+    bounds = list(cuts_at(window.starts, rows.num_rows, _NEWEST_ROWS))
 
-    def run(together: int) -> Iterator[pa.RecordBatch]:
-        for begin, end in pieces:
+    def run(open_runs: int) -> Iterator[pa.RecordBatch]:
+        for begin, end in bounds:
             yield from rows.slice(begin, end - begin).to_batches()
 
     return run

@@ -41,10 +41,10 @@ class PostponeWriter:
 
     def __init__(self, store: FileStore, bucket: BucketLocation) -> None:
         self._bucket = bucket
-        self._pieces: list[pa.RecordBatch] = []
+        self._buffer: list[pa.RecordBatch] = []
         self._files = DataFileWriter(store, bucket.ref, DataFileSpec.of(store))
         self._written: list[DataFileMeta] = []
-        self._last_made = 0
+        self._last_created = 0
         self.buffered = 0
 
     @property
@@ -57,25 +57,25 @@ class PostponeWriter:
         numbers = pa.array(np.full(rows.num_rows, _UNNUMBERED, np.int64))
         kinds = pa.array(np.zeros(rows.num_rows, np.int8)) if kinds is None else kinds
         names = [*rows.schema.names, SEQUENCE_NUMBER.name, VALUE_KIND.name]
-        self._pieces.append(pa.RecordBatch.from_arrays([*rows.columns, numbers, kinds], names=names))
+        self._buffer.append(pa.RecordBatch.from_arrays([*rows.columns, numbers, kinds], names=names))
         self.buffered += rows.nbytes
 
     def flush(self) -> None:
         """Write the buffered rows and release their memory."""
-        if self._pieces:
-            table = pa.Table.from_batches(self._pieces)
-            self._pieces, self.buffered = [], 0
+        if self._buffer:
+            table = pa.Table.from_batches(self._buffer)
+            self._buffer, self.buffered = [], 0
             self._files.write(table)
 
     def refresh(self, state: BucketState) -> None:
         """Do nothing: new rows do not depend on the files of the bucket."""
 
     def finish(self, *, full: bool = False) -> None:
-        """Flush and finish every file. Creation times order the files, so all are made different."""
+        """Flush and finish every file. The files get different creation times, which give their order."""
         self.flush()
         for file in self._files.close():
-            self._last_made = max(self._last_made + 1, file.creation_time or 0)
-            self._written.append(replace(file, creation_time=self._last_made))
+            self._last_created = max(self._last_created + 1, file.creation_time or 0)
+            self._written.append(replace(file, creation_time=self._last_created))
 
     def prepare_commit(self) -> CommitMessage | None:
         """Return the files written since the last call. `None`: there are none."""
@@ -86,5 +86,5 @@ class PostponeWriter:
 
     def abort(self) -> None:
         """Drop the buffered rows and delete every file that was not released."""
-        self._pieces, self.buffered, self._written = [], 0, []
+        self._buffer, self.buffered, self._written = [], 0, []
         self._files.abort()

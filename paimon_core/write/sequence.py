@@ -1,26 +1,29 @@
 """The sequence numbers of the rows of a bucket: of two rows of a key the larger one wins."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceGenerator:
-    """The numbering of rows: row ``i`` of a bucket gets ``first + i * stride + offset``, ``first`` rounded up.
+class RowSequence:
+    """The sequence numbers of the rows that one writer adds to one bucket.
 
-    Writers of one job that may write to one bucket have the same stride and different offsets. Their numbers differ
-    modulo the stride, so two writers never use the same number, even if they read different snapshots.
+    Row ``i`` gets ``first + i * stride + offset``, with ``first`` rounded up to a multiple of ``stride``. Writers of
+    one job that may write to one bucket have the same stride and different offsets. Their numbers differ modulo the
+    stride, so two writers never use the same number, even if they read different snapshots.
     """
 
-    offset: int = 0
-    stride: int = 1
+    def __init__(self, first: int, offset: int = 0, stride: int = 1) -> None:
+        self._offset, self._stride = offset, stride
+        self._next = self._aligned(first)
 
-    def numbers(self, first: int, start: int, count: int) -> np.ndarray:
-        """Return the numbers (int64) of rows ``start`` to ``start + count - 1``, in a bucket from ``first``."""
-        aligned = -(-first // self.stride) * self.stride
-        return aligned + self.offset + self.stride * np.arange(start, start + count, dtype=np.int64)
+    def take(self, count: int) -> np.ndarray:
+        """Return the numbers (int64) of the next ``count`` rows."""
+        numbers = self._next + self._stride * np.arange(count, dtype=np.int64)
+        self._next += self._stride * count
+        return numbers
 
-    def after(self, first: int, count: int) -> int:
-        """Return ``first`` of the rows that follow these ``count`` rows."""
-        return first + count * self.stride if count else first
+    def continue_above(self, sequence_number: int) -> None:
+        """Give the next rows larger numbers than this one, and larger ones than all rows before."""
+        self._next = max(self._next, self._aligned(sequence_number + 1))
+
+    def _aligned(self, first: int) -> int:
+        return -(-first // self._stride) * self._stride + self._offset

@@ -1,7 +1,7 @@
 """The writer of a table: it routes rows to buckets, bounds memory, and returns commit messages."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 
 import numpy as np
@@ -11,89 +11,59 @@ import pyarrow.compute as pc
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.manifest.bucket import BucketLocation, BucketRef
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import POSTPONED
-from paimon_core.options.lsm import (
-    FULL_COMPACTION_DELTA_COMMITS,
-    WRITE_BUFFER_SIZE,
-    WRITE_MAX_WRITERS_TO_SPILL,
-    WRITE_ONLY,
-)
+from paimon_core.options.lsm import WRITE_MAX_WRITERS_TO_SPILL
 from paimon_core.schema.support import check_writable
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
-from paimon_core.write.append_writer import PIECE_BYTES, AppendWriter, OpenFiles
+from paimon_core.write.append_writer import AppendWriter, OpenFiles, SharedResources
 from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.bucket_writer import BucketWriter
 from paimon_core.write.input_data import Data, Rows, arrow_data
-from paimon_core.write.merge_tree_writer import MergeTreeWriter
+from paimon_core.write.merge_tree_writer import MergeSettings, MergeTreeWriter
 from paimon_core.write.postpone_writer import PostponeWriter, postponing
 from paimon_core.write.restore import Restore
-from paimon_core.write.routing import ALL_KEYS, ROUTERS, Batch, BucketMode, Indexes, KeyShard, bucket_mode
+from paimon_core.write.routing import ROUTERS, Batch, BucketMode, Indexes
 from paimon_core.write.routing.partition import partition_codes
 from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
-from paimon_core.write.sequence import SequenceGenerator
+from paimon_core.write.sequence import RowSequence
 from paimon_core.write.spill import SpillSpace
+from paimon_core.write.writer_plan import ONLY_WRITER, ROUTE_BYTES, WriterPlan, WriterRole, runs_full_compaction
 
-ROUTE_BYTES = 32 << 20  # batches are collected to about this size before routing
-BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
-_LEARNING = (BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)  # modes in which commits of others affect routing
+__all__ = ["ONLY_WRITER", "TableWrite", "WriterRole"]
+
+_BUCKET_BYTES = 1 << 30  # a bucket is flushed at this size at the latest: Arrow text columns end at 2 GiB
 ENCODERS = 2  # buckets sorted and encoded at a time
-
-
-@dataclass(frozen=True, slots=True)
-class WriterRole:
-    """The part of one writer in a write by several.
-
-    ``number`` and ``of``: the writer numbers its rows ``number, number + of, ...`` above those of the table, so rows of
-    two writers never share a sequence number. ``exclusive``: no other writer of the job writes to the same buckets
-    (default: True if ``of`` is 1). ``shard``: the keys that this writer receives all rows of; `None`: any writer may
-    receive any key, unless it is the only one.
-    """
-
-    number: int = 0
-    of: int = 1
-    exclusive: bool | None = None
-    shard: KeyShard | None = None
-
-    @property
-    def only(self) -> bool:
-        """True for the only writer of its write."""
-        return self.of == 1
-
-    @property
-    def keys(self) -> KeyShard | None:
-        """The keys that the writer receives all rows of; `None`: those of no key for certain."""
-        return self.shard if self.shard is not None else ALL_KEYS if self.only else None
-
-
-ONLY_WRITER = WriterRole()
 
 
 class TableWrite:
     """A writer of rows to one table. Rows become visible when the messages are committed.
 
-    Lifecycle: `write` any number of times, then `prepare_commit`, again and again; at the end `close` or `abort`.
+    Lifecycle:
+
+    - open: no row since the last commit. `write` leads to written.
+    - written: rows are buffered, or in files that no message names. `prepare_commit` leads to prepared.
+    - prepared: the files belong to the returned messages. The next `write` continues from the newest snapshot, so its
+      rows outrank the rows that others committed in between.
+    - closed: after `close` or `abort`, which are allowed in every state; `abort` deletes the files of no message.
+
+    A writer that no other writer meets in its buckets also compacts them, unless the table is ``write-only`` or has no
+    buckets. With a primary key no bucket gets more runs than ``num-sorted-run.stop-trigger``; without one small files
+    are compacted. The messages name the compactions.
 
     Args:
         overwrite: the rows replace those of the table, so sequence numbers start anew.
         role: of this writer among those of its job.
-        base_id: the snapshot to go on from (0: an empty table; None: the newest one when the first rows come). On a
-            table with dynamic buckets all writers of a job take the same one.
-        commit_user: names files of postponed buckets, whose order of writing matters later.
+        base_id: the snapshot to continue from (0: an empty table); `None`: the newest one when the first rows arrive.
+            On a table with dynamic buckets all writers of a job have the same one.
+        commit_user: names files of postponed buckets, which later define the order of their rows.
 
-    Memory: about ``write-buffer-size`` of rows, be they buffered or held by open files, plus one bucket being sorted
-    and encoded per thread.
-
-    A writer may stay open over many commits. The first rows after each are numbered on from what the table holds by
-    then, so they outrank the rows that others committed in between.
-
-    A writer that meets no other in its buckets, of a table with fixed ones that is not ``write-only``, also compacts
-    them, and says so in its messages. With a primary key no bucket gets more runs than
-    ``num-sorted-run.stop-trigger``; without one small files are put together.
+    Memory: about ``write-buffer-size`` of rows, buffered or held by open files, plus one bucket being sorted and
+    encoded per thread.
     """
 
     def __init__(
@@ -107,99 +77,85 @@ class TableWrite:
     ) -> None:
         check_writable(store.schema)
         store.io.check_can_commit()
-        self._store = store
-        mode = bucket_mode(store.schema)
-        self._rule = SequenceGenerator(role.number, role.of)
-        self._router = ROUTERS[mode](store, role.keys)
-        self._shape = DataFileSpec.of(store)
-        engine = store.traits.merge_engine() if store.traits.keyed else None
+        self._store, traits = store, store.traits
+        self.plan = WriterPlan.of(store, role, overwrite=overwrite)
+        self._router = ROUTERS[self.plan.mode](store, role.keys)
+        self._spec = DataFileSpec.of(store)
         self._space = SpillSpace.of(store.options)
-        self._keyed = None if engine is None else (store.traits.merge_order(), engine, self._space)
-        self._open_files = OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL))
-        self._refused = {} if engine is None else engine.refuses
+        self._shared = SharedResources(OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL)), self._space)
+        self._merge: MergeSettings | None = None
+        if traits.keyed:
+            self._merge = MergeSettings(traits.merge_order(), traits.merge_engine(), self._space)
         user = commit_user or store.new_name()
-        self._postponing = postponing(store, user, role.number) if mode is BucketMode.POSTPONE else None
-        in_buckets = mode is not BucketMode.BUCKET_UNAWARE
-        exclusive = role.only if role.exclusive is None else role.exclusive
-        self._compacts = in_buckets and exclusive and not store.options.value(WRITE_ONLY)
-        self._full_every: int | None = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
-        self._restores = in_buckets and not overwrite
-        self._replaces_keys = overwrite and mode is BucketMode.HASH_DYNAMIC
-        self._tells = not overwrite  # what is replaced shows in no changelog
-        self._input = store.traits.changelog_producer == "input"
-        self._shares_base = role.keys is None and mode in _LEARNING
-        self._restore = self._numbers = self._look(base_id)
-        self._handed_out = False
-        self._limit = store.options.value(WRITE_BUFFER_SIZE)
-        self._one_place = not in_buckets and not store.schema.partition_keys
-        self._gather_bytes = min(PIECE_BYTES if self._one_place else ROUTE_BYTES, max(1, self._limit // 4))
+        postpones = self.plan.mode is BucketMode.POSTPONE
+        self._postponing = postponing(store, user, role.number) if postpones else None
+        self._routing = self._restore = self._restored(base_id)  # for the router, and for the states of buckets
+        self._prepared = False
         self._writers: dict[BucketRef, BucketWriter] = {}
-        self._current: set[BucketRef] = set()  # buckets whose writer goes on from what the table holds now
+        self._current: set[BucketRef] = set()  # buckets whose writers continue from `_restore`
         self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self._gathered_bytes = 0
-        self._seen = 0
+        self._row_count = 0
         self._positions: tuple[list[str], Positions] | None = None
 
     def write(self, data: Rows, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
         """Write rows. ``row_kinds``: texts "+I" "-U" "+U" "-D", one per row; `None`: all inserts.
 
-        Raises InvalidInputError naming column and row for data the table cannot hold; rows given before stay written.
-        OutOfRangeError where the snapshot this writer goes on from expires before all of it that matters was read.
+        Raises InvalidInputError naming column and row for data that the table cannot hold; earlier rows stay written.
+        Raises OutOfRangeError if the snapshot to continue from expires before it was read.
         """
         with raise_if_expired(self._store, self.base_id):
             self._write(arrow_data(data), row_kinds)
 
     def _write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> None:
-        if isinstance(data, pa.RecordBatchReader):
-            if row_kinds is not None:
-                raise InvalidInputError("row kinds go with a table or a batch, not with a stream of unknown length")
-            for batch in data:
-                for piece in _cut(batch, self._gather_bytes):
-                    self._take(piece, None)
-            return
+        is_stream = isinstance(data, pa.RecordBatchReader)
+        if is_stream and row_kinds is not None:
+            raise InvalidInputError("row kinds go with a table or a batch, not with a stream of unknown length")
         kinds = _kind_array(row_kinds)
         if kinds is not None and len(kinds) != data.num_rows:
             raise InvalidInputError(f"{len(kinds)} row kinds were given for {data.num_rows} rows")
-        at = 0
-        for batch in [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
-            for piece in _cut(batch, self._gather_bytes):
-                self._take(piece, None if kinds is None else kinds.slice(at, piece.num_rows))
-                at += piece.num_rows
+        start = 0
+        for batch in data if is_stream else [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
+            for part in _cut(batch, self.plan.gather_bytes):
+                self._gather(part, None if kinds is None else kinds.slice(start, part.num_rows))
+                start += part.num_rows
 
-    def _take(self, batch: pa.RecordBatch, given: pa.Array | None) -> None:
-        rows = align(batch, self._store.schema, self._positions_of(batch), self._seen)
-        kinds = kinds_of(rows, given, self._store.options, keyed=self._keyed is not None)
-        self._seen += rows.num_rows
+    def _gather(self, batch: pa.RecordBatch, kind_names: pa.Array | None) -> None:
+        """Check and collect rows; route the collected rows if there are enough."""
+        rows = align(batch, self._store.schema, self._positions_of(batch), self._row_count)
+        kinds = kinds_of(rows, kind_names, self._store.options, keyed=self._merge is not None)
+        self._row_count += rows.num_rows
         mask = kept_rows(kinds, self._store.options)
         if mask is not None and kinds is not None:
             rows, kinds = rows.filter(pa.array(mask)), kinds.filter(pa.array(mask))
-        if kinds is not None:
-            check_kinds(kinds, self._refused)
+        if kinds is not None and self._merge is not None:
+            check_kinds(kinds, self._merge.engine.refuses)
         if not rows.num_rows:
             return
         if rows.nbytes >= ROUTE_BYTES:
-            self._route()  # a batch that large goes alone: together they might outgrow an Arrow column
+            self._route()  # a large batch is routed by itself: with others it might outgrow an Arrow column
         self._gathered.append((rows, kinds))
         self._gathered_bytes += rows.nbytes
-        if self._gathered_bytes >= self._gather_bytes:
+        if self._gathered_bytes >= self.plan.gather_bytes:
             self._route()
-            self._keep_within_limit()
+            self._flush_largest()
 
     @property
     def base_id(self) -> int | None:
-        """The snapshot this writer goes on from, 0 for an empty table; None where an overwrite looks at none."""
-        if not self._restores:
+        """The snapshot that this writer continues from; 0: an empty table. `None`: an overwrite, or no buckets."""
+        if not self.plan.restores:
             return None
-        base = self._restore.snapshot
+        base = self._routing.snapshot
         return 0 if base is None else base.id
 
-    def _look(self, base_id: int | None = None) -> Restore:
-        """Return what the table holds in the given snapshot (0: nothing; None: the newest at the first question)."""
-        snapshots, with_stats = self._store.snapshots, self._compacts and self._keyed is not None
-        if self._restores and base_id is None:
+    def _restored(self, base_id: int | None = None) -> Restore:
+        """Return the states of buckets in a snapshot; 0: an empty table. `None`: the newest one at the first read."""
+        snapshots, plan = self._store.snapshots, self.plan
+        with_stats = plan.compacts and self._merge is not None
+        if plan.restores and base_id is None:
             return Restore(self._store, snapshots.latest, with_stats=with_stats)
-        base = snapshots.get(base_id) if self._restores and base_id else None
-        replaced = snapshots.get(base_id) if self._replaces_keys and base_id else None
+        base = snapshots.get(base_id) if plan.restores and base_id else None
+        replaced = snapshots.get(base_id) if plan.reads_replaced and base_id else None
         return Restore(self._store, lambda: base, with_stats=with_stats, replaced=replaced)
 
     def _positions_of(self, batch: pa.RecordBatch) -> Positions:
@@ -220,74 +176,77 @@ class TableWrite:
             kinds = pc.fill_null(kinds, 0)
         del gathered
         batch = Batch(rows, kinds, *partition_codes(rows, self._store.schema.partition_keys))
-        self._look_again()
-        batch, buckets = self._router.route(batch, self._restore)
+        self._refresh()
+        batch, buckets = self._router.route(batch, self._routing)
         if not len(buckets):
             return
         least = int(buckets.min())
         span = int(buckets.max()) - least + 1
         group = batch.codes * span + (buckets - least)
         if (group[0] == group).all():
-            bucket = BucketRef(batch.partitions[batch.codes[0]], int(buckets[0]))
-            self._numbers.load([bucket])
-            self._writer(bucket).add(batch.rows, batch.kinds)
-            return
-        order = np.argsort(group, kind="stable")
-        present, starts = np.unique(group[order], return_index=True)
-        refs = [BucketRef(batch.partitions[which // span], which % span + least) for which in present.tolist()]
-        self._numbers.load(refs)
-        for bucket, at, end in zip(refs, starts, [*starts[1:], len(order)], strict=True):
-            members = pa.array(order[at:end])
-            kinds = None if batch.kinds is None else batch.kinds.take(members)
-            self._writer(bucket).add(batch.rows.take(members), kinds)
+            order, present, starts = None, group[:1], np.zeros(1, np.int64)
+        else:
+            order = np.argsort(group, kind="stable")
+            present, starts = np.unique(group[order], return_index=True)
+        targets = [BucketRef(batch.partitions[code // span], code % span + least) for code in present.tolist()]
+        self._restore.load(targets)
+        for target, start, end in zip(targets, starts, [*starts[1:], len(group)], strict=True):
+            rows, kinds = batch.rows, batch.kinds
+            if order is not None:
+                members = pa.array(order[start:end])
+                rows, kinds = rows.take(members), None if kinds is None else kinds.take(members)
+            self._writer(target).add(rows, kinds)
 
-    def _look_again(self) -> None:
-        """Look at the table anew after a commit: others may have written rows, compacted, or given keys their bucket.
+    def _refresh(self) -> None:
+        """Continue from the newest snapshot after a commit: others may have written, compacted, or routed new keys.
 
-        Writers that must all route by one snapshot take only the numbers of their rows from the new one.
+        Writers that must all route by one snapshot take only the states of buckets from the new one.
         """
-        if self._handed_out and self._restores:
-            self._numbers, self._current = self._look(), set()
-            if not self._shares_base:
-                self._restore = self._numbers
-        self._handed_out = False
+        if self._prepared and self.plan.restores:
+            self._restore, self._current = self._restored(), set()
+            if not self.plan.shares_base:
+                self._routing = self._restore
+        self._prepared = False
 
     def _writer(self, bucket: BucketRef) -> BucketWriter:
         writer = self._writers.get(bucket)
         if writer is None:
             writer = self._writers[bucket] = self._new_writer(bucket)
-        elif bucket not in self._current and self._restores:
-            writer.refresh(self._numbers.state(bucket))
+        elif bucket not in self._current and self.plan.restores:
+            writer.refresh(self._restore.state(bucket))
         self._current.add(bucket)
         return writer
 
-    def _new_writer(self, bucket: BucketRef) -> BucketWriter:
-        state = self._numbers.state(bucket)
-        place, first = self._location(bucket), state.max_sequence_number + 1
+    def _new_writer(self, ref: BucketRef) -> BucketWriter:
+        store, plan, spec = self._store, self.plan, self._spec
+        state, bucket = self._restore.state(ref), self._location(ref)
+        first = state.max_sequence_number + 1
         if bucket.bucket == POSTPONED and self._postponing is not None:
-            return PostponeWriter(self._postponing, place)
-        if self._keyed is None:
-            joins = InlineAppend(self._store, place, state.files) if self._compacts else None
-            shared = self._open_files, self._space
-            return AppendWriter(self._store, place, self._shape, first, joins, shared, exclusive=self._one_place)
-        inline = BucketCompaction(self._store, place, state, writes_changelog=self._tells) if self._compacts else None
-        told = DataFileSpec.changelog(self._store) if self._tells and self._input else None
-        return MergeTreeWriter(self._store, place, self._shape, self._keyed, (self._rule, first), inline, told)
+            return PostponeWriter(self._postponing, bucket)
+        if self._merge is None:
+            concatenation = InlineAppend(store, bucket, state.files) if plan.compacts else None
+            return AppendWriter(store, bucket, spec, first, concatenation, self._shared, exclusive=plan.one_bucket)
+        compaction = None
+        if plan.compacts:
+            compaction = BucketCompaction(store, bucket, state, writes_changelog=plan.compaction_changelog)
+        sequence = RowSequence(first, plan.role.number, plan.role.of)
+        changelog = DataFileSpec.changelog(store) if plan.input_changelog else None
+        return MergeTreeWriter(store, bucket, spec, self._merge, sequence, compaction, changelog)
 
     def _location(self, bucket: BucketRef) -> BucketLocation:
         return BucketLocation(*bucket, self._router.total_buckets(bucket.partition))
 
-    def _keep_within_limit(self) -> None:
-        """Flush the largest buckets until the buffered rows take at most half the limit."""
+    def _flush_largest(self) -> None:
+        """If the buffered rows exceed the limit, flush the largest buckets until they take at most half of it."""
         by_size = sorted(self._writers.values(), key=lambda w: -w.buffered)
-        left = sum(w.buffered for w in by_size)
-        target = self._limit if left <= self._limit else self._limit // 2
+        buffered = sum(w.buffered for w in by_size)
+        target = self.plan.buffer_bytes if buffered <= self.plan.buffer_bytes else self.plan.buffer_bytes // 2
         chosen = []
         for writer in by_size:
-            if left <= target and writer.buffered < BUCKET_BYTES:
+            if buffered <= target and writer.buffered < _BUCKET_BYTES:
                 break
             chosen.append(writer)
-            left -= writer.buffered
+            buffered -= writer.buffered
         _each(lambda w: w.flush(), chosen)
 
     def prepare_commit(self, identifier: int | None = None) -> list[CommitMessage]:
@@ -295,32 +254,27 @@ class TableWrite:
 
         With the option ``full-compaction.delta-commits`` = n the buckets written to are compacted as a whole when the
         commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
-        Raises OutOfRangeError as ``write``.
+        Raises OutOfRangeError as `write`.
         """
         with raise_if_expired(self._store, self.base_id):
-            return self._prepared(identifier)
+            self._route()
+            full = self.plan.compacts and runs_full_compaction(self._store.options, identifier)
+            if full:
+                self._refresh()
+                self._restore.load(self._writers)
+                for bucket in self._writers:
+                    self._writer(bucket)
+            _each(lambda w: w.finish(full=full), list(self._writers.values()))
+            indexes = self._router.write_indexes()
+            messages = [self._message(bucket, writer, indexes.get(bucket)) for bucket, writer in self._writers.items()]
+            self._prepared = True
+            return [m for m in messages if m is not None]
 
-    def _prepared(self, identifier: int | None) -> list[CommitMessage]:
-        self._route()
-        full = self._compacts and self._full_every is not None
-        if full and identifier is not None:
-            full = identifier % (self._full_every or 1) == 0
-        if full:
-            self._look_again()
-            self._numbers.load(self._writers)
-            for at in self._writers:
-                self._writer(at)
-        _each(lambda w: w.finish(full=full), list(self._writers.values()))
-        indexes = self._router.write_indexes()
-        messages = [self._message(at, writer, indexes.get(at)) for at, writer in self._writers.items()]
-        self._handed_out = True
-        return [m for m in messages if m is not None]
-
-    def _message(self, at: BucketRef, writer: BucketWriter, indexes: Indexes | None) -> CommitMessage | None:
+    def _message(self, bucket: BucketRef, writer: BucketWriter, indexes: Indexes | None) -> CommitMessage | None:
         message = writer.prepare_commit()
         if indexes is None or (message is None and not indexes.new):
             return message
-        message = message or CommitMessage(*self._location(at))
+        message = message or CommitMessage(*self._location(bucket))
         new, old = (*message.new_indexes, *indexes.new), (*message.deleted_indexes, *indexes.routed_by)
         return replace(message, new_indexes=new, deleted_indexes=old)
 
@@ -360,20 +314,20 @@ def _each(do: Callable[[BucketWriter], None], writers: list[BucketWriter]) -> No
 
 def _cut(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
     """Yield the batch in slices of at most about ``size`` bytes, so that the write buffer stays in its limit."""
-    held = _bytes(batch)
-    if held <= 2 * size:
+    nbytes = _bytes(batch)
+    if nbytes <= 2 * size:
         yield batch
         return
-    step = max(1, batch.num_rows * size // held)
-    for at in range(0, batch.num_rows, step):
-        yield batch.slice(at, step)
+    step = max(1, batch.num_rows * size // nbytes)
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
 
 
 def _bytes(batch: pa.RecordBatch) -> int:
-    """Return the bytes that the rows of a caller's batch take, more where its columns of views are slices."""
+    """Return the bytes of the rows of a caller's batch; more than that if columns of views are slices."""
     try:
         return int(batch.nbytes)
-    except pa.ArrowTypeError:  # pyarrow 19 cannot tell for views
+    except pa.ArrowTypeError:  # pyarrow 19 does not count views
         return int(batch.get_total_buffer_size())
 
 

@@ -12,7 +12,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
-from paimon_core.write import append_writer, table_write
+from paimon_core.write import append_writer, table_write, writer_plan
 from tests.support.faulty_io import FaultyIO, MemoryIO
 
 ROOT = "memory://w/t"
@@ -30,16 +30,16 @@ def made(**options: str) -> Table:
     return Table(FileStore(io, ROOT, table))
 
 
-def set_piece(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    for module in (append_writer, table_write):
-        monkeypatch.setattr(module, "PIECE_BYTES", size)
+def set_row_group_bytes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    for module in (append_writer, writer_plan):
+        monkeypatch.setattr(module, "ROW_GROUP_BYTES", size)
 
 
 @pytest.mark.parametrize("roll", ["256 mb", "200 kb"])
 def test_parallel_encoding_makes_the_files_of_sequential_encoding(monkeypatch, roll):
     written = []
     for piece_bytes in (1 << 40, 1 << 17):
-        set_piece(monkeypatch, piece_bytes)
+        set_row_group_bytes(monkeypatch, piece_bytes)
         table = made(**{"target-file-size": roll})
         with table.writer() as writer:
             give(writer)
@@ -55,7 +55,7 @@ def test_parallel_encoding_makes_the_files_of_sequential_encoding(monkeypatch, r
 
 @pytest.mark.parametrize("mode", ["before", "lost-answer"])
 def test_errors_of_the_encoder_are_raised_and_leave_no_file(monkeypatch, mode):
-    set_piece(monkeypatch, 1 << 17)
+    set_row_group_bytes(monkeypatch, 1 << 17)
     table = made(**{"target-file-size": "200 kb"})
     before = set(table.store.io.files)
     dry = FaultyIO(table.store.io)
@@ -72,7 +72,7 @@ def test_errors_of_the_encoder_are_raised_and_leave_no_file(monkeypatch, mode):
 
 def test_rows_that_failed_to_be_encoded_fail_the_commit(monkeypatch):
     """Whoever goes on after the error gets it again, and no commit without them."""
-    set_piece(monkeypatch, 1 << 17)
+    set_row_group_bytes(monkeypatch, 1 << 17)
     table = made()
     faulty = FaultyIO(table.store.io)
     with Table(FileStore(faulty, ROOT, table.schema)).writer() as writer:
@@ -179,7 +179,7 @@ def test_open_files_share_the_write_buffer(tmp_path, monkeypatch, options, forma
 @pytest.mark.parametrize("spillable", ["true", "false"])
 def test_few_files_are_open_at_a_time(monkeypatch, most, spillable):
     """Buckets may have enough rows for a row group each; their files are not all kept open."""
-    set_piece(monkeypatch, 1 << 12)
+    set_row_group_bytes(monkeypatch, 1 << 12)
     io = CountingIO()
     table = partitioned(io, write_max_writers_to_spill=str(most), write_buffer_spillable=spillable)
     with table.writer() as writer:
