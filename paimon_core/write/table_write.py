@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.lsm import WRITE_MAX_WRITERS_TO_SPILL
