@@ -282,7 +282,8 @@ class Table:
         ``partition`` is `None` for the whole table, {column: value} for one partition (other rows are refused), or
         "dynamic". The option ``dynamic-partition-overwrite`` = true makes "dynamic" the default.
         """
-        if partition is None and self._store.options.get(DYNAMIC_PARTITION_OVERWRITE.key) == "true":
+        option, options = DYNAMIC_PARTITION_OVERWRITE, self._store.options
+        if partition is None and options.has(option) and options.value(option):
             partition = DYNAMIC
         if isinstance(partition, str) and partition != DYNAMIC:
             raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")

@@ -352,7 +352,11 @@ REFUSED = {
     "`fields.<column>.default-value`": [{"fields.v.default-value": "1"}],
     "`file-index.<kind>.columns`": [{"file-index.strange.columns": "v"}],
     "`global-index.*`": [{"global-index.x": "1"}, {"pk-x.index.columns": "v"}],
-    "`file.format` other": [{"file.format": "lance"}, {"file.format.per.level": "0:csv"}],
+    "`file.format`, `changelog-file.format` other": [
+        {"file.format": "lance"},
+        {"file.format.per.level": "0:csv"},
+        {"changelog-file.format": "lance"},
+    ],
     "`file.format` = `csv`": [{"file.format": "csv"}],
     "`manifest.format`": [{"manifest.format": "orc"}],
     "`metadata.iceberg.storage`": [{"metadata.iceberg.storage": "hadoop-catalog"}],

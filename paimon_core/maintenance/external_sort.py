@@ -15,13 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.maintenance.cluster_key import ClusterKey, bound_ranks, distinct, quantiles, sorted_positions
-from paimon_core.options.lsm import (
-    LOCAL_SORT_MAX_NUM_FILE_HANDLES,
-    SPILL_COMPRESSION,
-    SPILL_COMPRESSION_ZSTD_LEVEL,
-    WRITE_BUFFER_SIZE,
-)
+from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES, WRITE_BUFFER_SIZE
 from paimon_core.options.option import Options
+from paimon_core.read.external_merge import spill_codec
 
 SAMPLE_ROWS = 1 << 17
 _SAMPLE_BYTES = 64 << 20
@@ -41,12 +37,10 @@ class SortLimits:
     @staticmethod
     def of(options: Options) -> "SortLimits":
         """Return the limits by the table's options: ``write-buffer-size`` bounds the memory of all steps together."""
-        codec, level = options.value(SPILL_COMPRESSION).lower(), options.value(SPILL_COMPRESSION_ZSTD_LEVEL)
-        known = {"zstd": lambda: pa.Codec("zstd", level), "lz4": lambda: pa.Codec("lz4")}
         return SortLimits(
             max(1, min(options.value(WRITE_BUFFER_SIZE) // _SHARE, _LARGEST_SHARE)),
             options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES),
-            known[codec]() if codec in known else None,
+            spill_codec(options),
         )
 
 

@@ -11,6 +11,7 @@ from paimon_core.options.parse import (
     enum,
     level_map,
     long,
+    lower_text,
     memory_size,
     name_part,
     number,
@@ -88,7 +89,7 @@ INDEX_FILE_IN_DATA_FILE_DIR = Option(
     "index-file-in-data-file-dir", boolean, False, "index files lie next to the data files"
 )
 
-FILE_FORMAT = Option("file.format", text, "parquet", "format of data files: parquet, orc, avro ...")
+FILE_FORMAT = Option("file.format", lower_text, "parquet", "format of data files: parquet, orc, avro ...")
 FILE_FORMAT_PER_LEVEL = Option("file.format.per.level", level_map, NO_LEVELS, "format by level: '0:avro,3:parquet'")
 FILE_COMPRESSION = Option("file.compression", text, "zstd", "codec of data files")
 FILE_COMPRESSION_ZSTD_LEVEL = Option("file.compression.zstd-level", number(), 1, "level of zstd, manifests included")
@@ -99,7 +100,7 @@ FILE_SUFFIX_INCLUDE_COMPRESSION = Option(
 FILE_BLOCK_SIZE = Option(
     "file.block-size", memory_size, None, "bytes of a parquet row group (128 mb) or an orc stripe (64 mb)"
 )
-CHANGELOG_FILE_FORMAT = Option("changelog-file.format", text, None, "format of changelog files, else file.format")
+CHANGELOG_FILE_FORMAT = Option("changelog-file.format", lower_text, None, "format of changelog files, else file.format")
 CHANGELOG_FILE_COMPRESSION = Option(
     "changelog-file.compression", text, None, "codec of changelog files, else file.compression"
 )

@@ -71,7 +71,9 @@ CACHE_PAGE_SIZE = Option(
     "bytes of a cached page",
     mark=without_effect("look-ups keep blocks of keys, not pages; lookup.cache-max-memory-size bounds them"),
 )
-SPILL_COMPRESSION = Option("spill-compression", text, "lz4", "codec on local disk: lz4, zstd or none")
+SPILL_COMPRESSION = Option(
+    "spill-compression", enum("lz4", "zstd", "none"), "lz4", "codec of local files: lz4, zstd or none"
+)
 SPILL_COMPRESSION_ZSTD_LEVEL = Option("spill-compression.zstd-level", number(), 1, "level of zstd")
 SORT_SPILL_THRESHOLD = Option(
     "sort-spill-threshold", number(2), None, "runs merged at once; num-sorted-run.stop-trigger + 1 by default"

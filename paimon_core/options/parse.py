@@ -52,6 +52,11 @@ def text(value: str) -> str:
     return value
 
 
+def lower_text(value: str) -> str:
+    """Return the text in lower case, without blanks around it."""
+    return value.strip().lower()
+
+
 def name_part(value: str) -> str:
     """Text that a file name can begin with."""
     if "/" in value or "\0" in value:

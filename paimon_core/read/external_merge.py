@@ -139,7 +139,7 @@ def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int
 
 def spill_codec(options: Options) -> pa.Codec | None:
     """Return the codec of option ``spill-compression`` and its level; `None`: rows on local disk are not compressed."""
-    name = options.value(SPILL_COMPRESSION).lower()
+    name = options.value(SPILL_COMPRESSION)
     if name == "zstd":
         return pa.Codec("zstd", options.value(SPILL_COMPRESSION_ZSTD_LEVEL))
     return pa.Codec("lz4") if name == "lz4" else None

@@ -130,10 +130,12 @@ def _cross_partition(schema: TableSchema) -> str | None:
     return "a primary key that lacks a partition column" if schema.is_cross_partition and schema.bucket != -1 else None
 
 
-def _level_format(schema: TableSchema) -> str | None:
-    key = "file.format.per.level"
-    formats = {name.lower() for name in schema.options.value(ALL_OPTIONS[key]).values()}
-    return None if formats <= {*DATA_FORMATS} - {"csv"} else _shown(key, schema.options[key])
+def _format_of_some_files(schema: TableSchema) -> str | None:
+    """Find an unknown format of a level or of changelog files."""
+    level, changelog = "file.format.per.level", "changelog-file.format"
+    if not {name.lower() for name in _value(schema, level).values()} <= {*DATA_FORMATS} - {"csv"}:
+        return _shown(level, schema.options[level])
+    return None if _value(schema, changelog) in (None, *DATA_FORMATS) else _shown(changelog, schema.options[changelog])
 
 
 def _file_index(schema: TableSchema) -> str | None:
@@ -246,7 +248,7 @@ LIMITS: tuple[Limit, ...] = (
     # files and metadata
     Limit(_is_not("file.format", *DATA_FORMATS), f"files are written as {', '.join(DATA_FORMATS)}", write=True),
     Limit(_is("file.format", "csv", keyed=True), "keys would have to be told apart from values", read=True, write=True),
-    Limit(_level_format, f"files are written as {', '.join(DATA_FORMATS)}", write=True),
+    Limit(_format_of_some_files, f"files are written as {', '.join(DATA_FORMATS)}", write=True),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are written as avro", write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),

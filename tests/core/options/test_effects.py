@@ -2,10 +2,14 @@
 
 import re
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.commit.table_commit import TableCommit
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
 from tests.support.tables import append_table, keyed_table, orders
 
 
@@ -49,3 +53,29 @@ def test_generated_users_begin_with_the_prefix(tmp_path):
 def test_the_time_for_attempts_is_bounded(tmp_path):
     table = append_table(tmp_path / "t", **{"commit.timeout": "3 s"})
     assert TableCommit(table.store)._retry.timeout == pytest.approx(3)
+
+
+@pytest.mark.parametrize(("text", "left"), [("true", {1, 9}), ("TRUE", {1, 9}), ("false", {9}), (None, {9})])
+def test_an_overwrite_replaces_the_partitions_of_its_rows_if_the_option_is_true(tmp_path, text, left):
+    rows = pa.table({"p": ["a", "b"], "v": pa.array([1, 2], pa.int64())})
+    options = {} if text is None else {"dynamic-partition-overwrite": text}
+    table = Table.create(str(tmp_path / "t"), Schema(rows.schema, partition_keys=["p"], options=options))
+    table.write(rows)
+    table.overwrite(pa.table({"p": ["b"], "v": pa.array([9], pa.int64())}))
+    assert set(table.to_arrow()["v"].to_pylist()) == left
+
+
+def test_an_overwrite_refuses_an_option_that_is_neither_true_nor_false(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    with pytest.raises(InvalidInputError, match="'dynamic-partition-overwrite' is 'yes': must be true or false"):
+        table.with_options({"dynamic-partition-overwrite": "yes"}).overwrite(orders((2, "b", 1)))
+
+
+@pytest.mark.parametrize("key", ["file.format", "changelog-file.format"])
+def test_a_format_is_named_in_any_case_and_an_unknown_one_is_refused(tmp_path, key):
+    changes = {"bucket": "1", "changelog-producer": "input"}
+    keyed_table(tmp_path / "orc", **changes, **{key: " ORC "}).write(orders((1, "a", 1)))
+    assert any((tmp_path / "orc").rglob("*.orc"))
+    with pytest.raises(UnsupportedError, match=f"option '{key}' = 'lance' is not supported"):
+        keyed_table(tmp_path / "new", **changes, **{key: "lance"}).write(orders((1, "a", 1)))

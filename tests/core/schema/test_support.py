@@ -100,6 +100,8 @@ ON_ANY = [
     ({"scan.mode": "latest_full"}, False, False),
     ({"scan.snapshot-id": "1"}, False, False),
     ({"scan.file-creation-time-millis": "1"}, True, False),
+    ({"changelog-file.format": "lance"}, False, True),
+    ({"changelog-file.format": " ORC "}, False, False),
     # upkeep and speed: accepted whether they take effect or not
     ({"snapshot.num-retained.min": "1", "tag.automatic-creation": "process-time"}, False, False),
     ({"compaction.min.file-num": "2", "clustering.columns": "v", "async-file-write": "false"}, False, False),

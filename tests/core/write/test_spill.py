@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.external_sort import SortLimits
 from paimon_core.options.option import Options
 from paimon_core.read.external_merge import spill_codec
@@ -183,8 +184,23 @@ def test_no_more_is_spilled_than_the_disk_may_hold(tmp_path, local_disk):
 
 @pytest.mark.parametrize(
     ("options", "codec"),
-    [({}, "lz4"), ({"spill-compression": "zstd"}, "zstd"), ({"spill-compression": "none"}, None)],
+    [({}, "lz4"), ({"spill-compression": "ZSTD"}, "zstd"), ({"spill-compression": "none"}, None)],
 )
 def test_lz4_is_the_codec_on_local_disk_unless_the_option_names_another(options, codec):
     for found in (spill_codec(Options(options)), SortLimits.of(Options(options)).codec):
         assert (None if found is None else found.name) == codec
+
+
+def test_the_level_of_zstd_is_that_of_the_option():
+    options = Options({"spill-compression": "zstd", "spill-compression.zstd-level": "7"})
+    assert spill_codec(options).compression_level == SortLimits.of(options).codec.compression_level == 7
+
+
+def test_an_unknown_codec_is_refused_by_name(tmp_path, local_disk):
+    message = "option 'spill-compression' is 'lzo': must be one of lz4, zstd, none"
+    with pytest.raises(InvalidInputError, match=message):
+        keyed_table(tmp_path / "new", **{"spill-compression": "lzo"})
+    stored = Options({"spill-compression": "lzo"})  # by another engine
+    for codec_of in (spill_codec, SortLimits.of):
+        with pytest.raises(InvalidInputError, match=message):
+            codec_of(stored)
