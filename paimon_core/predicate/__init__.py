@@ -1,1 +1,1 @@
-"""Filters: what they say, what they keep of a batch, what they let a reader skip."""
+"""Filters: parsing them, evaluating them on rows, and pruning by statistics."""

@@ -1,4 +1,4 @@
-"""Predicates evaluated on batches, in SQL's three-valued logic; NaN is the largest number and equals itself."""
+"""Evaluation of predicates on rows, in SQL's three-valued logic. NaN is the largest number and equals itself."""
 
 import math
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ _TEXT_TESTS = {"starts with": pc.starts_with, "ends with": pc.ends_with, "contai
 
 
 def evaluate(p: Predicate, rows: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
-    """Which rows a bound predicate is true for; no nulls: unknown counts as false.
+    """Return a mask of the rows for which a bound predicate is true; unknown becomes False.
 
-    Text compares by its UTF-8 bytes, padding included; 0.0 and -0.0 are equal. ``rows`` may have further columns;
-    raises InvalidInputError when one of the predicate's is missing.
+    Text compares by its UTF-8 bytes, padding included; 0.0 and -0.0 are equal. ``rows`` may have more columns than the
+    predicate names. Raises InvalidInputError if ``rows`` lacks a column of the predicate.
     """
     if isinstance(rows, pa.RecordBatch):
         return pc.fill_null(_truth(p, rows), False)
-    # batch by batch: on chunked columns Arrow's three-valued AND and OR gave wrong answers before pyarrow 23
+    # one batch at a time: before pyarrow 23, Arrow's three-valued AND and OR were wrong on chunked columns
     truths = [pc.fill_null(_truth(p, batch), False) for batch in rows.to_batches()]
     return pa.chunked_array(truths, pa.bool_()).combine_chunks()
 
 
 def _truth(p: Predicate, rows: pa.RecordBatch) -> Any:
-    """True, false or null (unknown) for every row."""
+    """Return true, false or null (unknown) for every row."""
     match p:
         case And(children):
             return reduce(pc.and_kleene, (_truth(c, rows) for c in children))
@@ -43,7 +43,7 @@ def _truth(p: Predicate, rows: pa.RecordBatch) -> Any:
             return pa.repeat(pa.scalar(value, pa.bool_()), rows.num_rows)
         case Leaf() if p.column in rows.schema.names:
             return _test(p, rows.column(p.column))
-    raise InvalidInputError(f"filter {p} on rows that have only {', '.join(rows.schema.names)}")
+    raise InvalidInputError(f"filter {p} needs columns that the rows lack; they have {', '.join(rows.schema.names)}")
 
 
 def _test(leaf: Leaf, column: Any) -> Any:
@@ -69,14 +69,14 @@ def _among(column: Any, values: Sequence[Any]) -> Any:
         return pc.and_(pc.is_valid(column), False)
     kind, known = column.type, [v for v in values if v is not None]
     listed = pa.array([*known, -0.0, 0.0] if pa.types.is_floating(kind) and 0 in known else known, kind)
-    found = pc.is_in(column, value_set=listed)  # both zeros: they are one number, in two forms
-    if len(known) < len(values):  # a NULL in the list: what is not found may or may not be in it
+    found = pc.is_in(column, value_set=listed)  # lists both zeros: equal numbers with different bytes
+    if len(known) < len(values):  # a NULL in the list: a value that is not found is unknown
         return pc.if_else(found, True, pa.scalar(None, pa.bool_()))
     return pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
 
 
 def _compare(op: str, column: Any, value: Any) -> Any:
-    """``column op value``, null where the column is or the value is."""
+    """Return ``column op value``; null if the column or the value is null."""
     scalar = pa.array([value], column.type)[0]
     if not pa.types.is_floating(column.type):
         return _COMPARE[op](column, scalar)
@@ -88,7 +88,7 @@ def _compare(op: str, column: Any, value: Any) -> Any:
 
 
 def _compare_nan(op: str, nan: Any) -> Any:
-    """``column op NaN``, from where the column is NaN."""
+    """Return ``column op NaN``; the mask ``nan`` is true where the column is NaN."""
     match op:
         case "=" | ">=":
             return nan

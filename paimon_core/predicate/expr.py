@@ -1,7 +1,8 @@
-"""Predicates as frozen values, built with ``col`` or read from text.
+"""Predicates as frozen values, built with ``col`` or parsed from text.
 
-Truth is SQL's, of three values: a comparison with NULL is unknown, NOT of unknown is unknown, and a filter keeps a row
-only where it is true. ``in`` without values is false, ``not in`` without values is true for every row, NULL included.
+The logic is SQL's, with three values: a comparison with NULL is unknown, and NOT of unknown is unknown. A filter
+keeps a row only if the predicate is true. ``in`` without values is false; ``not in`` without values is true. Both hold
+for NULL, too.
 """
 
 import datetime as dt
@@ -26,14 +27,14 @@ KEYWORDS = frozenset(
     {"and", "or", "not", "in", "is", "null", "like", "between", "escape", "true", "false", "unknown"}
     | {"date", "time", "timestamp", "double", "x"}
 )
-"""Words that name a column only between backticks."""
+"""Words that must be between backticks to name a column."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Root of all predicates; ``&``, ``|`` and ``~`` combine them. ``str`` gives text that parses back to it."""
+    """The base class of predicates: ``&``, ``|`` and ``~`` combine them, ``str`` returns text that parses back."""
 
     def __and__(self, other: "Predicate") -> "Predicate":
         return And((*_members(And, self), *_members(And, other)))
@@ -45,12 +46,12 @@ class Predicate:
         return Not(self)
 
     def __bool__(self) -> bool:
-        raise TypeError("a predicate is neither true nor false by itself: combine with & | ~ instead of and, or, not")
+        raise TypeError("a predicate has no truth value: combine predicates with & | ~ instead of and, or, not")
 
 
 @dataclass(frozen=True, slots=True)
 class Constant(Predicate):
-    """True, false or (None) unknown for every row."""
+    """A predicate with one value for every row; `None`: unknown."""
 
     value: bool | None
 
@@ -63,7 +64,7 @@ TRUE, FALSE, UNKNOWN = Constant(True), Constant(False), Constant(None)
 
 @dataclass(frozen=True, slots=True)
 class And(Predicate):
-    """True where all children are; at least one child."""
+    """A predicate that is true if all children are true; at least one child."""
 
     children: tuple[Predicate, ...]
 
@@ -76,7 +77,7 @@ class And(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Or(Predicate):
-    """True where one child is; at least one child."""
+    """A predicate that is true if one child is true; at least one child."""
 
     children: tuple[Predicate, ...]
 
@@ -89,7 +90,7 @@ class Or(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Not(Predicate):
-    """True where the child is false."""
+    """A predicate that is true if the child is false."""
 
     child: Predicate
 
@@ -99,7 +100,10 @@ class Not(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Predicate):
-    """One test of one column; ``op`` is one of OPS, ``values`` its literals: any number for lists, else none or one."""
+    """One test of one column.
+
+    ``op`` is one of OPS. ``values`` are its literals: any number for LISTS, none for NULL_TESTS, else one.
+    """
 
     op: str
     column: str
@@ -107,13 +111,13 @@ class Leaf(Predicate):
 
     def __post_init__(self) -> None:
         if self.op not in OPS:
-            raise InvalidInputError(f"unknown operator {self.op!r} in a filter; there are {', '.join(OPS)}")
-        wanted = None if self.op in LISTS else 0 if self.op in NULL_TESTS else 1
-        if wanted is not None and len(self.values) != wanted:
-            raise InvalidInputError(f"operator {self.op!r} takes {wanted} literals, not {len(self.values)}")
+            raise InvalidInputError(f"unknown operator {self.op!r} in a filter; choose one of {', '.join(OPS)}")
+        count = len(self.values) if self.op in LISTS else 0 if self.op in NULL_TESTS else 1
+        if len(self.values) != count:
+            raise InvalidInputError(f"operator {self.op!r} takes {count} literals, not {len(self.values)}")
         object.__setattr__(self, "values", tuple(map(_plain_value, self.values)))
         if self.op in ("ends with", "contains") and self.values == ("",):
-            object.__setattr__(self, "op", "starts with")  # one form for one meaning: all have the same text
+            object.__setattr__(self, "op", "starts with")  # these tests are equal, and so is their text
 
     def __str__(self) -> str:
         name = quoted(self.column)
@@ -130,7 +134,7 @@ class Leaf(Predicate):
 
 
 def _members(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
-    """What ``p`` brings into a conjunction or disjunction: chains stay flat."""
+    """Return the children of ``p`` if ``p`` is of this kind, else ``p``, so that chains stay flat."""
     if not isinstance(p, Predicate):
         raise TypeError(f"{p!r} is no predicate: put each comparison in parentheses, as & and | bind tighter")
     return p.children if isinstance(p, kind) else (p,)
@@ -138,11 +142,11 @@ def _members(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
 
 def _check_children(children: tuple[Predicate, ...]) -> None:
     if not children:
-        raise InvalidInputError("AND and OR need something to combine: use TRUE or FALSE for none")
+        raise InvalidInputError("AND and OR need at least one child: use TRUE or FALSE instead of an empty one")
 
 
 def _plain_value(value: Any) -> Any:
-    """numpy's numbers as Python's; one NaN, so that equal predicates are equal."""
+    """Return numpy's numbers as Python's, and every NaN as one object, so that equal predicates compare equal."""
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.item()
     if isinstance(value, float | Decimal) and math.isnan(value):
@@ -151,24 +155,24 @@ def _plain_value(value: Any) -> Any:
 
 
 def conjunction(parts: Sequence[Predicate]) -> Predicate | None:
-    """All of the parts; None without any."""
+    """Return the AND of the parts; `None`: no parts."""
     return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
 def disjunction(parts: Sequence[Predicate]) -> Predicate | None:
-    """One of the parts; None without any."""
+    """Return the OR of the parts; `None`: no parts."""
     return None if not parts else parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
 def quoted(name: str) -> str:
-    """A column name as text that parses back to it."""
+    """Return a column name as text that parses back to the name."""
     if _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 
 
 def literal_text(value: Any) -> str:
-    """A literal as text that parses back to it."""
+    """Return a literal as text that parses back to an equal value."""
     match value:
         case None:
             return "NULL"
@@ -193,7 +197,7 @@ def literal_text(value: Any) -> str:
 
 
 def _float_text(value: float) -> str:
-    """With an exponent, which tells a DOUBLE from a DECIMAL."""
+    """Return the text of a DOUBLE: an exponent distinguishes it from a DECIMAL."""
     if not math.isfinite(value):
         return f"DOUBLE '{value}'"
     text = repr(value)
@@ -231,38 +235,38 @@ class Column:
         return self._leaf(">=", other)
 
     def isin(self, values: Iterable[Any]) -> Leaf:
-        """Equal to one of the values."""
+        """Return the test for equality with one of the values."""
         return self._leaf("in", *values)
 
     def between(self, low: Any, high: Any) -> And:
-        """From ``low`` to ``high``, both included."""
+        """Return the test for values from ``low`` to ``high``, both included."""
         return And((self >= low, self <= high))
 
     def is_null(self) -> Leaf:
-        """NULL."""
+        """Return the test for NULL."""
         return self._leaf("is null")
 
     def is_not_null(self) -> Leaf:
-        """Not NULL."""
+        """Return the test for values other than NULL."""
         return self._leaf("is not null")
 
     def eq_null_safe(self, value: Any) -> Leaf:
-        """Equal, NULL being equal to NULL; never unknown."""
+        """Return the test for equality in which NULL equals NULL; its result is never unknown."""
         return self._leaf("<=>", value)
 
     def startswith(self, prefix: str) -> Leaf:
-        """Text that begins with ``prefix``."""
+        """Return the test for text that begins with ``prefix``."""
         return self._leaf("starts with", prefix)
 
     def endswith(self, suffix: str) -> Leaf:
-        """Text that ends with ``suffix``."""
+        """Return the test for text that ends with ``suffix``."""
         return self._leaf("ends with", suffix)
 
     def contains(self, part: str) -> Leaf:
-        """Text that has ``part`` in it."""
+        """Return the test for text that contains ``part``."""
         return self._leaf("contains", part)
 
 
 def col(name: str) -> Column:
-    """The column of that name, to build predicates with."""
+    """Return the column of that name, to build predicates with."""
     return Column(name)

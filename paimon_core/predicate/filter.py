@@ -1,4 +1,4 @@
-"""Filters as users give them: SQL-like text, or a predicate made with `col`."""
+"""Filters in the form that users give: SQL-like text, or a predicate made with `col`."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -13,6 +13,6 @@ Filter: TypeAlias = str | Predicate | None
 
 
 def bound_filter(filter: Filter, fields: Sequence[DataField]) -> Predicate | None:
-    """Return the filter as a predicate on `fields`; raises as `parse_predicate` and `bind` do."""
+    """Return the filter as a bound predicate on `fields`. Raises as `parse_predicate` and `bind` do."""
     parsed = parse_predicate(filter) if isinstance(filter, str) else filter
     return None if parsed is None else bind(parsed, fields)

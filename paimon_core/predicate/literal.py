@@ -1,7 +1,7 @@
-"""Literals of a filter among the values of the column they are compared with.
+"""Conversion of a filter's literals to values of the column's type.
 
-A literal need not be a value of the column's type: 5.5 lies between two INTs, 10^12 above all of them. :func:`fit`
-finds its place, so a comparison can be rewritten to one with a value of the type that every row answers alike.
+A literal need not be a value of the type: for an INT column, 5.5 is between two values, and 10^12 is above all values.
+:func:`fit` finds the nearest value, so that a comparison can be rewritten with it and gives every row the same result.
 """
 
 import datetime as dt
@@ -22,7 +22,7 @@ _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64, "DATE": 32, "TIM
 _DAY = 86_400_000_000_000  # nanoseconds
 _NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
 _EPOCH = dt.datetime(1970, 1, 1)
-_MOMENT = re.compile(
+_TIME_TEXT = re.compile(
     r"(?:(?P<date>\d{4}-\d\d-\d\d)(?:[ T](?=\d)|$))?"
     r"(?:(?P<time>\d\d:\d\d(?::\d\d)?)(?:\.(?P<fraction>\d{1,9}))?\s*(?P<zone>Z|[+-]\d\d:\d\d)?)?"
 )
@@ -30,10 +30,10 @@ _MOMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The place of a literal among the values of a type.
+    """The position of a literal in the order of a type's values.
 
-    ``floor`` is the largest value not above the literal, ``exact`` whether that is the literal itself. ``beyond`` is 1
-    or -1 for a literal above or below all values; ``floor`` then means nothing.
+    ``floor`` is the largest value that is not above the literal; ``exact`` is True if ``floor`` equals the literal.
+    ``beyond`` is 1 for a literal above all values and -1 for one below all values; ``floor`` then has no meaning.
     """
 
     floor: Any
@@ -42,12 +42,12 @@ class Fit:
 
 
 def fit(value: Any, kind: AtomicType, column: str) -> Fit:
-    """``value`` (not None) among the values of the column's type.
+    """Return the position of ``value`` (not None) in the order of the column type's values.
 
-    Accepted are: a number for a numeric column; text, a date, a datetime or the internal number for a temporal one (a
-    datetime with a zone only for a local-zone timestamp, where one without counts as UTC); text, bytes and booleans for
-    their own types. A number compared with FLOAT or DOUBLE is taken as a DOUBLE, as SQL does; a Python float compared
-    with DECIMAL by its shortest decimal form. Raises InvalidInputError for anything else.
+    A numeric column takes a number. A temporal column takes text, a date, a datetime or the internal number. Only a
+    local-zone timestamp takes a datetime with a zone; it reads one without a zone as UTC. Text, bytes and booleans fit
+    columns of their own types. A number for FLOAT or DOUBLE becomes a DOUBLE, as in SQL. A Python float for DECIMAL
+    stands for its shortest decimal form. Raises InvalidInputError for any other value; ``column`` is named in it.
     """
     try:
         found = _fit(value, kind)
@@ -75,7 +75,7 @@ def _fit(value: Any, kind: AtomicType) -> Fit | None:
         return _discrete(_time(value), 0, _DAY // 1_000_000 - 1)
     if root not in _BITS:
         return None
-    number = _number(value) if root.endswith("INT") else _moment(value, kind)
+    number = _number(value) if root.endswith("INT") else _ticks(value, kind)
     half = 1 << _BITS[root] - 1
     return _discrete(number, -half, half - 1)
 
@@ -83,12 +83,12 @@ def _fit(value: Any, kind: AtomicType) -> Fit | None:
 def _text(value: Any) -> Fit | None:
     if not isinstance(value, str):
         return None
-    value.encode()  # a lone surrogate has no UTF-8 form: nothing could be compared with it
+    value.encode()  # raises for a lone surrogate, which has no UTF-8 bytes to compare
     return Fit(value, True)
 
 
 def _number(value: Any) -> Fraction | float | None:
-    """Exact, or one of NaN and the infinities."""
+    """Return the exact number; NaN and infinities as floats; `None`: not a number."""
     if isinstance(value, float) and not math.isfinite(value):
         return value
     return (
@@ -97,10 +97,10 @@ def _number(value: Any) -> Fraction | float | None:
 
 
 def _discrete(value: Fraction | float | None, low: int, high: int) -> Fit | None:
-    """Whole numbers from low to high."""
+    """Return the position among the whole numbers from ``low`` to ``high``; `None` for `None`."""
     if value is None:
         return None
-    if isinstance(value, float):  # NaN counts as larger than every number
+    if isinstance(value, float):  # NaN is larger than every number
         return Fit(0, False, -1 if value < 0 else 1)
     floor = math.floor(value)
     if not low <= floor <= high:
@@ -132,39 +132,39 @@ def _floating(value: Any, *, single: bool) -> Fit | None:
 
 
 def _time(value: Any) -> Fraction | None:
-    """Milliseconds of the day."""
+    """Return milliseconds of the day; `None`: not a time of day."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, str):
-        nanos, date, zone = _read(value)
+        nanos, date, zone = _parse_time(value)
         return None if date or zone is not None else Fraction(nanos, 1_000_000)
     if not isinstance(value, dt.time) or value.tzinfo is not None:
         return None
     return Fraction(_of_day(value), 1_000_000)
 
 
-def _moment(value: Any, kind: AtomicType) -> Fraction | None:
-    """Days, or ticks of the column's timestamps, since the epoch."""
+def _ticks(value: Any, kind: AtomicType) -> Fraction | None:
+    """Return days, or ticks of the column's timestamps, since the epoch; `None`: not such a time."""
     unit = _DAY if kind.root == "DATE" else _NANOS[timestamp_unit(kind.precision or 0)]
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return Fraction(value)
     nanos, zoned = _since_epoch(value)
-    if nanos is None or (zoned and kind.root != "TIMESTAMP_LTZ"):  # a moment has no place among wall-clock times
+    if nanos is None or (zoned and kind.root != "TIMESTAMP_LTZ"):  # a moment cannot be compared with wall-clock times
         return None
     return Fraction(nanos, unit)
 
 
 def _since_epoch(value: Any) -> tuple[int | None, bool]:
-    """Nanoseconds, and whether a zone was given."""
+    """Return nanoseconds since the epoch (`None`: not a time), and True if the value has a zone."""
     if isinstance(value, str):
-        nanos, date, zone = _read(value)
+        nanos, date, zone = _parse_time(value)
         if not date:
             raise ValueError("it has no date")
         return nanos, zone is not None
     if isinstance(value, dt.datetime):
         zone = value.utcoffset()
         wall = value.replace(tzinfo=None) - (zone or dt.timedelta())
-        extra = getattr(value, "nanosecond", 0)  # of subclasses that are finer than datetime
+        extra = getattr(value, "nanosecond", 0)  # of subclasses with more digits, such as pandas.Timestamp
         return (wall.date() - _EPOCH.date()).days * _DAY + _of_day(wall.time()) + extra, zone is not None
     if isinstance(value, dt.date):
         return (value - _EPOCH.date()).days * _DAY, False
@@ -175,9 +175,12 @@ def _of_day(time: dt.time) -> int:
     return (((time.hour * 60 + time.minute) * 60 + time.second) * 1_000_000 + time.microsecond) * 1_000
 
 
-def _read(text: str) -> tuple[int, bool, dt.timedelta | None]:
-    """``2026-01-31 10:20:30.123456789+01:00`` or a part of it: nanoseconds, whether it has a date, its zone."""
-    found = _MOMENT.fullmatch(text.strip())
+def _parse_time(text: str) -> tuple[int, bool, dt.timedelta | None]:
+    """Parse ``2026-01-31 10:20:30.123456789+01:00`` or a part of it.
+
+    Returns nanoseconds in UTC, True if the text has a date, and its zone (`None`: no zone). Raises ValueError.
+    """
+    found = _TIME_TEXT.fullmatch(text.strip())
     if found is None or not text.strip():
         raise ValueError("write it as 2026-01-31, 2026-01-31 10:20:30.5 or 10:20:30.5")
     date, time, fraction, zone = found["date"], found["time"], found["fraction"], found["zone"]

@@ -1,10 +1,11 @@
-"""Filters written as text, in a small part of SQL.
+"""Parsing of filters from text, in a small part of SQL.
 
 ``a > 1 AND (b IN ('x', 'y') OR c IS NULL) AND NOT d LIKE 'abc%' AND e BETWEEN DATE '2026-01-01' AND DATE '2026-02-01'``
 
 Literals: ``5``, ``1.5`` (exact), ``1.5e0`` (DOUBLE), ``'text'``, ``X'00ff'``, TRUE, FALSE, NULL, ``DATE '...'``,
-``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column named like a keyword goes between backticks; a column
-alone means ``= TRUE``. LIKE takes % at the ends of its pattern, and backslash before a sign meant literally.
+``TIME '...'``, ``TIMESTAMP '...'``, ``DOUBLE 'NaN'``. A column with the name of a keyword must be between backticks.
+A column without a comparison means ``= TRUE``. LIKE takes % at the ends of its pattern; a backslash makes the next
+character literal.
 """
 
 import datetime as dt
@@ -34,13 +35,13 @@ _CONSTANTS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
 _WORDS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset({"and", "or", "not", "in", "is", "like", "between", *_WORDS})
 _MAX_DEPTH = 100
-"""Parentheses and NOTs inside one another; Python's own stack would end not much later."""
+"""The largest depth of nested parentheses and NOTs; Python's own stack ends not much later."""
 
 
 def parse_predicate(text: str) -> Predicate:
-    """A filter from its text; names of columns are not looked at. ``parse_predicate(str(p)) == p``.
+    """Parse a filter; names of columns are not checked. ``parse_predicate(str(p)) == p``.
 
-    Raises InvalidInputError that shows where the text stops making sense.
+    Raises InvalidInputError that shows the position of the error in the text.
     """
     parser = _Parser(text)
     found = parser.disjunction()
@@ -49,7 +50,7 @@ def parse_predicate(text: str) -> Predicate:
 
 
 class _Parser:
-    """One pass over the tokens, a method per rule of the grammar."""
+    """A recursive-descent parser: one pass over the tokens, one method per rule of the grammar."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -74,7 +75,7 @@ class _Parser:
         if not negated and not self._take("("):
             return self._constant_or_test()
         if self._depth == _MAX_DEPTH:
-            self._fail(f"more than {_MAX_DEPTH} parentheses and NOTs inside one another")
+            self._fail(f"more than {_MAX_DEPTH} nested parentheses and NOTs")
         self._depth += 1
         inner = self._negation() if negated else self.disjunction()
         self._depth -= 1
@@ -139,11 +140,13 @@ class _Parser:
         pattern = _unquoted(token)
         parts = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
         if kind != "text" or len("".join(parts)) < len(pattern):
-            self._fail("expected a pattern in quotes, with no backslash at its end")
+            self._fail("expected a pattern in quotes that does not end with a backslash")
         before, after = parts[:1] == ["%"], len(parts) > 1 and parts[-1] == "%"
         inner = parts[before : len(parts) - after]
         if "%" in inner or "_" in inner:
-            self._fail("LIKE can only have % at the beginning and the end (\\% and \\_ stand for the signs themselves)")
+            self._fail(
+                "LIKE takes % only at the beginning and the end; write \\% and \\_ for the characters themselves"
+            )
         self._at += 1
         op = "contains" if before and after else "ends with" if before else "starts with" if after else "="
         return Leaf(op, column, ("".join(part[-1] for part in inner),))
@@ -190,16 +193,16 @@ class _Parser:
         kind, token, _ = self._token()
         return token.lower() if kind == "word" else ""
 
-    def _take(self, wanted: str) -> bool:
-        """Step over a word or sign if it comes next."""
+    def _take(self, expected: str) -> bool:
+        """Consume the next token and return True if it is this word or sign."""
         kind, token, _ = self._token()
-        found = kind in ("word", "sign") and token.lower() == wanted
+        found = kind in ("word", "sign") and token.lower() == expected
         self._at += found
         return found
 
-    def _need(self, wanted: str) -> None:
-        if not self._take(wanted):
-            self._fail(f"expected {wanted.upper()}")
+    def _need(self, expected: str) -> None:
+        if not self._take(expected):
+            self._fail(f"expected {expected.upper()}")
 
     def end(self) -> None:
         if self._at < len(self._tokens):
@@ -208,7 +211,7 @@ class _Parser:
     def _fail(self, why: str) -> NoReturn:
         _, token, at = self._token()
         where = f"at {token!r}, character {at + 1}" if token else "at its end"
-        raise InvalidInputError(f"cannot read the filter {self._text!r}: {why}, {where}")
+        raise InvalidInputError(f"cannot parse the filter {self._text!r}: {why}, {where}")
 
 
 def _unquoted(token: str) -> str:
@@ -222,7 +225,7 @@ def _number(token: str) -> int | float | Decimal:
 
 
 def _timestamp(text: str) -> dt.datetime | str:
-    """A datetime; the text itself where that would lose digits, to be read with the column's type."""
+    """Return a datetime; the text itself if it has nanoseconds, which binding parses by the column's type."""
     found = re.fullmatch(r"(\S+?)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:\d\d)?)?", text.strip())
     if found is None:
         raise ValueError("write it as 2026-01-31 10:20:30.5")

@@ -1,8 +1,8 @@
-"""Which groups of rows (files, row groups, manifests) can hold a row that a predicate is true for.
+"""Pruning: find the groups of rows (files, row groups, manifests) that can hold a matching row.
 
-Law: a group with such a row is never left out; that a group is kept promises nothing. So every statistic only says what
-cannot be: a bound may be truncated (no value lies outside of it, perhaps none on it), bounds of floating columns say
-nothing about NaN, and anything unknown rules out nothing.
+Invariant: a group with a matching row is never pruned; a group that remains may still hold none. So statistics only
+exclude. A bound may be truncated: no value is outside of it, but perhaps no value equals it. Bounds of floating columns
+ignore NaN. An unknown statistic excludes nothing.
 """
 
 import math
@@ -23,7 +23,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """Statistics of one column in n groups: bounds (null: unknown, or no value), null counts (int64; -1: unknown)."""
+    """Statistics of one column in n groups: bounds (null: unknown, or no values), null counts (int64; -1: unknown)."""
 
     min: pa.Array
     max: pa.Array
@@ -31,12 +31,18 @@ class ColumnStats:
 
 
 def may_match(p: Predicate, stats: Mapping[str, ColumnStats], row_count: np.ndarray, n: int) -> Mask:
-    """For each of n groups of ``row_count`` rows, whether the bound predicate may be true for one of them (bool).
+    """Return a mask of the groups in which a predicate may be true for a row.
 
-    A column without statistics rules out nothing. Cost: a few vectorised passes per test.
+    Args:
+        p: a bound predicate.
+        stats: statistics by column; a column without statistics excludes no group.
+        row_count: the number of rows of each group.
+        n: the number of groups.
+
+    Cost: a few vectorised passes per test.
     """
-    kept: Mask = _may(positive(p), stats, row_count, n)
-    return kept
+    mask: Mask = _may(positive(p), stats, row_count, n)
+    return mask
 
 
 def _may(p: Predicate, stats: Mapping[str, ColumnStats], rows: np.ndarray, n: int) -> Any:
@@ -64,7 +70,7 @@ def _may_pass(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> Mask:
 
 
 def _may_fail(leaf: Leaf, stats: ColumnStats, rows: np.ndarray) -> Mask:
-    """For the tests that have no opposite."""
+    """Return a mask of the groups in which the test may be false; only for tests that have no opposite."""
     valued = _may_hold_value(stats, rows)
     if leaf.op == "<=>":
         return _may_hold_null(stats) | valued & ~_all_equal(stats, leaf.values)
@@ -85,7 +91,7 @@ def _may_hold_value(stats: ColumnStats, rows: np.ndarray) -> Mask:
 
 
 def _values_may_pass(leaf: Leaf, stats: ColumnStats) -> Mask:
-    """Whether a value within the bounds can pass."""
+    """Return a mask of the groups in which a value within the bounds can pass the test."""
     match leaf.op:
         case "=" | "<=>" | "in":
             return _one_inside(stats, leaf.values)
@@ -99,7 +105,7 @@ def _values_may_pass(leaf: Leaf, stats: ColumnStats) -> Mask:
 
 
 def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
-    """Whether one of the values lies within the bounds: by the places of all of them in one order."""
+    """Return a mask of the groups with one of the values within the bounds, found by ranks of bounds and values."""
     low, high = _usable(stats.min), _usable(stats.max)
     n = len(low)
     if not any(v is not None for v in values):
@@ -107,16 +113,19 @@ def _one_inside(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
     if any(_is_nan(v) for v in values) or not _ordered(low.type):
         return np.ones(n, bool)
     listed = _usable(pa.array([v for v in values if v is not None], low.type))
-    places = pc.rank(pa.concat_arrays([low, high, listed]), tiebreaker="dense").to_numpy()
-    found = np.sort(places[2 * n :])
-    first = np.where(_nulls(low), 0, np.searchsorted(found, places[:n], "left"))
-    last = np.where(_nulls(high), len(found), np.searchsorted(found, places[n : 2 * n], "right"))
+    ranks = pc.rank(pa.concat_arrays([low, high, listed]), tiebreaker="dense").to_numpy()
+    found = np.sort(ranks[2 * n :])
+    first = np.where(_nulls(low), 0, np.searchsorted(found, ranks[:n], "left"))
+    last = np.where(_nulls(high), len(found), np.searchsorted(found, ranks[n : 2 * n], "right"))
     inside: Mask = first < last
     return inside
 
 
 def _all_equal(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
-    """Whether all values of a group are known to be one of these. Never known of floating columns: NaN may hide."""
+    """Return a mask of the groups whose values are all known to equal one of these.
+
+    False for floating columns, because their bounds ignore NaN.
+    """
     if pa.types.is_floating(stats.min.type) or not _ordered(stats.min.type):
         return np.zeros(len(stats.min), bool)
     listed = pa.array([v for v in values if v is not None], stats.min.type)
@@ -124,10 +133,10 @@ def _all_equal(stats: ColumnStats, values: tuple[Any, ...]) -> Mask:
 
 
 def _reaches(stats: ColumnStats, op: str, value: Any) -> Mask:
-    """Whether a value may be ``op`` the literal: by the lower bound for < and <=, by the upper one for > and >=."""
-    below = op in ("<", "<=")
-    bound = _usable(stats.min if below else stats.max)
-    nan_decides = pa.types.is_floating(bound.type) and (not below or _is_nan(value))  # NaN lies above every bound
+    """Return a mask of groups in which ``x op value`` may be true: by the minimum for < and <=, else by the maximum."""
+    by_minimum = op in ("<", "<=")
+    bound = _usable(stats.min if by_minimum else stats.max)
+    nan_decides = pa.types.is_floating(bound.type) and (not by_minimum or _is_nan(value))  # NaN is above every bound
     if nan_decides or not _ordered(bound.type):
         return np.ones(len(bound), bool)
     compare = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}[op]
@@ -135,13 +144,13 @@ def _reaches(stats: ColumnStats, op: str, value: Any) -> Mask:
 
 
 def _may_start(stats: ColumnStats, prefix: str) -> Mask:
-    """Not when the upper bound is below the prefix, or the lower one above all that starts with it."""
+    """Return a mask of the groups whose bounds allow a text with this prefix."""
     low = pc.or_(pc.less_equal(stats.min, prefix), pc.starts_with(stats.min, prefix))
     return _mask(low, unknown=True) & _mask(pc.greater_equal(stats.max, prefix), unknown=True)
 
 
 def _usable(bound: pa.Array) -> pa.Array:
-    """Bounds of floating columns without NaN, which bounds nothing, and with one zero."""
+    """Return bounds in which NaN is null, because it bounds nothing, and -0.0 is 0.0."""
     if not pa.types.is_floating(bound.type):
         return bound
     return pc.if_else(pc.is_nan(bound), pa.scalar(None, bound.type), pc.add(bound, pa.scalar(0.0, bound.type)))

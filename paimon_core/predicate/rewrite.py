@@ -1,4 +1,4 @@
-"""Predicates taken apart, bound to columns, moved to another schema."""
+"""Rewriting of predicates: into conjuncts, to internal values of columns, and to the schema of a file."""
 
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
@@ -36,10 +36,10 @@ from paimon_core.types.datatype import (
 )
 
 MAX_PINNED = 1_000
-"""More combinations of pinned values than this are not worth hashing."""
+"""The largest number of combinations of pinned values that are worth hashing."""
 
 _OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is null": "is not null"}
-_OPPOSITES |= {there: here for here, there in _OPPOSITES.items()}
+_OPPOSITES |= {opposite: op for op, opposite in _OPPOSITES.items()}
 
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -49,7 +49,7 @@ _TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def columns(p: Predicate) -> set[str]:
-    """The columns a predicate looks at."""
+    """Return the names of a predicate's columns."""
     match p:
         case And(children) | Or(children):
             return set().union(*map(columns, children))
@@ -61,7 +61,7 @@ def columns(p: Predicate) -> set[str]:
 
 
 def positive(p: Predicate) -> Predicate:
-    """The same predicate with NOT only around tests that have no opposite: ``<=>`` and those of text."""
+    """Return an equal predicate with NOT only around tests that have no opposite: ``<=>`` and tests of text."""
     match p:
         case And(children):
             return And(tuple(map(positive, children)))
@@ -88,20 +88,20 @@ def _negative(p: Predicate) -> Predicate:
 
 
 def _simplified(p: Predicate) -> Predicate:
-    """A positive predicate that is true for the same rows, flat, without constants inside: unknown counts as false."""
+    """Return a flat predicate without constants that is true for the same rows as positive ``p``; unknown is false."""
     match p:
         case And(children):
             parts = _merged(And, map(_simplified, children), TRUE)
-            return FALSE if FALSE in parts else _one(conjunction(parts), TRUE)
+            return FALSE if FALSE in parts else _or_default(conjunction(parts), TRUE)
         case Or(children):
             parts = _merged(Or, map(_simplified, children), FALSE)
-            return TRUE if TRUE in parts else _one(disjunction(parts), FALSE)
+            return TRUE if TRUE in parts else _or_default(disjunction(parts), FALSE)
         case Constant(None):
             return FALSE
     return p
 
 
-def _one(p: Predicate | None, default: Predicate) -> Predicate:
+def _or_default(p: Predicate | None, default: Predicate) -> Predicate:
     return default if p is None else p
 
 
@@ -113,19 +113,19 @@ def _merged(kind: type[And] | type[Or], parts: Any, neutral: Predicate) -> list[
 
 
 def conjuncts(p: Predicate) -> list[Predicate]:
-    """Parts that are all true exactly for the rows ``p`` is true for; none for TRUE.
+    """Return predicates whose AND is true for the same rows as ``p``; an empty list for TRUE.
 
-    NOT is moved inwards first, so ``NOT (a = 1 OR b = 2)`` has two.
+    NOT moves inwards first, so ``NOT (a = 1 OR b = 2)`` has two conjuncts.
     """
     simple = _simplified(positive(p))
     return list(simple.children) if isinstance(simple, And) else [] if simple == TRUE else [simple]
 
 
 def restrict(p: Predicate, names: Collection[str]) -> Predicate | None:
-    """The most that ``p`` says about these columns alone: true wherever ``p`` is; None when it says nothing.
+    """Return the strictest predicate on only these columns that is true for every row that matches ``p``.
 
-    That is the conjuncts on these columns, and of a disjunction what each of its branches says:
-    ``(a = 1 AND b = 1) OR (a = 2 AND b = 5)`` becomes ``a = 1 OR a = 2``.
+    For the column a, ``(a = 1 AND b = 1) OR (a = 2 AND b = 5)`` becomes ``a = 1 OR a = 2``. `None`: ``p`` does not
+    restrict these columns.
     """
     weaker = _simplified(_only(positive(p), names))
     return None if weaker == TRUE else weaker
@@ -143,20 +143,20 @@ def _only(p: Predicate, names: Collection[str]) -> Predicate:
 
 
 def split_by(p: Predicate, names: Collection[str]) -> tuple[Predicate | None, Predicate | None]:
-    """What ``p`` says about these columns alone (see :func:`restrict`), and the conjuncts that need others too.
+    """Return the result of :func:`restrict` for these columns, and the AND of the conjuncts that need other columns.
 
-    Both together are true for the same rows as ``p``; None stands for TRUE.
+    The AND of both is true for the same rows as ``p``. `None`: TRUE.
     """
     return restrict(p, names), conjunction([part for part in conjuncts(p) if not columns(part) <= set(names)])
 
 
 def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | None:
-    """For each of the columns the internal values it has in rows ``p`` (bound) is true for (behaviour 8.1).
+    """Return for each column the internal values it can have in rows that match ``p``, a bound one (behaviour 8.1).
 
-    A conjunct counts when it is a disjunction of ``=`` and IN on one of the columns; several on one column intersect.
-    Null is never among the values; a column without any left has an empty list. None when a column is not pinned, or
-    when there are more than MAX_PINNED combinations. Both zeros are listed where one is meant: they are equal, but not
-    equal bytes. NaN, which has many forms, pins nothing.
+    A column is pinned by conjuncts that are disjunctions of ``=`` and IN on the column; several conjuncts intersect.
+    Null is never among the values; an empty list: no row matches. Both zeros are listed for either, because they are
+    equal with different bytes. NaN has many byte forms and pins nothing. `None`: a column is not pinned, or there are
+    more than MAX_PINNED combinations.
     """
     found: dict[str, list[Any]] = {}
     for part in conjuncts(p):
@@ -178,7 +178,7 @@ def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | 
 
 
 def _alternatives(p: Predicate) -> list[Any] | None:
-    """The values of a disjunction of ``=`` and IN, each once; None when ``p`` is something else."""
+    """Return the distinct values of a disjunction of ``=`` and IN; `None`: ``p`` is another predicate."""
     match p:
         case Leaf("=" | "<=>" | "in", _, values):
             known = [v for v in values if v is not None]
@@ -198,11 +198,11 @@ def _all_zeros(values: list[Any]) -> list[Any]:
 
 
 def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
-    """The predicate on exactly these columns, its literals as internal values of their types.
+    """Return the predicate on these columns, with literals as internal values of the columns' types.
 
-    Binding again changes nothing. A name may differ in case if only one column can be meant. A literal that is no value
-    of the type (5.5 for an INT, 10^12 too) is worked into the test, so that every row answers as it would have. Raises
-    InvalidInputError for a column that is not there and for a literal of the wrong kind.
+    Binding a bound predicate changes nothing. A name may differ in case if one column matches. A literal outside of the
+    type's values (for an INT: 5.5, or 10^12) changes the test so that its result stays the same for every row. Raises
+    InvalidInputError for an unknown column or a literal of the wrong kind.
     """
     match p:
         case And(children):
@@ -230,7 +230,7 @@ def _bind_leaf(leaf: Leaf, kind: DataType) -> Predicate:
         return Leaf("is null", name) if op == "<=>" else UNKNOWN
     if op in TEXT_TESTS:
         if kind.root not in TEXT_ROOTS or not isinstance(value, str):
-            raise InvalidInputError(f"filter {leaf}: needs a column of text and a text; the column is {kind}")
+            raise InvalidInputError(f"filter {leaf} needs a text column and a text literal; the column is {kind}")
         return leaf
     return _compared(op, name, fit(value, kind, name))
 
@@ -241,7 +241,7 @@ def _bind_list(leaf: Leaf, kind: AtomicType) -> Predicate:
         return FALSE if inside else TRUE
     fitted = [fit(v, kind, leaf.column) for v in leaf.values if v is not None]
     exact = tuple(dict.fromkeys(f.floor for f in fitted if f.exact))
-    if len(fitted) < len(leaf.values):  # with a NULL in the list, what is not found may or may not be in it
+    if len(fitted) < len(leaf.values):  # a NULL in the list: a value that is not found is unknown
         test = Leaf(leaf.op, leaf.column, exact)
         return UNKNOWN if not exact else Or((test, UNKNOWN)) if inside else And((test, UNKNOWN))
     if not exact:
@@ -250,12 +250,12 @@ def _bind_list(leaf: Leaf, kind: AtomicType) -> Predicate:
 
 
 def _never(name: str) -> Predicate:
-    """False for every value, unknown for NULL."""
+    """Return a predicate that is false for every value, unknown for NULL."""
     return And((Leaf("is null", name), UNKNOWN))
 
 
 def _always(name: str) -> Predicate:
-    """True for every value, unknown for NULL."""
+    """Return a predicate that is true for every value, unknown for NULL."""
     return Or((Leaf("is not null", name), UNKNOWN))
 
 
@@ -266,66 +266,64 @@ def _compared(op: str, name: str, literal: Fit) -> Predicate:
         return FALSE
     if op in ("=", "!="):
         return _never(name) if op == "=" else _always(name)
-    below = op in ("<", "<=")
+    less = op in ("<", "<=")
     if literal.beyond:
-        return _always(name) if (literal.beyond > 0) == below else _never(name)
-    return Leaf("<=" if below else ">", name, (literal.floor,))
+        return _always(name) if (literal.beyond > 0) == less else _never(name)
+    return Leaf("<=" if less else ">", name, (literal.floor,))
 
 
-# ---- moving to a file's schema
+# ---- translation to a file's schema
 
 
 def to_file(p: Predicate, read_fields: Sequence[DataField], file_fields: Sequence[DataField]) -> Predicate | None:
-    """What a bound predicate says about the rows of a file of another schema, as they are stored there.
+    """Translate a bound predicate to the stored rows of a file with another schema; columns match by id.
 
-    True wherever ``p`` is true for the row as it will be read: good for skipping, not for selecting. None: it says
-    nothing. Columns are found by id. A column the file lacks is NULL in all its rows; a test on a column whose values
-    change on their way into the read type is left out.
+    The result is true for every stored row that matches ``p`` once it is read, and may be true for others. So it can
+    prune rows, not select them. A column that the file lacks is NULL in all rows. If reading changes the values of a
+    column, a test on the column becomes TRUE. `None`: the result is TRUE.
     """
-    moved = _simplified(_moved(positive(p), {f.name: f for f in read_fields}, {f.id: f for f in file_fields}))
-    return None if moved == TRUE else moved
+    stored = _simplified(_on_file(positive(p), {f.name: f for f in read_fields}, {f.id: f for f in file_fields}))
+    return None if stored == TRUE else stored
 
 
-def _moved(p: Predicate, read: Mapping[str, DataField], stored: Mapping[int, DataField]) -> Predicate:
+def _on_file(p: Predicate, read: Mapping[str, DataField], stored: Mapping[int, DataField]) -> Predicate:
     match p:
         case And(children):
-            return And(tuple(_moved(c, read, stored) for c in children))
+            return And(tuple(_on_file(c, read, stored) for c in children))
         case Or(children):
-            return Or(tuple(_moved(c, read, stored) for c in children))
+            return Or(tuple(_on_file(c, read, stored) for c in children))
         case Not(Leaf() as leaf):
-            moved = _moved_leaf(leaf, read, stored)
-            return TRUE if moved is None else positive(Not(moved))
+            found = _leaf_on_file(leaf, read, stored)
+            return TRUE if found is None else positive(Not(found))
         case Leaf():
-            moved = _moved_leaf(p, read, stored)
-            return TRUE if moved is None else moved
+            return _or_default(_leaf_on_file(p, read, stored), TRUE)
     return p
 
 
-def _moved_leaf(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int, DataField]) -> Predicate | None:
-    """The test on the stored column; None when it cannot be said there."""
+def _leaf_on_file(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int, DataField]) -> Predicate | None:
+    """Return the test on the stored column; `None`: it cannot be expressed there."""
     target = read.get(leaf.column)
     if target is None:
         return None
     source = stored.get(target.id)
     if source is None:
-        return _of_null(leaf)
-    here = Leaf(leaf.op, source.name, leaf.values)
+        return _test_of_null(leaf)
+    test = Leaf(leaf.op, source.name, leaf.values)
     if with_nullable(source.type, True) == with_nullable(target.type, True):
-        return here
+        return test
     if not (isinstance(source.type, AtomicType) and isinstance(target.type, AtomicType)):
         return None
     if not _keeps_values(source.type, target.type):
         return None
     if source.type.root.startswith("TIMESTAMP"):
         ticks = [_TICKS[timestamp_unit(t.precision or 0)] for t in (source.type, target.type)]
-        here = Leaf(
-            here.op, here.column, tuple(v if v is None else Fraction(v * ticks[0], ticks[1]) for v in leaf.values)
-        )
-    return _bind_leaf(here, source.type)
+        values = tuple(v if v is None else Fraction(v * ticks[0], ticks[1]) for v in leaf.values)
+        test = Leaf(leaf.op, source.name, values)
+    return _bind_leaf(test, source.type)
 
 
-def _of_null(leaf: Leaf) -> Predicate:
-    """The test on a column that is NULL throughout."""
+def _test_of_null(leaf: Leaf) -> Predicate:
+    """Return the result of the test on NULL."""
     match leaf.op:
         case "is null":
             return TRUE
@@ -339,21 +337,19 @@ def _of_null(leaf: Leaf) -> Predicate:
 
 
 def _keeps_values(source: AtomicType, target: AtomicType) -> bool:
-    """Whether every stored value is read as an equal value, and NULL only where NULL is stored."""
-    here, there = source.root, target.root
-    if here in INTEGER_ROOTS:
+    """Return True if every stored value is read as an equal value, and only a stored NULL is read as NULL."""
+    stored, read = source.root, target.root
+    if stored in INTEGER_ROOTS:
         return _keeps_integers(source, target)
-    if here == "FLOAT":
-        return there in ("FLOAT", "DOUBLE")
-    if here == "DECIMAL":
-        return (
-            there == "DECIMAL" and _whole_digits(source) <= _whole_digits(target) and _scale(source) <= _scale(target)
-        )
-    if there == "VARCHAR":
-        return here in TEXT_ROOTS and (source.length or 0) <= (target.length or 0)
-    if there == "VARBINARY":
-        return here in BINARY_ROOTS and (source.length or 0) <= (target.length or 0)
-    return here in TIME_ROOTS and here == there and (source.precision or 0) <= (target.precision or 0)
+    if stored == "FLOAT":
+        return read in ("FLOAT", "DOUBLE")
+    if stored == "DECIMAL":
+        return read == "DECIMAL" and _whole_digits(source) <= _whole_digits(target) and _scale(source) <= _scale(target)
+    if read == "VARCHAR":
+        return stored in TEXT_ROOTS and (source.length or 0) <= (target.length or 0)
+    if read == "VARBINARY":
+        return stored in BINARY_ROOTS and (source.length or 0) <= (target.length or 0)
+    return stored in TIME_ROOTS and stored == read and (source.precision or 0) <= (target.precision or 0)
 
 
 def _keeps_integers(source: AtomicType, target: AtomicType) -> bool:

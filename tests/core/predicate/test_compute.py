@@ -77,7 +77,7 @@ def test_tables_of_any_number_of_chunks():
 
 
 def test_a_missing_column_is_named():
-    with pytest.raises(InvalidInputError, match="filter b = 1 on rows that have only a"):
+    with pytest.raises(InvalidInputError, match="filter b = 1 needs columns that the rows lack; they have a"):
         evaluate(col("b") == 1, pa.table({"a": [1]}))
 
 
