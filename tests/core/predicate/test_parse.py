@@ -113,15 +113,11 @@ def test_texts_of_predicates(text, expected):
         ("a = TIMESTAMP 'now'", "not a TIMESTAMP"),
         ("a = X'0'", "expected a literal"),
         ("a IS 5", "expected NULL"),
-        ("(" * 5000 + "a", "more than 100 parentheses"),
-        ("NOT " * 5000 + "a", "more than 100 parentheses"),
+        ("(" * 5000 + "a", "more than 100 nested parentheses"),
+        ("NOT " * 5000 + "a", "more than 100 nested parentheses"),
     ],
 )
-<<<<<<< HEAD
 def test_wrong_texts_are_refused(text, message):
-=======
-def test_invalid_text_is_refused(text, message):
->>>>>>> 4aaaafe (predicate: plain words)
     with pytest.raises(InvalidInputError, match=message):
         parse_predicate(text)
 
