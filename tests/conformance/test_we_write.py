@@ -240,3 +240,23 @@ def test_bounds_let_java_skip_no_nan(judge, name, monkeypatch):
     ):
         found = table.java("read", where=[[column, test, value]], projection=["k", column])["rows"]
         assert len(found) == expected, (column, test, value)
+
+
+@pytest.mark.parametrize("index", ["bloom-filter", "bitmap", "range-bitmap"])
+def test_file_indexes_let_java_find_nan(judge, name, index):
+    table = SharedTable(judge, name)
+    options = {f"file-index.{index}.columns": "v,f"}
+    table.java("create_table", fields=[["k", "INT"], ["v", "DOUBLE"], ["f", "FLOAT"]], options=options)
+    values = [math.nan, 1.5, -2.5, math.inf, 0.0, None]
+    rows = pa.table({"k": range(6), "v": values, "f": values})
+    table.ours().write(rows.cast(arrow_schema(table.fields_at())))
+    for test, value, expected in (
+        ("=", "NaN", [0]),
+        (">=", "NaN", [0]),
+        (">", 1.0, [0, 1, 3]),
+        ("<", 1.0, [2, 4]),
+        ("!=", 1.5, [0, 2, 3, 4]),
+    ):
+        for column in "vf":
+            found = table.java("read", where=[[column, test, value]], projection=["k"])["rows"]
+            assert [row[1] for row in found] == expected, (column, test, value)
