@@ -6,7 +6,6 @@ smallest level is merged: with the older rows again, sums would be too large.
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from paimon_core.merge.engine import MergeFunction
 from paimon_core.merge.segments import tally
@@ -41,8 +40,4 @@ def pick_high_level(window: Window) -> Window:
 
 def read_high_level(fold: MergeFunction) -> MergeFunction:
     """Return ``fold`` applied to the rows of :func:`pick_high_level`."""
-
-    def folded(window: Window) -> pa.Table:
-        return fold(pick_high_level(window))
-
-    return folded
+    return lambda window: fold(pick_high_level(window))

@@ -26,16 +26,16 @@ def keys_with_last_kind(
         keys: columns of the key.
         alive: the keys to choose.
     """
-    held: pa.RecordBatch | None = None
+    last_key: pa.RecordBatch | None = None
     for batch in batches:
-        rows = batch if held is None else pa.concat_batches([held, batch])
+        rows = batch if last_key is None else pa.concat_batches([last_key, batch])
         starts = _starts(rows, keys)
         complete = int(starts[-1])
         if complete:
             yield from _chosen(rows.slice(0, complete), starts[:-1], alive=alive)
-        held = rows.slice(complete)
-    if held is not None:
-        yield from _chosen(held, np.zeros(1, np.int64), alive=alive)
+        last_key = rows.slice(complete)
+    if last_key is not None:
+        yield from _chosen(last_key, np.zeros(1, np.int64), alive=alive)
 
 
 def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -48,6 +48,7 @@ def _starts(rows: pa.RecordBatch, keys: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def _chosen(rows: pa.RecordBatch, starts: npt.NDArray[np.int64], *, alive: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the chosen keys, which begin at ``starts``; nothing if there are none."""
     ends = np.append(starts[1:], rows.num_rows)
     chosen = is_retract(rows.column(0).to_numpy()[ends - 1]) != alive
     if chosen.any():

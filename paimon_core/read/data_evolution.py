@@ -32,11 +32,11 @@ def read_row_range(
         parts.setdefault(files_with_column(store, files, field), []).append(field)
     how = ReadOptions(parallel_files=max(1, len(parts)))
 
-    def stream(files_with_column: RowRangeFiles, asked: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
-        for file in files_with_column:
-            yield from read_file(store, bucket, file, asked, how)
+    def stream(holders: RowRangeFiles, columns: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
+        for file in holders:
+            yield from read_file(store, bucket, file, columns, how)
 
-    streams = [stream(files_with_column, asked) for files_with_column, asked in (parts or {files[:1]: []}).items()]
+    streams = [stream(holders, columns) for holders, columns in (parts or {files[:1]: []}).items()]
     return streams[0] if len(streams) == 1 else _side_by_side(streams, arrow_schema(fields), files)
 
 
@@ -52,15 +52,16 @@ def files_with_column(store: FileStore, files: RowRangeFiles, field: DataField) 
 def _side_by_side(
     streams: Sequence[Iterator[pa.RecordBatch]], schema: pa.Schema, files: RowRangeFiles
 ) -> Iterator[pa.RecordBatch]:
-    held: list[pa.RecordBatch | None] = [next(stream, None) for stream in streams]
-    while batches := [batch for batch in held if batch is not None]:
-        if len(batches) < len(held):
+    """Join streams of the same rows by position: the batches may differ in size. CorruptedError: in length."""
+    heads: list[pa.RecordBatch | None] = [next(stream, None) for stream in streams]
+    while batches := [batch for batch in heads if batch is not None]:
+        if len(batches) < len(heads):
             raise CorruptedError(f"files of the same rows differ in length: {', '.join(f.file_name for f in files)}")
         step = min(batch.num_rows for batch in batches)
         columns = {name: batch.column(name).slice(0, step) for batch in batches for name in batch.schema.names}
         if step:
             yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
-        held = [
+        heads = [
             batch.slice(step) if batch.num_rows > step else next(stream, None)
             for batch, stream in zip(batches, streams, strict=True)
         ]

@@ -18,14 +18,14 @@ from paimon_core.types.selection import Positions
 Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
 """A function that opens a run; its argument is the number of runs that are read at the same time."""
 
-_MOST_BATCH_BYTES, _LEAST_BATCH_BYTES = 1 << 20, 1 << 16
-_ALL_BATCHES = 32 << 20  # bytes of one batch of every run on disk
+_MAX_BATCH_BYTES, _MIN_BATCH_BYTES = 1 << 20, 1 << 16
+_TOTAL_BATCH_BYTES = 32 << 20  # of one batch of every run on disk
 
 
 def multi_pass_merge(
-    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, at_once: int, options: Options
+    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, max_open: int, options: Options
 ) -> Iterator[pa.Table]:
-    """Merge the runs with at most ``at_once`` of them open at a time.
+    """Merge the runs with at most ``max_open`` of them open at a time.
 
     REQUIRES: the fold is associative over neighbouring runs. Intermediate runs are stored in a temporary directory,
     which is deleted with the iterator.
@@ -34,24 +34,24 @@ def multi_pass_merge(
         runs: the oldest first.
         order: the order of rows.
         fold: the merge function.
-        at_once: two or more.
+        max_open: two or more.
         options: of the table, for the compression of spilled rows.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         directory, codec, number = Path(name), spill_codec(options), 0
-        left = list(runs)
-        while len(left) > at_once:
-            fewer: list[Run] = []
-            for group in _groups(left, at_once):
+        current = list(runs)
+        while len(current) > max_open:
+            merged: list[Run] = []
+            for group in _groups(current, max_open):
                 if len(group) == 1:
-                    fewer.append(group[0])
+                    merged.append(group[0])
                     continue
                 number += 1
-                stored = SpilledRun(directory / f"{number}.arrow", _MOST_BATCH_BYTES)
-                stored.put(_merged(group, order, fold), codec)
-                fewer.append(stored)
-            left = fewer
-        yield from _merged(left, order, fold)
+                spilled = SpilledRun(directory / f"{number}.arrow", _MAX_BATCH_BYTES)
+                spilled.put(_merged(group, order, fold), codec)
+                merged.append(spilled)
+            current = merged
+        yield from _merged(current, order, fold)
 
 
 def merge_from_disk(
@@ -62,7 +62,8 @@ def merge_from_disk(
     An open copy needs the memory of one small batch.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
-        codec, size = spill_codec(options), max(_LEAST_BATCH_BYTES, min(_MOST_BATCH_BYTES, _ALL_BATCHES // len(runs)))
+        codec, size = spill_codec(options), min(_MAX_BATCH_BYTES, _TOTAL_BATCH_BYTES // len(runs))
+        size = max(_MIN_BATCH_BYTES, size)
         copies: list[Run] = []
         for number, run in enumerate(runs):
             copy = SpilledRun(Path(name) / f"{number}.arrow", size)
@@ -75,9 +76,9 @@ def _merged(runs: Sequence[Run], order: MergeOrder, fold: MergeFunction) -> Iter
     return merge_runs([run(len(runs)) for run in runs], order, fold)
 
 
-def _groups(runs: Sequence[Run], at_once: int) -> Iterator[Sequence[Run]]:
-    """Yield as few groups of neighbouring runs as possible, of about equal size."""
-    count = -(-len(runs) // at_once)
+def _groups(runs: Sequence[Run], max_open: int) -> Iterator[Sequence[Run]]:
+    """Yield as few groups of adjacent runs as possible, of about equal size."""
+    count = -(-len(runs) // max_open)
     ends = [len(runs) * i // count for i in range(count + 1)]
     for start, end in itertools.pairwise(ends):
         yield runs[start:end]
@@ -128,12 +129,12 @@ class SpilledRun:
 
 
 def cuts_at(starts: Positions, count: int, rows: int) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of parts of about ``rows`` rows of a table of ``count``, each beginning at one of ``starts``.
+    """Yield (begin, end) of parts of a table of ``count`` rows; each part begins at one of ``starts``.
 
-    A part extends to the next of ``starts``.
+    A part ends at the first of ``starts`` behind ``rows`` rows.
     """
-    wished = np.searchsorted(starts, np.arange(rows, count, rows))
-    cuts = np.unique(starts[wished[wished < len(starts)]]).tolist()
+    next_start = np.searchsorted(starts, np.arange(rows, count, rows))
+    cuts = np.unique(starts[next_start[next_start < len(starts)]]).tolist()
     return itertools.pairwise([0, *(c for c in cuts if 0 < c < count), count])
 
 

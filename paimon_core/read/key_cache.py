@@ -18,36 +18,37 @@ Positions = npt.NDArray[np.int64]
 class KeyCache:
     """An LRU cache of up to ``bound`` bytes, safe for threads.
 
-    It holds the key columns of data files, in row order, by file; of small files all columns read, by file and columns.
+    The values are the key columns of data files, in row order, by file; of small files all columns read, by (file,
+    columns).
     """
 
     def __init__(self, bound: int) -> None:
-        self._bound, self._held = bound, 0
-        self._blocks: OrderedDict[Hashable, pa.Table] = OrderedDict()
+        self._bound, self._size = bound, 0
+        self._tables: OrderedDict[Hashable, pa.Table] = OrderedDict()
         self._lock = Lock()
 
     @property
-    def held(self) -> int:
+    def size(self) -> int:
         """Bytes of the cached tables."""
-        return self._held
+        return self._size
 
     def get(self, file: Hashable) -> pa.Table | None:
         """Return the keys of a file; `None`: they are not cached."""
         with self._lock:
-            if file in self._blocks:
-                self._blocks.move_to_end(file)
-            return self._blocks.get(file)
+            if file in self._tables:
+                self._tables.move_to_end(file)
+            return self._tables.get(file)
 
     def put(self, file: Hashable, keys: pa.Table) -> None:
         """Add the keys of a file, unless they are larger than the bound."""
         size = keys.nbytes
         with self._lock:
-            if size > self._bound or file in self._blocks:
+            if size > self._bound or file in self._tables:
                 return
-            self._blocks[file] = keys
-            self._held += size
-            while self._held > self._bound:
-                self._held -= self._blocks.popitem(last=False)[1].nbytes
+            self._tables[file] = keys
+            self._size += size
+            while self._size > self._bound:
+                self._size -= self._tables.popitem(last=False)[1].nbytes
 
 
 def group_codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positions]:
@@ -62,14 +63,14 @@ def group_codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positi
     return found, first
 
 
-def search_keys(keys: pa.Table, asked: pa.Table) -> tuple[Positions, Positions]:
+def search_keys(keys: pa.Table, requested: pa.Table) -> tuple[Positions, Positions]:
     """Match keys as :func:`match_keys` does, in any order. REQUIRES: ``keys`` are sorted and distinct, as in a file."""
-    if len(asked.column_names) == 1 and keys.num_rows and _searchable(keys.column(0).type):
-        there, values = keys.column(0).to_numpy(), asked.column(0).to_numpy()
-        place = np.minimum(np.searchsorted(there, values), len(there) - 1)
-        which = np.flatnonzero(there[place] == values)
-        return place[which], which
-    return match_keys(keys, asked)
+    if len(requested.column_names) == 1 and keys.num_rows and _searchable(keys.column(0).type):
+        stored, values = keys.column(0).to_numpy(), requested.column(0).to_numpy()
+        position = np.minimum(np.searchsorted(stored, values), len(stored) - 1)
+        which = np.flatnonzero(stored[position] == values)
+        return position[which], which
+    return match_keys(keys, requested)
 
 
 def _searchable(kind: pa.DataType) -> bool:
@@ -77,33 +78,34 @@ def _searchable(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def match_keys(keys: pa.Table, asked: pa.Table) -> tuple[Positions, Positions]:
-    """Return the positions of the rows of ``keys`` that are in ``asked``, and the position of each in ``asked``.
+def match_keys(keys: pa.Table, requested: pa.Table) -> tuple[Positions, Positions]:
+    """Return the positions of the rows of ``keys`` that are in ``requested``, and the position of each in the latter.
 
-    REQUIRES: both have the same columns; the rows of ``asked`` are distinct. Exact for any types. Cost: one pass over
-    the first column, and over the remaining rows of the others.
+    REQUIRES: both have the same columns; the rows of ``requested`` are distinct. Exact for any types. Cost: one pass
+    over the first column, and over the remaining rows of the others.
     """
-    keys, asked = _exact(keys), _exact(asked)
-    if len(asked.column_names) == 1:
-        number = _numbers(keys.column(0), asked.column(0).combine_chunks())
+    keys, requested = _exact(keys), _exact(requested)
+    if len(requested.column_names) == 1:
+        number = _numbers(keys.column(0), requested.column(0).combine_chunks())
         found: Positions = np.flatnonzero(number >= 0)
         return found, number[found]
-    at: Positions = np.arange(keys.num_rows)
-    here, there = np.zeros(keys.num_rows, np.int64), np.zeros(asked.num_rows, np.int64)
-    for name in asked.column_names:
-        values = pc.unique(asked.column(name))
+    rows: Positions = np.arange(keys.num_rows)
+    codes, requested_codes = np.zeros(keys.num_rows, np.int64), np.zeros(requested.num_rows, np.int64)
+    for name in requested.column_names:
+        values = pc.unique(requested.column(name))
         column = keys.column(name)
-        number = _numbers(column if len(at) == keys.num_rows else column.take(pa.array(at)), values)
+        number = _numbers(column if len(rows) == keys.num_rows else column.take(pa.array(rows)), values)
         matches = number >= 0
-        at, here = at[matches], here[matches] * len(values) + number[matches]
-        there = there * len(values) + _numbers(asked.column(name), values)
-        known = np.unique(there)
-        place = np.searchsorted(known, here)
-        matches = np.append(known, -1)[place] == here
-        at, here, there = at[matches], place[matches], np.searchsorted(known, there)
-    which = np.empty(asked.num_rows, np.int64)
-    which[there] = np.arange(asked.num_rows)
-    return at, which[here]
+        rows, codes = rows[matches], codes[matches] * len(values) + number[matches]
+        requested_codes = requested_codes * len(values) + _numbers(requested.column(name), values)
+        distinct = np.unique(requested_codes)
+        position = np.searchsorted(distinct, codes)
+        matches = np.append(distinct, -1)[position] == codes
+        rows, codes = rows[matches], position[matches]
+        requested_codes = np.searchsorted(distinct, requested_codes)
+    which = np.empty(requested.num_rows, np.int64)
+    which[requested_codes] = np.arange(requested.num_rows)
+    return rows, which[codes]
 
 
 def _exact(keys: pa.Table) -> pa.Table:

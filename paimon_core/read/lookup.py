@@ -1,6 +1,7 @@
-"""Rows by primary key: of the files that can hold a key, keys are decoded first, and values only where one is met.
+"""Lookups of rows by primary key: files that can hold a key are searched by their keys, and other columns are decoded
+only for the rows found.
 
-What is found is what a read of the snapshot shows: the rows met go the way of all rows, through the merge engine.
+The result is the one of a read of the snapshot: the rows found pass through the merge engine like all rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +43,8 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import VALUE_KIND
 
 _SMALL_FILE = 1 << 18  # bytes
-_FEW = 4  # rows that are sliced out one by one
-_MOST_LISTED = 1_000  # keys beyond which the indexes of a file are not asked for them
+_FEW = 4  # rows that are sliced from a table one by one
+_MOST_INDEX_KEYS = 1_000  # for more keys the indexes of a file are not searched
 
 
 @dataclass(frozen=True)
@@ -58,20 +59,20 @@ class _Bucket(InCountedBucket):
 
     @cached_property
     def bounds(self) -> pa.Table:
-        """The least keys of the files, then the largest."""
+        """The smallest keys of the files, then the largest."""
         rows = [f.min_key for f in self.files] + [f.max_key for f in self.files]
         return pa.Table.from_batches([decode_rows(rows, self.key_schema)])
 
 
 class Lookup:
-    """Look-ups in one snapshot. Its metadata are read once, when it is made; ``blocks`` may outlive it."""
+    """Lookups in one snapshot, whose metadata are read once, on construction; ``cache`` may be shared with others."""
 
-    def __init__(self, scan: TableScan, blocks: KeyCache) -> None:
-        self.scan, self._blocks = scan, blocks
+    def __init__(self, scan: TableScan, cache: KeyCache) -> None:
+        self.scan, self._cache = scan, cache
         self._store, schema = scan.store, scan.store.schema
         check_readable(schema)
         self._key = tuple(schema.trimmed_primary_keys)
-        self._leveled = self._store.traits.needs_lookup
+        self._needs_lookup = self._store.traits.needs_lookup
         self._engine = self._store.traits.merge_engine()
         found = live_entries(self._store, scan.snapshot, with_stats=False).live if scan.snapshot is not None else []
         files_of = files_by_bucket(scan.visible(found))
@@ -79,145 +80,160 @@ class Lookup:
         self._vectors = stored_vectors(self._store, vector_entries(self._store, scan.snapshot))
 
     def rows(self, keys: pa.Table, fields: Sequence[DataField]) -> pa.Table:
-        """The rows of these primary keys, in their order, those that there are; columns ``fields``.
+        """Return the rows of these primary keys, in the order of the keys; keys without a row are left out.
 
-        ``keys`` has the columns of the primary key in their Arrow types, without nulls. Opens only files whose range of
-        keys holds one of them, in parallel, and the newest first where an older row does not count.
+        Opens only files whose key range includes a key, in parallel; if older rows do not count, the newest first.
+
+        Args:
+            keys: the columns of the primary key in their Arrow types, without nulls.
+            fields: columns to return.
         """
         schema = self._store.schema
         numbers, first = group_codes(keys, schema.primary_keys)
         distinct = keys.take(pa.array(first))
-        whole = (*fields, *(schema.field(k) for k in schema.primary_keys if all(f.name != k for f in fields)))
-        read = TableRead(self._store, whole)
-        places = [(bucket, asked) for bucket, asked in self._places(distinct) if asked.num_rows]
-        prepared = parallel_map(lambda place: self._sections(*place), places)
-        work = [section for sections in prepared for section in sections]
-        found = parallel_map(lambda section: list(self._of_section(section, read)), work)
+        with_keys = (*fields, *(schema.field(k) for k in schema.primary_keys if all(f.name != k for f in fields)))
+        read = TableRead(self._store, with_keys)
+        by_bucket = [(bucket, chosen) for bucket, chosen in self._by_bucket(distinct) if chosen.num_rows]
+        work = [section for found in parallel_map(lambda item: self._sections(*item), by_bucket) for section in found]
+        results = parallel_map(lambda section: list(self._section_rows(section, read)), work)
         made = read.schema
-        tables = [pa.Table.from_arrays(t.select(made.names).columns, schema=made) for f in found for t in f]
+        tables = [pa.Table.from_arrays(t.select(made.names).columns, schema=made) for part in results for t in part]
         table = pa.concat_tables([made.empty_table(), *tables])
-        at, which = match_keys(table.select(schema.primary_keys), distinct)
+        positions, which = match_keys(table.select(schema.primary_keys), distinct)
         row = np.full(len(first), -1)
-        row[which] = at
-        wanted = row[numbers]
-        rows: pa.Table = table.select([f.name for f in fields]).take(pa.array(wanted[wanted >= 0]))
+        row[which] = positions
+        row = row[numbers]
+        rows: pa.Table = table.select([f.name for f in fields]).take(pa.array(row[row >= 0]))
         return rows
 
-    def _places(self, keys: pa.Table) -> Iterator[tuple[_Bucket, pa.Table]]:
-        """Every bucket, with the keys that belong to it as far as partition and bucket tell."""
-        partitioned = self._by_partition(keys)
-        spread: dict[tuple[bytes, int], npt.NDArray[np.int32]] = {}
+    def _by_bucket(self, keys: pa.Table) -> Iterator[tuple[_Bucket, pa.Table]]:
+        """Yield every bucket with the keys that it can hold, by partition and by hash."""
+        by_partition = self._by_partition(keys)
+        numbers: dict[tuple[bytes, int], npt.NDArray[np.int32]] = {}
         hashed = self._store.schema.bucket > 0
         for bucket in self._buckets:
-            chosen = partitioned.get(bucket.partition, keys.slice(0, 0))
+            chosen = by_partition.get(bucket.partition, keys.slice(0, 0))
             if hashed and bucket.total_buckets > 0 and chosen.num_rows:
-                at = (bucket.partition, bucket.total_buckets)
-                if at not in spread:
+                group = (bucket.partition, bucket.total_buckets)
+                if group not in numbers:
                     columns = chosen.select(self._store.schema.bucket_keys).combine_chunks().to_batches()[0]
-                    spread[at] = buckets(columns, bucket.total_buckets, self._store.bucket_function)
-                chosen = chosen.filter(pa.array(spread[at] == bucket.bucket))
+                    numbers[group] = buckets(columns, bucket.total_buckets, self._store.bucket_function)
+                chosen = chosen.filter(pa.array(numbers[group] == bucket.bucket))
             yield bucket, chosen.select(self._key)
 
     def _by_partition(self, keys: pa.Table) -> dict[bytes, pa.Table]:
-        """The keys that can be in each partition: all that agree in the partition columns the key has."""
+        """Return the keys that each partition can hold: those that agree in the partition columns of the key."""
         schema = self._store.schema
         partitions = list(dict.fromkeys(b.partition for b in self._buckets))
         shared = [k for k in schema.partition_keys if k in schema.primary_keys]
         if not shared:
             return dict.fromkeys(partitions, keys)
         numbers, first = group_codes(keys, shared)
-        known = {_place(row): n for n, row in enumerate(keys.select(shared).take(pa.array(first)).to_pylist())}
+        number_of = {_hashable(row): n for n, row in enumerate(keys.select(shared).take(pa.array(first)).to_pylist())}
         values = decode_rows(partitions, schema.partition_arrow).select(shared).to_pylist() if partitions else []
-        found = ((p, known.get(_place(row))) for p, row in zip(partitions, values, strict=True))
+        found = ((p, number_of.get(_hashable(row))) for p, row in zip(partitions, values, strict=True))
         return {p: keys.filter(pa.array(numbers == n)) for p, n in found if n is not None}
 
     def _sections(self, bucket: _Bucket, keys: pa.Table) -> list["_Section"]:
-        """Return the files of a bucket that can hold one of the keys, those that overlap together."""
-        asked = _Asked.of(bucket, keys)
-        files = [f for f in bucket.files if asked.left(f).num_rows]
+        """Return the files of a bucket whose key range includes a key, as sections of overlapping files."""
+        requested = _RequestedKeys.of(bucket, keys)
+        files = [f for f in bucket.files if requested.open_keys(f).num_rows]
         if not files:
             return []
         vectors = load_vectors(
             self._store.io, [self._vectors[f.file_name] for f in files if f.file_name in self._vectors]
         )
-        return [_Section(bucket, runs, asked, vectors) for runs in sections(files, bucket.key_schema)]
+        return [_Section(bucket, runs, requested, vectors) for runs in sections(files, bucket.key_schema)]
 
-    def _of_section(self, section: "_Section", read: TableRead) -> Iterator[pa.Table]:
-        """Yield the rows of keys in files that overlap, merged. Sections share no key, so they may go side by side."""
-        bucket, runs, asked, vectors = section.bucket, section.runs, section.asked, section.vectors
+    def _section_rows(self, section: "_Section", read: TableRead) -> Iterator[pa.Table]:
+        """Yield the merged rows of the keys. Sections share no key, so they can be read in parallel."""
+        runs = section.runs
 
         def reading(fields: Sequence[DataField], _: Predicate | None) -> ReadFile:
-            return lambda file, parallel_files: self._met(bucket, file, asked, _Wanted(fields, vectors))
+            return lambda file, parallel_files: self._matches(section, file, fields)
 
-        aged = by_age(runs) if self._engine.newest_wins and not self._upper_only(runs) else None
+        newest_wins = self._engine.newest_wins and not self._mixes_high_levels(runs)
+        aged = by_age(runs) if newest_wins else None
         if aged is None:
             yield from read.merged(files_by_age(runs), reading)
         else:
-            yield from self._newest_first(bucket, aged, asked, _Wanted((*read.fields, VALUE_KIND), vectors, True))
+            yield from self._newest_first(section, aged, (*read.fields, VALUE_KIND))
 
-    def _upper_only(self, runs: Sequence[SortedRun]) -> bool:
-        """Return True if newer rows may not count: above level 0 only the row of the smallest level does.
+    def _mixes_high_levels(self, runs: Sequence[SortedRun]) -> bool:
+        """Return True if a file of a high level is newer than one of a lower level above 0: concurrent compactions.
 
-        Compactions that met leave such files.
+        In tables with lookups the newest row is not the result then: above level 0 the smallest level wins.
         """
         above = sorted((f.max_sequence_number, -f.level) for run in runs for f in run.files if f.level)
-        return self._leveled and any(a[1] > b[1] for a, b in pairwise(above))
+        return self._needs_lookup and any(a[1] > b[1] for a, b in pairwise(above))
 
     def _newest_first(
-        self, bucket: _Bucket, aged: Sequence[SortedRun], asked: "_Asked", wanted: "_Wanted"
+        self, section: "_Section", aged: Sequence[SortedRun], fields: Sequence[DataField]
     ) -> Iterator[pa.Table]:
-        """The newest row of each key: what is found in a run is not looked for in older ones."""
+        """Yield the newest row of each key: a key that is found in a run is not searched in older runs.
+
+        REQUIRES: `aged` are the runs of the section, the oldest first; `fields` ends with ``_VALUE_KIND``.
+        """
+
+        def found(file: DataFileMeta) -> list[pa.RecordBatch]:
+            columns = fields if file.may_delete else fields[:-1]
+            return list(self._matches(section, file, columns, newest_only=True))
+
         for run in reversed(aged):
-            for batches in parallel_map(lambda file: list(self._met(bucket, file, asked, wanted)), run.files):
+            for batches in parallel_map(found, run.files):
                 if batches:
                     rows = pa.Table.from_batches(batches)
                     yield drop_retracts(rows) if VALUE_KIND.name in rows.column_names else rows
 
-    def _met(self, bucket: _Bucket, file: DataFileMeta, asked: "_Asked", how: "_Wanted") -> Iterator[pa.RecordBatch]:
-        """The rows of one file that have one of the keys asked for."""
-        wanted = asked.left(file)
-        if not wanted.num_rows:
+    def _matches(
+        self, section: "_Section", file: DataFileMeta, fields: Sequence[DataField], *, newest_only: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one file that have one of the open keys; ``newest_only`` closes the keys found."""
+        bucket, requested = section.bucket, section.requested
+        open_keys = requested.open_keys(file)
+        if not open_keys.num_rows:
             return
-        fields = how.fields_of(file)
-        rows = self._blocks.get((file.file_name, tuple(fields)))
-        keys = self._blocks.get(file.file_name) if rows is None else rows.select(self._key)
+        rows = self._cache.get((file.file_name, tuple(fields)))
+        keys = self._cache.get(file.file_name) if rows is None else rows.select(self._key)
         if keys is None:
-            if not self._may_hold(bucket, file, wanted):
+            if not self._may_hold(bucket, file, open_keys):
                 return
-            keys, rows = self._decoded(bucket, file, fields)
-        at, which = search_keys(keys, wanted)
-        deleted = how.vectors.get(file.file_name)
+            keys, rows = self._decode_keys(bucket, file, fields)
+        positions, which = search_keys(keys, open_keys)
+        deleted = section.vectors.get(file.file_name)
         if deleted is not None:
-            left = ~deleted.among(at)
-            at, which = at[left], which[left]
-        if not len(at):
+            live = ~deleted.among(positions)
+            positions, which = positions[live], which[live]
+        if not len(positions):
             return
-        if how.once:
-            asked.close(file, which)
+        if newest_only:
+            requested.close(file, which)
         if rows is not None:
-            yield from _taken(rows, np.sort(at))
+            yield from _take(rows, np.sort(positions))
             return
         mask = np.zeros(file.row_count, bool)
-        mask[at] = True
+        mask[positions] = True
         yield from read_file(self._store, bucket.bucket_ref, file, fields, ReadOptions(row_mask=mask))
 
-    def _decoded(
+    def _decode_keys(
         self, bucket: _Bucket, file: DataFileMeta, fields: Sequence[DataField]
     ) -> tuple[pa.Table, pa.Table | None]:
-        """Return the keys of a file and keep them; its rows in their place where the file is so small that opening it
-        a second time would cost more than they do."""
+        """Return the keys of a file, and cache them; of a small file return and cache all its rows too.
+
+        To open a small file a second time would cost more than to decode its rows. `None`: the file is not small.
+        """
         key = tuple(self._store.schema.field(k) for k in self._key)
-        whole = file.file_size <= _SMALL_FILE
-        chosen = fields if whole else key
-        batches = list(read_file(self._store, bucket.bucket_ref, file, chosen, ReadOptions(unbounded=whole)))
-        rows = pa.Table.from_batches(batches, None if batches else arrow_schema(chosen))
+        small = file.file_size <= _SMALL_FILE
+        columns = fields if small else key
+        batches = list(read_file(self._store, bucket.bucket_ref, file, columns, ReadOptions(unbounded=small)))
+        rows = pa.Table.from_batches(batches, None if batches else arrow_schema(columns))
         rows = rows if len(batches) == 1 else rows.combine_chunks()
-        self._blocks.put((file.file_name, tuple(fields)) if whole else file.file_name, rows)
-        return rows.select(self._key), rows if whole else None
+        self._cache.put((file.file_name, tuple(fields)) if small else file.file_name, rows)
+        return rows.select(self._key), rows if small else None
 
     def _may_hold(self, bucket: _Bucket, file: DataFileMeta, keys: pa.Table) -> bool:
-        """Whether the indexes of the file leave it possible that it has one of the keys."""
-        if keys.num_rows > _MOST_LISTED or (file.embedded_index is None and not file.extra_files):
+        """Return False if the indexes of the file exclude all keys."""
+        if keys.num_rows > _MOST_INDEX_KEYS or (file.embedded_index is None and not file.extra_files):
             return True
         store = self._store
         values = {name: tuple(_internal(keys.column(name))) for name in self._key}
@@ -229,86 +245,68 @@ class Lookup:
         return moved is None or indexed_rows(store, path, file, moved) is not False
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is read of the rows met, which of them are deleted, and whether the first one met is all there is to it."""
+class _RequestedKeys:
+    """Keys requested of one bucket, sorted; a key is open until its newest row is found."""
 
-    fields: Sequence[DataField]
-    vectors: Mapping[str, DeletionVector]
-    once: bool = False
-
-    def fields_of(self, file: DataFileMeta) -> Sequence[DataField]:
-        """Return what is read of one file: not the kinds of rows that are taken as they are and delete nothing."""
-        if not self.once or file.delete_row_count != 0:
-            return self.fields
-        return [f for f in self.fields if f.id != VALUE_KIND.id]
-
-
-class _Asked:
-    """Keys asked of one bucket, sorted, and which of them lie in the range of each file and are still looked for."""
-
-    def __init__(self, keys: pa.Table, spans: Mapping[str, slice]) -> None:
-        self._keys, self._spans = keys, spans
+    def __init__(self, keys: pa.Table, ranges: Mapping[str, slice]) -> None:
+        self._keys, self._ranges = keys, ranges
         self._open = np.ones(keys.num_rows, bool)
 
     @staticmethod
-    def of(bucket: _Bucket, keys: pa.Table) -> "_Asked":
-        """REQUIRES: a key occurs once."""
+    def of(bucket: _Bucket, keys: pa.Table) -> "_RequestedKeys":
+        """Sort the keys, and find those within the key range of each file. REQUIRES: the keys are distinct."""
         count = len(bucket.files)
-        order = ranks(
-            pa.concat_tables([bucket.bounds, keys.cast(bucket.bounds.schema)]).combine_chunks().to_batches()[0]
-        )
-        low, high, own = order[:count], order[count : 2 * count], order[2 * count :]
-        sorted_by_key = np.argsort(own)
-        own = own[sorted_by_key]
-        first, last = np.searchsorted(own, low, "left"), np.searchsorted(own, high, "right")
-        spans = {
-            f.file_name: slice(*span) for f, *span in zip(bucket.files, first.tolist(), last.tolist(), strict=True)
-        }
-        return _Asked(keys.take(pa.array(sorted_by_key)), spans)
+        together = pa.concat_tables([bucket.bounds, keys.cast(bucket.bounds.schema)]).combine_chunks()
+        rank = ranks(together.to_batches()[0])
+        low, high, own = rank[:count], rank[count : 2 * count], rank[2 * count :]
+        order = np.argsort(own)
+        first, last = np.searchsorted(own[order], low, "left"), np.searchsorted(own[order], high, "right")
+        bounds = zip(bucket.files, first.tolist(), last.tolist(), strict=True)
+        return _RequestedKeys(keys.take(pa.array(order)), {f.file_name: slice(*bound) for f, *bound in bounds})
 
-    def left(self, file: DataFileMeta) -> pa.Table:
-        """Keys that may be in a file and are looked for."""
-        span = self._spans[file.file_name]
-        if span.start == span.stop or self._open[span].all():
-            return self._keys.slice(span.start, span.stop - span.start)
-        return self._keys.take(pa.array(self._places(file)))
+    def open_keys(self, file: DataFileMeta) -> pa.Table:
+        """Return the open keys within the key range of a file."""
+        inside = self._ranges[file.file_name]
+        if inside.start == inside.stop or self._open[inside].all():
+            return self._keys.slice(inside.start, inside.stop - inside.start)
+        return self._keys.take(pa.array(self._open_positions(file)))
 
     def close(self, file: DataFileMeta, which: Positions) -> None:
-        """Look no longer for these of the keys :meth:`left`, which the file has."""
-        self._open[self._places(file)[which]] = False
+        """Close keys, given as positions in `open_keys(file)`."""
+        self._open[self._open_positions(file)[which]] = False
 
-    def _places(self, file: DataFileMeta) -> Positions:
-        span = self._spans[file.file_name]
-        places: Positions = span.start + np.flatnonzero(self._open[span])
-        return places
+    def _open_positions(self, file: DataFileMeta) -> Positions:
+        inside = self._ranges[file.file_name]
+        positions: Positions = inside.start + np.flatnonzero(self._open[inside])
+        return positions
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Files of one bucket that overlap, as runs; the keys asked of the bucket, and the deleted rows of its files."""
+    """Overlapping files of one bucket, as runs; the keys requested of the bucket; deletion vectors by file."""
 
     bucket: _Bucket
     runs: Sequence[SortedRun]
-    asked: _Asked
+    requested: _RequestedKeys
     vectors: Mapping[str, DeletionVector]
 
 
-def _taken(rows: pa.Table, at: Positions) -> Iterator[pa.RecordBatch]:
-    """Yield the rows at these ascending positions. Taking a few rows from a table costs many times slicing it."""
-    if len(at) > _FEW:
-        yield from rows.take(pa.array(at)).to_batches()
+def _take(rows: pa.Table, positions: Positions) -> Iterator[pa.RecordBatch]:
+    """Yield the rows at these ascending positions; few rows are sliced, which is many times faster than a take."""
+    if len(positions) > _FEW:
+        yield from rows.take(pa.array(positions)).to_batches()
         return
-    for place in at.tolist():
-        yield from rows.slice(place, 1).to_batches()
+    for position in positions.tolist():
+        yield from rows.slice(position, 1).to_batches()
 
 
-def _place(row: Mapping[str, object]) -> tuple[object, ...]:
-    """Return the values of a partition, floating ones as texts: these tell zeros apart, and NaN is one."""
+def _hashable(row: Mapping[str, object]) -> tuple[object, ...]:
+    """Return the values of a partition, floats as texts, which distinguish 0.0 from -0.0 and are equal for NaN."""
     return tuple(repr(value) if isinstance(value, float) else value for value in row.values())
 
 
 def _internal(column: pa.ChunkedArray) -> list[object]:
+    """Return internal values: dates and times as integers."""
     kind = column.type
     if pa.types.is_date(kind) or pa.types.is_time(kind):
         column = column.cast(pa.int32())
@@ -318,15 +316,13 @@ def _internal(column: pa.ChunkedArray) -> list[object]:
 
 
 def key_table(schema: TableSchema, keys: Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table) -> pa.Table:
-    """Keys as users give them as a table of the columns of the primary key, in their Arrow types.
+    """Return keys that a user gave as a table with the columns of the primary key, in their Arrow types.
 
-    Raises InvalidInputError for a column too many or missing, a value that is none of its column, or null.
+    Raises InvalidInputError for a missing or unknown column, a value that does not fit its column, and null.
     """
     names = schema.primary_keys
     if not names:
-        raise InvalidInputError(
-            "rows can be looked up by their primary key, and the table has none: read with a filter"
-        )
+        raise InvalidInputError("rows are looked up by primary key, and the table has none: read with a filter instead")
     rows = [keys] if isinstance(keys, Mapping) else keys
     columns = []
     for found in [rows.column_names] if isinstance(rows, pa.Table) else rows:
@@ -335,11 +331,10 @@ def key_table(schema: TableSchema, keys: Mapping[str, object] | Sequence[Mapping
     for name in names:
         field = schema.field(name)
         try:
-            given = (
-                rows.column(name)
-                if isinstance(rows, pa.Table)
-                else pa.array([r[name] for r in rows], to_arrow(field.type))
-            )
+            if isinstance(rows, pa.Table):
+                given = rows.column(name)
+            else:
+                given = pa.array([row[name] for row in rows], to_arrow(field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInputError(f"key column {name!r} is {field.type}: {error}") from error
         column = coerce_array(given, field.type, name)

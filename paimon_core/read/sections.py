@@ -25,7 +25,7 @@ from paimon_core.read.external_merge import merge_from_disk, multi_pass_merge
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
-_SIDE_BY_SIDE = 24  # runs read at a time, if the option sort-spill-threshold does not say otherwise
+_MAX_OPEN_RUNS = 24  # runs read at a time if option sort-spill-threshold is not set, or the stop trigger if larger
 
 ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
 
@@ -59,12 +59,17 @@ def file_reader(
 
 def with_levels(read: ReadFile) -> ReadFile:
     """Return ``read`` with a further column ``_LEVEL`` (int8), the level of each row's file."""
+    return _with_column(read, LEVEL, lambda file: pa.scalar(file.level, pa.int8()))
 
-    def marked(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
+
+def _with_column(read: ReadFile, name: str, value_of: Callable[[DataFileMeta], pa.Scalar]) -> ReadFile:
+    """Return ``read`` with a further column that has one value for all rows of a file."""
+
+    def extended(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
         for batch in read(file, parallel_files):
-            yield batch.append_column(LEVEL, pa.repeat(pa.scalar(file.level, pa.int8()), batch.num_rows))
+            yield batch.append_column(name, pa.repeat(value_of(file), batch.num_rows))
 
-    return marked
+    return extended
 
 
 def by_age(runs: Sequence[SortedRun]) -> list[SortedRun] | None:
@@ -91,34 +96,24 @@ def merge_section(
     """
     read, fold = (read, engine.fold) if order.by_run else (_with_ages(read, runs), _without_ages(engine.fold))
     opened = [partial(run_batches, run, read) for run in runs]
-    most = options.value(SORT_SPILL_THRESHOLD) or max(stop_trigger(options) + 1, _SIDE_BY_SIDE)
-    if len(runs) <= most:
+    limit = options.value(SORT_SPILL_THRESHOLD) or max(stop_trigger(options) + 1, _MAX_OPEN_RUNS)
+    if len(runs) <= limit:
         return merge_runs([run(len(runs)) for run in opened], order, fold)
     if not engine.keeps_rows:
         return merge_from_disk(opened, order, fold, options)
-    merged = multi_pass_merge(opened, order, engine.fold, most, options)
+    merged = multi_pass_merge(opened, order, engine.fold, limit, options)
     return merged if order.by_run else (rows.drop_columns([FILE_AGE]) for rows in merged)
 
 
 def _with_ages(read: ReadFile, runs: Sequence[SortedRun]) -> ReadFile:
     """Return ``read`` with a further column ``FILE_AGE``: the file's rank among all files of the runs, oldest first."""
     rank = {file.file_name: n for n, file in enumerate(files_by_age(runs))}
-
-    def aged(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
-        age = pa.scalar(rank[file.file_name], pa.int32())
-        for batch in read(file, parallel_files):
-            yield batch.append_column(FILE_AGE, pa.repeat(age, batch.num_rows))
-
-    return aged
+    return _with_column(read, FILE_AGE, lambda file: pa.scalar(rank[file.file_name], pa.int32()))
 
 
 def _without_ages(fold: MergeFunction) -> MergeFunction:
     """Return ``fold`` applied to rows without the column ``FILE_AGE``."""
-
-    def folded(window: Window) -> pa.Table:
-        return fold(Window(window.rows.drop_columns([FILE_AGE]), window.order, window.starts, window.merged))
-
-    return folded
+    return lambda w: fold(Window(w.rows.drop_columns([FILE_AGE]), w.order, w.starts, w.merged))
 
 
 def run_batches(run: SortedRun, read: ReadFile, parallel_files: int) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,6 @@
-"""Rows of one split: overlapping runs are merged, retracting rows dropped, the rest filtered and projected."""
+"""Rows of one split: overlapping runs are merged, retracting rows dropped, the other rows filtered and projected."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,7 +57,8 @@ class TableRead:
 
     def _to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         read = self._merged if self.store.schema.primary_keys else self._joined
-        return self._answers(self._raw(split, self._needed()) if split.raw_convertible else read(split), self.schema)
+        rows = self._raw(split, self._needed()) if split.raw_convertible else read(split)
+        return self._matching(rows, self.schema)
 
     def changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split of a table with a primary key, with their kinds and with rows that retract.
@@ -68,31 +70,31 @@ class TableRead:
             rows: Iterator[pa.RecordBatch | pa.Table] = self._raw(split, (*self._needed(), VALUE_KIND))
         else:
             rows = self._merged(split, kinds=True)
-        return self._answers(rows, arrow_schema((VALUE_KIND, *self.fields)))
+        return self._matching(rows, arrow_schema((VALUE_KIND, *self.fields)))
 
-    def _answers(
-        self, pieces: Iterator[pa.RecordBatch] | Iterator[pa.RecordBatch | pa.Table], schema: pa.Schema
+    def _matching(
+        self, read: Iterator[pa.RecordBatch] | Iterator[pa.RecordBatch | pa.Table], schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that match, with the columns of ``schema``."""
+        """Yield the rows that match the predicate, with the columns of ``schema``."""
         names = schema.names
-        for piece in pieces:
-            rows = piece if self.predicate is None else kept(piece, evaluate(self.predicate, piece))
+        for part in read:
+            rows = part if self.predicate is None else kept(part, evaluate(self.predicate, part))
             if not rows.num_rows:
                 continue
             for batch in _batches(rows):
                 yield batch if batch.schema.names == names else _project(batch, names, schema)
 
     def _needed(self) -> tuple[DataField, ...]:
-        """Return the columns asked for, then further columns of the predicate."""
-        asked = {f.name for f in self.fields}
-        extra = columns(self.predicate) - asked if self.predicate is not None else set()
+        """Return the requested columns, then further columns of the predicate."""
+        extra = columns(self.predicate) if self.predicate is not None else set()
+        extra -= {f.name for f in self.fields}
         return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
 
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = load_vectors(self.store.io, split.vectors)
         read = file_reader(self.store, split.bucket_ref, fields, self.predicate, vectors, split.part)
         read = self._skipping_bad_files(split, read)
-        return (batch for file in split.files for batch in read(file, 1))
+        return itertools.chain.from_iterable(read(file, 1) for file in split.files)
 
     def _joined(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield rows whose columns are stored in several files."""
@@ -114,7 +116,7 @@ class TableRead:
         )
 
     def _skipping_bad_files(self, split: DataSplit, read: ReadFile) -> ReadFile:
-        """Return ``read`` without errors for missing or corrupt files that the options allow; each is warned of once.
+        """Return ``read`` with a warning instead of an error for missing or corrupt files, if the options allow it.
 
         Rows before the corruption are read. A file that is missing because its snapshot has expired is an error.
         """
@@ -123,9 +125,9 @@ class TableRead:
         if not self.forgiving or not (lost or corrupt):
             return read
 
-        def passing(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
+        def skipping(file: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
             path = store.file_path(split.bucket_ref, file)
-            if lost and not store.io.exists(path):  # asked first: a read of no columns opens no file
+            if lost and not store.io.exists(path):  # checked first, because a read of no columns opens no file
                 if split.snapshot_id and not store.snapshots.exists(split.snapshot_id):
                     raise CorruptedError(f"data file {path} is missing") from FileNotFoundError(path)
                 warn_once(f"data file {path} is missing; {SCAN_IGNORE_LOST_FILES.key!r} leaves its rows out")
@@ -137,7 +139,7 @@ class TableRead:
                     raise
                 warn_once(f"{SCAN_IGNORE_CORRUPT_FILES.key!r} leaves out rows of a damaged file: {error}")
 
-        return passing
+        return skipping
 
     def merged(
         self,
@@ -167,26 +169,23 @@ class TableRead:
         for runs in sections(files, schema.key_arrow):
             if len(runs) > 1:
                 aged = by_age(runs)
-                compared = by_run if aged else by_number
-                several = reading(compared, on_keys)
-                made = engine
-                if _stacked(runs) and store.traits.reads_high_level:
-                    several, made = with_levels(several), replace(engine, fold=read_high_level(engine.fold))
+                read, section_engine = reading(by_run if aged else by_number, on_keys), engine
+                if _has_several_high_levels(runs) and store.traits.reads_high_level:
+                    read, section_engine = with_levels(read), replace(engine, fold=read_high_level(engine.fold))
                 merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
-                    aged or runs, several, replace(order, by_run=aged is not None), made, store.options
+                    aged or runs, read, replace(order, by_run=aged is not None), section_engine, store.options
                 )
                 deletes = True
             else:
                 deletes = kinds or any(f.may_delete for f in runs[0].files)
-                fields = (*needed, VALUE_KIND) if deletes else needed
-                alone = reading(fields, self.predicate)
-                merged = (batch for file in runs[0].files for batch in alone(file, 1))
+                read = reading((*needed, VALUE_KIND) if deletes else needed, self.predicate)
+                merged = itertools.chain.from_iterable(read(file, 1) for file in runs[0].files)
             for rows in merged:
                 table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
                 yield drop_retracts(table) if deletes and not kinds else table
 
 
-def _stacked(runs: Sequence[SortedRun]) -> bool:
+def _has_several_high_levels(runs: Sequence[SortedRun]) -> bool:
     """Return True if the files are of more than one level above 0."""
     return len({file.level for run in runs for file in run.files if file.level}) > 1
 
