@@ -119,12 +119,12 @@ def test_only_files_whose_range_holds_the_key_are_opened_and_the_newest_first(tm
         table.get({"k": 150})
 
 
-def test_decoded_keys_are_cached_and_new_snapshots_seen(tmp_path):
+def test_decoded_keys_are_cached_and_new_snapshots_are_read(tmp_path):
     table = made(tmp_path, {"bucket": "1"}, ("k",))
     table.write(rows(random.Random(1), 30))
     known = table.to_arrow().to_pylist()[0]
     assert table.get({"k": known["k"]}) == known
-    assert table._lookup._blocks.held > 0
+    assert table._lookup._cache.size > 0
     table.write(pa.table({"k": [known["k"]], "t": ["x"], "p": [0], "v": [-1], "w": [None]}, FIELDS))
     assert table.get({"k": known["k"]})["v"] == -1
     assert table.get({"k": known["k"]}, columns=["w", "v"]) == {"w": None, "v": -1}
@@ -164,14 +164,14 @@ def test_small_files_are_kept_whole_within_the_bound(tmp_path, monkeypatch, boun
     assert table.get(wanted, columns=["w"]).to_pylist() == [{"w": "w"}] * 2
 
 
-def test_blocks_beyond_the_bound_are_evicted():
-    blocks = KeyCache(100)
+def test_the_oldest_tables_leave_a_full_cache():
+    cache = KeyCache(100)
     for name in "abc":
-        blocks.put(name, pa.table({"k": pa.array(range(6), pa.int64())}))
-    assert [blocks.get(n) is not None for n in "abc"] == [False, True, True]
-    blocks.put("large", pa.table({"k": pa.array(range(600), pa.int64())}))
-    assert blocks.get("large") is None
-    assert blocks.held <= 100
+        cache.put(name, pa.table({"k": pa.array(range(6), pa.int64())}))
+    assert [cache.get(n) is not None for n in "abc"] == [False, True, True]
+    cache.put("large", pa.table({"k": pa.array(range(600), pa.int64())}))
+    assert cache.get("large") is None
+    assert cache.size <= 100
 
 
 def test_keys_of_every_type(tmp_path):
