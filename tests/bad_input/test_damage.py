@@ -19,6 +19,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.support.draws import points
 from tests.support.faulty_io import MemoryIO
 from tests.support.tables import ORDERS, orders, rows_of
 
@@ -66,6 +67,7 @@ def paths_of(io: MemoryIO, part: str) -> list[str]:
     return sorted(p for p in io.files if part in p)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("part", ["/schema/schema-", "/snapshot/snapshot-2", "/manifest/"])
 def test_metadata_cut_at_any_length(part):
     io = base()
@@ -74,7 +76,7 @@ def test_metadata_cut_at_any_length(part):
     for path in paths_of(io, part):
         whole = io.files[path]
         outcomes = []
-        for length in sorted({*range(0, len(whole), 1 if len(whole) < 1000 else 5), *block_ends(whole)}):
+        for length in sorted({*points(range(0, len(whole), 1 if len(whole) < 1000 else 3)), *block_ends(whole)}):
             io.files[path] = whole[:length]
             outcomes.append(outcome(io, path, expected))
         io.files[path] = whole
@@ -95,13 +97,14 @@ def test_garbage_metadata(part, garbage):
         io.files[path] = whole
 
 
+@pytest.mark.drawn
 def test_metadata_with_any_byte_changed_is_no_other_error():
     """Whatever becomes of it, it is an error of ours: no KeyError or the like comes through."""
     io = base(rows=3)
     for part in ("/schema/schema-", "/snapshot/snapshot-2", "/manifest/"):
         for path in paths_of(io, part):
             whole = io.files[path]
-            for at in range(0, len(whole), 1 if len(whole) < 1000 else 7):
+            for at in points(range(0, len(whole), 1 if len(whole) < 1000 else 3)):
                 io.files[path] = whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1 :]
                 try:
                     open_table(io).to_arrow()

@@ -28,7 +28,7 @@ def test_no_rows(tmp_path, make):
     assert table.to_arrow(columns=[], filter="id = 1").num_rows == 1
 
 
-@pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("format_", ["parquet", pytest.param("orc", marks=pytest.mark.more), "avro"])
 def test_a_thousand_columns(tmp_path, format_):
     names = [f"column_{i}" for i in range(1000)]
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), *[(n, pa.string()) for n in names]])

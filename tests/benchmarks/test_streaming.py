@@ -40,6 +40,7 @@ def test_streams_out_of_a_table_count_what_it_has(contest):
     assert streaming.source(*contest).timings["ours"][0].rows == 500
 
 
+@pytest.mark.more
 def test_a_range_of_keys_through_spark_counts_what_the_engine_finds(contest):
     row = range_rows.key_range(*contest)
     expected = Table.open(str(contest[0].warehouse / "default.db" / "spark_range"))

@@ -11,7 +11,7 @@ from paimon_core.table import Table
 from tests.stream.chain import numbers_sent
 
 pytestmark = pytest.mark.spark
-KEYS, STREAMS, BATCHES = 13, 2, 4
+KEYS, STREAMS, BATCHES = 13, 2, 3
 COUNTS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("n", pa.int64()), ("total", pa.int64())])
 SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fields.total.aggregate-function": "sum"}
 KINDS = {

@@ -16,6 +16,7 @@ from paimon_core.lsm.universal import (
     stop_trigger,
 )
 from paimon_core.options.option import Options
+from tests.support.draws import rounds
 from tests.support.manifests import data_file
 from tests.support.text_cases import text_cases
 
@@ -104,10 +105,11 @@ def by_the_letter(num_levels, runs, max_size_amp, size_ratio, trigger, force=Fal
     return unit
 
 
+@pytest.mark.drawn
 def test_picks_equal_the_letter_of_the_rules():
     rng = random.Random(1)
     cases = found = 0
-    while cases < 200_000:
+    while cases < rounds(200_000):
         levels = rng.randint(2, 7)
         deep = sorted(rng.sample(range(1, levels), rng.randint(0, levels - 1)))
         runs = [Run(0, rng.choice([1, 2, 5, 10, 100])) for _ in range(rng.randint(0, 8))]
