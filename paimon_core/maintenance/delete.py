@@ -32,11 +32,8 @@ from paimon_core.maintenance.task import BucketFiles
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.merge import engine_type
-from paimon_core.options.file import DATA_EVOLUTION_ENABLED
 from paimon_core.options.merge import (
     DELETE_FORCE_PRODUCE_CHANGELOG,
-    DELETION_VECTORS_ENABLED,
     DELETION_VECTORS_MERGE_ON_READ,
     IGNORE_DELETE,
     ROWKIND_FIELD,
@@ -52,6 +49,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
+from paimon_core.store.traits import TableTraits
 from paimon_core.types.system_fields import ROW_POSITION
 from paimon_core.write.append_compactor import concatenate
 from paimon_core.write.table_write import TableWrite
@@ -101,14 +99,14 @@ def check_deletes(schema: TableSchema) -> None:
 
     These are tables with data evolution, and tables with a primary key where a row of kind -D does not delete its row.
     """
-    options = schema.options
-    if options.value(DATA_EVOLUTION_ENABLED):
+    options, traits = schema.options, TableTraits(schema)
+    if traits.data_evolution:
         raise UnsupportedError(
             "rows of a table with 'data-evolution.enabled' cannot be deleted: overwrite its partition"
         )
-    if not schema.primary_keys:
+    if not traits.keyed:
         return
-    engine = engine_type(options)
+    engine = traits.engine_type
     if not engine.deletes_rows(options):
         way = f"set {engine.delete_options[0].key!r} = 'true'" if engine.delete_options else "overwrite its partition"
         raise UnsupportedError(f"rows of merge engine {engine.name} cannot be deleted by a filter: {way}")
@@ -135,7 +133,7 @@ def _drop(store: FileStore, predicate: Predicate) -> Snapshot | None:
 
 def shows_all(schema: TableSchema) -> dict[str, str]:
     """Return the options under which a read also shows rows of level 0, which otherwise only a compaction shows."""
-    return {DELETION_VECTORS_MERGE_ON_READ.key: "true"} if schema.options.value(DELETION_VECTORS_ENABLED) else {}
+    return {DELETION_VECTORS_MERGE_ON_READ.key: "true"} if TableTraits(schema).deletion_vectors else {}
 
 
 def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
