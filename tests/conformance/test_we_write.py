@@ -258,5 +258,5 @@ def test_file_indexes_let_java_find_nan(judge, name, index):
         ("!=", 1.5, [0, 2, 3, 4]),
     ):
         for column in "vf":
-            found = table.java("read", where=[[column, test, value]], projection=["k"])["rows"]
+            found = table.java("read", where=[[column, test, value]], projection=["k", column])["rows"]
             assert [row[1] for row in found] == expected, (column, test, value)
