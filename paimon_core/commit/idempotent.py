@@ -168,7 +168,7 @@ class IdempotentCommits:
     def _begin(self, number: int) -> int:
         """Return the id of a snapshot that is older than any snapshot of this commit; 0: the table was empty.
 
-        Raises _LeftOut if the commit is certainly done.
+        Raises _Skipped if the commit is certainly done.
         """
         if not 0 <= number < BATCH:
             raise InvalidInputError(f"commits are numbered from 0 to 2^63 - 2, this one is number {number}")
