@@ -20,7 +20,7 @@ from paimon_core.types.datatype import TEXT_ROOTS, AtomicType
 _ROOTS = NUMBER_ROOTS | FLOAT_ROOTS | TEXT_ROOTS | {"BOOLEAN"}
 _VERSIONS = (1, 2)
 _BLOCK = "16 kb"
-_ALONE = -1  # the length of the bitmap of a key with a single row, which is not stored
+_SINGLE_ROW = -1  # the length of the bitmap of a key with a single row, which is not stored
 _LENGTH_OF_ONE = 18  # what a bitmap of one row would take
 
 
@@ -52,8 +52,8 @@ class Bitmap:
         mask = np.full(rows, inverse)
         offsets = np.append(found.offsets, found.null_offset)[: len(chosen)]
         offsets = offsets[chosen ^ inverse]
-        alone = offsets[offsets < 0]
-        mask[_below(-1 - alone, rows)] = not inverse
+        singles = offsets[offsets < 0]
+        mask[_checked(-1 - singles, rows)] = not inverse
         for offset in offsets[offsets >= 0].tolist():
             mask[decode(data, found.body + offset, rows)[0]] = not inverse
         return mask
@@ -69,7 +69,7 @@ class _RunCursor:
     body: int
 
 
-def _below(found: np.ndarray, rows: int) -> np.ndarray:
+def _checked(found: np.ndarray, rows: int) -> np.ndarray:
     if len(found) and int(found.max()) >= rows:
         raise ValueError(f"it names row {int(found.max())} of {rows}")
     return found
@@ -90,12 +90,12 @@ def _read(data: bytes, kind: AtomicType) -> _RunCursor:
     (blocks,) = struct.unpack_from(">i", data, at)
     _, (starts,), at = read_records(data, at + 4, blocks, key_type, 1)
     body = at + 4 + struct.unpack_from(">i", data, at)[0]
-    pieces = []
+    parts = []
     for start in (at + 4 + starts).tolist():
         (size,) = struct.unpack_from(">i", data, start)
-        pieces.append(read_records(data, start + 4, size, key_type, 2))
-    keys = pa.concat_arrays([p[0] for p in pieces]) if pieces else pa.array([], key_type)
-    offsets = np.concatenate([p[1][0] for p in pieces]) if pieces else np.zeros(0, np.int64)
+        parts.append(read_records(data, start + 4, size, key_type, 2))
+    keys = pa.concat_arrays([p[0] for p in parts]) if parts else pa.array([], key_type)
+    offsets = np.concatenate([p[1][0] for p in parts]) if parts else np.zeros(0, np.int64)
     if len(keys) != count:
         raise ValueError(f"{len(keys)} keys where {count} are promised")
     return _RunCursor(rows, keys, offsets, bool(has_null), null_offset, body)
@@ -125,7 +125,7 @@ class BitmapBuilder:
         body, starts = bitmaps(numbered[groups[stored_rows]], rows[stored_rows], int(several.sum()))
         first = np.append(rows, 0)[np.searchsorted(groups, np.arange(len(size)))]
         offsets = np.where(several, starts[numbered], -1 - first)
-        lengths = np.where(several, np.diff(np.append(starts, 0))[numbered], _ALONE)
+        lengths = np.where(several, np.diff(np.append(starts, 0))[numbered], _SINGLE_ROW)
         keys = keys.take(pa.array(order))
         head = struct.pack(">biib", self._version, len(codes), len(keys), bool(size[0]))
         if size[0]:
@@ -154,11 +154,11 @@ def _blocks(keys: pa.Array, offsets: np.ndarray, lengths: np.ndarray, kind: Atom
         return None
     groups = filled(entry, limit - 4)
     data, starts = records(keys, offsets, lengths)
-    pieces = [struct.pack(">i", g.stop - g.start) + data[starts[g.start] : starts[g.stop]].tobytes() for g in groups]
-    sizes = np.array([len(p) for p in pieces], np.int64)
+    parts = [struct.pack(">i", g.stop - g.start) + data[starts[g.start] : starts[g.stop]].tobytes() for g in groups]
+    sizes = np.array([len(p) for p in parts], np.int64)
     firsts = keys.take(pa.array([g.start for g in groups], pa.int64()))
     index = records(firsts, np.cumsum(sizes) - sizes)[0].tobytes()
-    return struct.pack(">i", len(groups)) + index + struct.pack(">i", int(sizes.sum())) + b"".join(pieces)
+    return struct.pack(">i", len(groups)) + index + struct.pack(">i", int(sizes.sum())) + b"".join(parts)
 
 
 def _shape(options: Mapping[str, str]) -> tuple[int, int]:

@@ -84,18 +84,18 @@ class BitSlicedBuilder:
         known = np.concatenate(self._known) if self._known else np.zeros(0, bool)
         if _LEAST in values[known]:
             return None
-        pieces = [struct.pack(">bi", _VERSION, len(values))]
+        parts = [struct.pack(">bi", _VERSION, len(values))]
         for chosen in (known & (values >= 0), known & (values < 0)):
             rows = np.flatnonzero(chosen)
-            pieces.append(b"\1" + _slices(rows, np.abs(values[rows])) if len(rows) else b"\0")
-        return b"".join(pieces)
+            parts.append(b"\1" + _slices(rows, np.abs(values[rows])) if len(rows) else b"\0")
+        return b"".join(parts)
 
 
 def _slices(rows: np.ndarray, sizes: np.ndarray) -> bytes:
     """Rows and what they hold, none negative, as bits above the least possible value: always 0, as Java has it."""
     most = int(sizes.max())
-    pieces = [struct.pack(">bqq", _VERSION, 0, most), bitmap(rows), struct.pack(">i", most.bit_length())]
-    return b"".join([*pieces, *(bitmap(rows[sizes >> bit & 1 == 1]) for bit in range(most.bit_length()))])
+    parts = [struct.pack(">bqq", _VERSION, 0, most), bitmap(rows), struct.pack(">i", most.bit_length())]
+    return b"".join([*parts, *(bitmap(rows[sizes >> bit & 1 == 1]) for bit in range(most.bit_length()))])
 
 
 def _read_slices(data: bytes, at: int, rows: int) -> tuple[np.ndarray, np.ndarray, int]:

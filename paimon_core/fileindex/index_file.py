@@ -57,7 +57,7 @@ def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[
         head += source.read(max(0, length - len(head)))
         end = source.seek(0, 2)
         return {
-            column: {kind: _body(source, *place, length, end) for kind, place in kinds.items()}
+            column: {kind: _body(source, *position, length, end) for kind, position in kinds.items()}
             for column, kinds in _places(head, length).items()
             if columns is None or column in columns
         }

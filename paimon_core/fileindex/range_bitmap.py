@@ -140,12 +140,12 @@ def _read_dictionary(data: bytes, at: int, key_type: pa.DataType) -> pa.Array:
         raise ValueError(f"a dictionary of version {version}")
     at += 4 + length
     bodies = at + offsets_length + heads_length
-    pieces = []
+    parts = []
     for start in np.frombuffer(data, ">i4", count, at).tolist():
-        first, _, place = read_records(data, at + offsets_length + start + 1, 1, key_type, 0)
-        _, body, size, one, other = struct.unpack_from(">iiiii", data, place)
-        pieces += [first, _read_chunk(data, bodies + body, size, key_type, (one, other))]
-    return pa.concat_arrays(pieces)
+        first, _, position = read_records(data, at + offsets_length + start + 1, 1, key_type, 0)
+        _, body, size, one, other = struct.unpack_from(">iiiii", data, position)
+        parts += [first, _read_chunk(data, bodies + body, size, key_type, (one, other))]
+    return pa.concat_arrays(parts)
 
 
 def _read_chunk(data: bytes, at: int, size: int, key_type: pa.DataType, lengths: tuple[int, int]) -> pa.Array:

@@ -36,19 +36,19 @@ def records(keys: pa.Array, *numbers: np.ndarray) -> tuple[np.ndarray, np.ndarra
     width, at = key_width(keys), starts[:-1]
     if width is None:
         words, first, length = byte_runs(keys)
-        _place(out, at, big_endian(length, 4))
+        _put_rows(out, at, big_endian(length, 4))
         out[runs(at + 4, length)] = words.view(np.uint8)[runs(first, length)]
         at = at + 4 + length
     else:
-        _place(out, at, big_endian(keys.to_numpy(), width))
+        _put_rows(out, at, big_endian(keys.to_numpy(), width))
         at = at + width
     for column in numbers:
-        _place(out, at, big_endian(column, 4))
+        _put_rows(out, at, big_endian(column, 4))
         at = at + 4
     return out, starts
 
 
-def _place(out: np.ndarray, at: np.ndarray, rows: np.ndarray) -> None:
+def _put_rows(out: np.ndarray, at: np.ndarray, rows: np.ndarray) -> None:
     for byte in range(rows.shape[1]):
         out[at + byte] = rows[:, byte]
 

@@ -57,13 +57,13 @@ def bitmaps(groups: np.ndarray, rows: np.ndarray, count: int) -> tuple[np.ndarra
     offset = head[owner] + before - before[np.searchsorted(owner, owner)]  # of a container from its bitmap's start
     shown = (offsets > 0)[owner]
     _put(out, (described + 4 * containers[owner])[shown], offset[shown], 4)
-    place = start[owner] + offset
-    _put_lists(out, place, rows, first, size, listed & ~as_runs)
-    _put_runs(out, place, rows, np.flatnonzero(starts_run), run_count, as_runs)
+    position = start[owner] + offset
+    _put_lists(out, position, rows, first, size, listed & ~as_runs)
+    _put_runs(out, position, rows, np.flatnonzero(starts_run), run_count, as_runs)
     for at in np.flatnonzero(~listed & ~as_runs).tolist():
         bits = np.zeros(1 << 16, bool)
         bits[rows[first[at] : first[at] + size[at]] & 0xFFFF] = True
-        out[place[at] : place[at] + _BITS_BYTES] = np.packbits(bits, bitorder="little")
+        out[position[at] : position[at] + _BITS_BYTES] = np.packbits(bits, bitorder="little")
     return out, np.append(0, ends)
 
 
@@ -72,29 +72,29 @@ def _follows(rows: np.ndarray) -> np.ndarray:
 
 
 def _put(out: np.ndarray, at: np.ndarray, values: np.ndarray, width: int) -> None:
-    """Little-endian numbers of so many bytes at these places."""
+    """Little-endian numbers of so many bytes at these positions."""
     for byte in range(width):
         out[at + byte] = values >> 8 * byte & 0xFF
 
 
 def _put_lists(
-    out: np.ndarray, place: np.ndarray, rows: np.ndarray, first: np.ndarray, size: np.ndarray, chosen: np.ndarray
+    out: np.ndarray, position: np.ndarray, rows: np.ndarray, first: np.ndarray, size: np.ndarray, chosen: np.ndarray
 ) -> None:
-    places = np.repeat(place[chosen] - 2 * (np.cumsum(size[chosen]) - size[chosen]), size[chosen])
-    _put(out, places + 2 * np.arange(len(places)), rows[runs(first[chosen], size[chosen])] & 0xFFFF, 2)
+    positions = np.repeat(position[chosen] - 2 * (np.cumsum(size[chosen]) - size[chosen]), size[chosen])
+    _put(out, positions + 2 * np.arange(len(positions)), rows[runs(first[chosen], size[chosen])] & 0xFFFF, 2)
 
 
 def _put_runs(
-    out: np.ndarray, place: np.ndarray, rows: np.ndarray, begins: np.ndarray, count: np.ndarray, chosen: np.ndarray
+    out: np.ndarray, position: np.ndarray, rows: np.ndarray, begins: np.ndarray, count: np.ndarray, chosen: np.ndarray
 ) -> None:
     """Per run its first row and how many follow."""
     lengths = np.diff(np.append(begins, len(rows)))
     of_chosen = np.repeat(chosen, count)
-    begins, lengths, count, place = begins[of_chosen], lengths[of_chosen], count[chosen], place[chosen]
-    _put(out, place, count, 2)
-    places = np.repeat(place + 2 - 4 * (np.cumsum(count) - count), count) + 4 * np.arange(len(begins))
-    _put(out, places, rows[begins] & 0xFFFF, 2)
-    _put(out, places + 2, lengths - 1, 2)
+    begins, lengths, count, position = begins[of_chosen], lengths[of_chosen], count[chosen], position[chosen]
+    _put(out, position, count, 2)
+    positions = np.repeat(position + 2 - 4 * (np.cumsum(count) - count), count) + 4 * np.arange(len(begins))
+    _put(out, positions, rows[begins] & 0xFFFF, 2)
+    _put(out, positions + 2, lengths - 1, 2)
 
 
 def decode(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:

@@ -73,7 +73,7 @@ def encode(batch: pa.RecordBatch) -> BinaryRows:
     head = header_words(arity)
     header = np.zeros((n, head), WORD)
     # (first word in the row, how many, their values)
-    pieces: list[tuple[int | np.ndarray, int | np.ndarray, np.ndarray]] = [(0, head, header)]
+    parts: list[tuple[int | np.ndarray, int | np.ndarray, np.ndarray]] = [(0, head, header)]
     at: int | np.ndarray = head + arity  # where the variable part goes on: a number as long as it is one for all rows
     for i, column in enumerate(map(plain, batch.columns)):
         slots, size, tail = _column(column)
@@ -81,17 +81,17 @@ def encode(batch: pa.RecordBatch) -> BinaryRows:
             word, bit = divmod(i + 8, 64)
             header[:, word] |= nulls(column).astype(WORD) << np.uint64(bit)
             slots = np.where(nulls(column), WORD.type(0), slots)
-        pieces.append((head + i, 1, slots))
+        parts.append((head + i, 1, slots))
         if tail is not None:
             # the offset in bytes, in the upper half
             slots |= np.where(np.asarray(size) > 0, np.asarray(at, WORD) << np.uint64(35), np.uint64(0))
-            pieces.append((at, size, tail))
+            parts.append((at, size, tail))
             at = at + size
     width = at if isinstance(at, int) else None
     starts = np.zeros(n + 1, np.int64)
     np.cumsum(np.broadcast_to(at, n), out=starts[1:])
     words = np.empty(starts[-1], WORD)
-    for first, size, values in pieces:
+    for first, size, values in parts:
         if width is not None:
             words.reshape(n, width)[:, first : first + size] = values.reshape(n, size)
         else:
@@ -121,8 +121,8 @@ def _column(array: pa.Array) -> _Column:
 def _decimal_column(high: np.ndarray, low: np.ndarray) -> _Column:
     """Encode decimals in two words: the fewest big-endian bytes that hold value and sign, then zeros."""
     fold, one = (high.view("<i8") >> 63).view(WORD), np.uint64(1)  # all ones where negative
-    lower, upper = low ^ fold, high ^ fold
-    bits = np.stack([lower << one | one, upper << one | lower >> np.uint64(63)], 1)  # magnitude, one bit up, and a sign
+    least, most = low ^ fold, high ^ fold
+    bits = np.stack([least << one | one, most << one | least >> np.uint64(63)], 1)  # magnitude, one bit up, and a sign
     used = np.packbits(bits.view("u1") != 0, axis=1, bitorder="little").view("<u2").ravel()
     length = np.frexp(used)[1].astype(np.int64)  # number of the highest byte in use
     source = np.zeros(2 * len(low) + 2, WORD)
