@@ -14,6 +14,7 @@ from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, Work, race, timed
 from paimon_core import CommitMessage, Table
 from paimon_core.maintenance.compact import plan_compaction, run_task
+from paimon_core.maintenance.task import PlanRequest
 from paimon_core.manifest.entry import ADD
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -96,7 +97,7 @@ def full_compaction(arena: Arena, key: str) -> Row:
         messages: list[CommitMessage] = []
 
         def run() -> int:
-            messages.extend(run_task(store, task) for task in plan_compaction(store, full=True))
+            messages.extend(run_task(store, task) for task in plan_compaction(store, PlanRequest(full=True)))
             return sum(file.row_count for message in messages for file in message.compact_after)
 
         timing = timed(run)

@@ -1,6 +1,5 @@
 """Compaction of primary-key tables: one task for each bucket in which a compaction is due."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paimon_core.commit.table_commit import TableCommit
@@ -8,47 +7,24 @@ from paimon_core.datafile.deletion_vectors import read_entries, stored_vectors, 
 from paimon_core.datafile.writer import local_millis
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.universal import UniversalCompaction, num_levels
-from paimon_core.maintenance.task import Buckets, live_files, partition_choice
+from paimon_core.maintenance.task import ALL_DUE, PlanRequest, live_files
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.predicate.expr import Predicate
-from paimon_core.schema.support import check_writable
-from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.compactor import CompactTask, compact, expiring, overlapping_names
 
 __all__ = ["CompactTask", "plan_compaction", "run_task"]
 
 
-def plan_compaction(
-    store: FileStore,
-    *,
-    full: bool = False,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    buckets: Buckets | None = None,
-    snapshot: Snapshot | None = None,
-) -> list[CompactTask]:
-    """Return the tasks that are due, at most one for each bucket; the option ``write-only`` is ignored.
+def plan_compaction(store: FileStore, request: PlanRequest = ALL_DUE) -> list[CompactTask]:
+    """Return the tasks that are due, at most one for each bucket. REQUIRES: a table with a primary key.
 
-    Args:
-        store: of a table with a primary key (REQUIRES).
-        full: compact all files to the highest level, instead of those that the policy picks.
-        partitions: the partitions to compact, each as {column: value}; ``None``: all.
-        filter: a bound predicate on partition columns.
-        buckets: the buckets to compact; ``None``: all.
-        snapshot: the snapshot to compact; ``None``: the newest.
-
-    Raises InvalidInputError for a filter on other columns.
+    The option ``write-only`` is ignored. A full request compacts all files of a bucket to the highest level.
     """
-    check_writable(store.schema)
-    chosen = partition_choice(store, partitions, filter)
-    snapshot = snapshot or store.snapshots.latest()
-    if snapshot is None:
-        return []
+    request, full = request.at_snapshot(store), request.full
     policy, clock, old = UniversalCompaction.of(store.options), local_millis(store.now()), expiring(store)
-    vectors = vectors_by_bucket(store, snapshot)
+    vectors = vectors_by_bucket(store, request.snapshot)
     tasks = []
-    for bucket, files in live_files(store, snapshot, partition=chosen, buckets=buckets, with_stats=True).items():
+    for bucket, files in live_files(store, request, with_stats=True).items():
         levels = Levels.of(files, store.schema.key_arrow, num_levels(store.options))
         entries = vectors.get(bucket.ref, ())
         marked = stored_vectors(store, entries)

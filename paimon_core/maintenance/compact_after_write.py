@@ -7,16 +7,16 @@ from functools import partial
 
 from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.maintenance.execute import run_plan
-from paimon_core.maintenance.task import BucketFiles, Buckets, live_files
+from paimon_core.maintenance.task import BucketFiles, Buckets, PlanRequest, live_files
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
-from paimon_core.scan.entries import partitions_predicate
+from paimon_core.options.lsm import WRITE_ONLY
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.restore import BucketState
 from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_core.write.writer_plan import runs_full_compaction
 
 
 def compact_written_buckets(
@@ -42,21 +42,17 @@ def compact_written_buckets(
     touched = {at for at in touched if at.bucket >= 0}  # others are routed later
     if not touched or store.options.value(WRITE_ONLY) or bucket_mode(store.schema) is BucketMode.BUCKET_UNAWARE:
         return None
-    full = _full(store, number)
-    due = None if full and number is not None else touched
-
-    def plan(newest: Snapshot, obsolete: Buckets | None) -> list[BucketFiles]:
-        return _plan(store, newest, due if obsolete is None else obsolete)
-
-    return run_plan(store, plan, partial(_compact_bucket, full=full, writes_changelog=writes_changelog))[0]
+    full = runs_full_compaction(store.options, number)
+    request = PlanRequest(buckets=None if full and number is not None else touched)
+    run = partial(_compact_bucket, full=full, writes_changelog=writes_changelog)
+    return run_plan(store, _plan, run, request)[0]
 
 
-def _plan(store: FileStore, snapshot: Snapshot, buckets: Buckets | None) -> list[BucketFiles]:
-    where = None if buckets is None else partitions_predicate(store, {at.partition for at in buckets})
-    keyed = bool(store.schema.primary_keys)  # only files with keys move as they are
-    found = live_files(store, snapshot, partition=where, buckets=buckets, with_stats=keyed)
-    vectors = vectors_by_bucket(store, snapshot) if keyed else {}
-    return [BucketFiles(*at, tuple(files), vectors.get(at.ref, ())) for at, files in found.items()]
+def _plan(store: FileStore, request: PlanRequest) -> list[BucketFiles]:
+    keyed = bool(store.schema.primary_keys)  # only files with keys are upgraded
+    vectors = vectors_by_bucket(store, request.snapshot) if keyed else {}
+    found = live_files(store, request, with_stats=keyed)
+    return [BucketFiles(*bucket, tuple(files), vectors.get(bucket.ref, ())) for bucket, files in found.items()]
 
 
 def _compact_bucket(store: FileStore, task: BucketFiles, *, full: bool, writes_changelog: bool) -> CommitMessage:
@@ -84,20 +80,9 @@ def _compact_keyed(store: FileStore, task: BucketFiles, *, full: bool, writes_ch
 def _compact_appended(store: FileStore, task: BucketFiles, *, full: bool) -> CommitMessage:
     compaction = InlineAppend(store, task.location, task.files)
     try:
-        joined = compaction.run((), full=full)
+        done = compaction.run((), full=full)
     except BaseException:
         compaction.abort()
         raise
     compaction.release()
-    return CommitMessage(
-        *task.location,
-        compact_before=joined.before,
-        compact_after=joined.after,
-        compact_deleted_indexes=joined.vectors,
-    )
-
-
-def _full(store: FileStore, number: int | None) -> bool:
-    """Return True if a full compaction is due: every n commits, and after each commit without a number."""
-    every = store.options.value(FULL_COMPACTION_DELTA_COMMITS)
-    return every is not None and (number is None or number % every == 0)
+    return done.message(task.location)

@@ -1,16 +1,14 @@
 """Compaction of a table of any kind: plan the tasks, have a runner run them, commit once."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from paimon_core.maintenance import append_compact as append
-from paimon_core.maintenance import data_evolution
+from paimon_core.maintenance import append_compact, data_evolution
 from paimon_core.maintenance.append_compact import plan_append
 from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_postponed import compact_postponed
 from paimon_core.maintenance.data_evolution import plan_row_ranges
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
-from paimon_core.maintenance.task import partition_choice
+from paimon_core.maintenance.task import PlanRequest, partition_choice
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
@@ -45,17 +43,13 @@ def compact_table(
     faster than they are planned. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
-    routed = None
+    request, routed = PlanRequest(full, partition_choice(store, partitions, filter)), None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
-        routed = compact_postponed(store, partition_choice(store, partitions, filter))
-    where: dict[str, Any] = {"full": full, "partitions": partitions, "filter": filter}
-    by: dict[str, Any] = {"runner": runner, "progress": progress}
-    if store.schema.primary_keys:
-        made, _ = run_plan(store, lambda s, b: plan_compaction(store, **where, snapshot=s, buckets=b), run_task, **by)
+        routed = compact_postponed(store, request.partitions)
+    if store.traits.keyed:
+        made, _ = run_plan(store, plan_compaction, run_task, request, runner=runner, progress=progress)
     elif store.traits.data_evolution:
-        made, _ = run_plan(
-            store, lambda s, b: plan_row_ranges(store, **where, snapshot=s, buckets=b), data_evolution.run, **by
-        )
+        made, _ = run_plan(store, plan_row_ranges, data_evolution.run, request, runner=runner, progress=progress)
     else:
-        made, _ = run_plan(store, lambda s, b: plan_append(store, **where, snapshot=s, buckets=b), append.run, **by)
+        made, _ = run_plan(store, plan_append, append_compact.run, request, runner=runner, progress=progress)
     return made or routed

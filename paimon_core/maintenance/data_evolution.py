@@ -22,12 +22,11 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
 from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
-from paimon_core.maintenance.task import BucketFiles, Buckets, live_files, partition_choice
+from paimon_core.maintenance.task import ALL_DUE, BucketFiles, PlanRequest, live_files
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import files_by_bucket
-from paimon_core.predicate.expr import Predicate
 from paimon_core.read.data_evolution import files_with_column, read_row_range
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
@@ -216,40 +215,18 @@ class RowRangeCompactTask(BucketFiles):
     """A task that compacts files of consecutive row ranges."""
 
 
-def plan_row_ranges(
-    store: FileStore,
-    *,
-    full: bool = False,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    buckets: Buckets | None = None,
-    snapshot: Snapshot | None = None,
-) -> list[RowRangeCompactTask]:
+def plan_row_ranges(store: FileStore, request: PlanRequest = ALL_DUE) -> list[RowRangeCompactTask]:
     """Return the tasks that are due: each makes one file, up to the target size, of files of consecutive row ranges.
 
-    Blob files are not compacted.
-
-    Args:
-        store: of the table.
-        full: also compact fewer than ``compaction.min.file-num`` files.
-        partitions: the partitions to compact, each as {column: value}; ``None``: all.
-        filter: a bound predicate on partition columns.
-        buckets: the buckets to compact; ``None``: all.
-        snapshot: the snapshot to compact; ``None``: the newest.
+    Blob files are not compacted. A full request also compacts fewer than ``compaction.min.file-num`` files.
     """
-    check_writable(store.schema)
-    chosen = partition_choice(store, partitions, filter)
-    snapshot = snapshot or store.snapshots.latest()
-    if snapshot is None:
-        return []
-    found = live_files(store, snapshot, partition=chosen, buckets=buckets)
-    picks = append_compaction_policy(store)
-    least = 2 if full else max(2, picks.min_files)
+    request, policy = request.at_snapshot(store), append_compaction_policy(store)
+    least = 2 if request.full else max(2, policy.min_files)
     return [
-        RowRangeCompactTask(*location, files)
-        for location, files_in_bucket in found.items()
-        for files in _adjacent_files(group_by_row_range(files_in_bucket), picks.target_size, picks.target_rows)
-        if len(files) >= least
+        RowRangeCompactTask(*bucket, group)
+        for bucket, files in live_files(store, request).items()
+        for group in _adjacent_files(group_by_row_range(files), policy.target_size, policy.target_rows)
+        if len(group) >= least
     ]
 
 
@@ -301,4 +278,4 @@ def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
         replace(f, first_row_id=first, min_sequence_number=numbers[0], max_sequence_number=numbers[1])
         for f, first in zip(written, firsts, strict=True)
     )
-    return CommitMessage(*task.location, compact_before=task.files, compact_after=after)
+    return task.message(after)

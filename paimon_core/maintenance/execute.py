@@ -1,13 +1,14 @@
 """Execution of plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import OutOfRangeError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.task import Buckets, CompactionTask
+from paimon_core.maintenance.task import ALL_DUE, CompactionTask, PlanRequest
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.expired import raise_if_expired
@@ -80,8 +81,9 @@ LOCAL: Runner = _Local()
 
 def run_plan(
     store: FileStore,
-    plan: Callable[[Snapshot, Buckets | None], Sequence[Task]],
+    plan: Callable[[FileStore, PlanRequest], Sequence[Task]],
     run: Callable[[FileStore, Task], CommitMessage],
+    request: PlanRequest = ALL_DUE,
     *,
     runner: Runner = LOCAL,
     progress: Progress | None = None,
@@ -94,8 +96,9 @@ def run_plan(
 
     Args:
         store: of the table.
-        plan: returns the tasks of a snapshot, in the given buckets (``None``: all).
+        plan: returns the tasks of a request with a snapshot.
         run: runs one task; see `Runner.run_all`.
+        request: to plan, in each attempt for the newest snapshot.
         runner: runs the tasks.
         progress: called after every task with the bytes done and the bytes in all.
         join: makes one message of the messages of a divided task.
@@ -113,7 +116,7 @@ def run_plan(
             return made, []
         try:
             with raise_if_expired(store, newest.id):
-                tasks = plan(newest, {m.bucket_ref for m in obsolete} if obsolete else None)
+                tasks = plan(store, replace(request, snapshot=newest))
         except OutOfRangeError:
             if attempts_left or obsolete:
                 continue
@@ -126,6 +129,7 @@ def run_plan(
         made = snapshot or made
         if not obsolete:
             break
+        request = replace(request, buckets={m.bucket_ref for m in obsolete})
     return made, obsolete
 
 

@@ -11,9 +11,9 @@ from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.lsm.universal import num_levels
-from paimon_core.maintenance.compact import CompactTask, plan_compaction, run_task
+from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.execute import Progress, run_plan
-from paimon_core.maintenance.task import Buckets, partition_choice
+from paimon_core.maintenance.task import PlanRequest, partition_choice
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.predicate.expr import Predicate
@@ -85,7 +85,7 @@ def _rewrite(store: FileStore, partition: bytes) -> Snapshot | None:
     producer, settings = store.traits.changelog_producer, {WRITE_ONLY.key: "false"}
     hidden = store.traits.hides_level_0 or (store.traits.keyed and producer in ("lookup", "full-compaction"))
     if hidden:
-        _compact_hidden(store, where)
+        run_plan(store, plan_compaction, run_task, PlanRequest(full=True, partitions=where))  # an overwrite does not
     if producer == "full-compaction":
         settings[FULL_COMPACTION_DELTA_COMMITS.key] = "1"  # else the next one would emit every row as new
     snapshot = store.snapshots.latest()
@@ -109,12 +109,3 @@ def _hidden(store: FileStore, snapshot: Snapshot, where: Predicate | None) -> bo
         levels = {e.file.level for e in live_entries(store, snapshot, partition=where, with_stats=False).live}
     full = store.traits.changelog_producer == "full-compaction"
     return bool(levels - {num_levels(store.options) - 1}) if full else 0 in levels
-
-
-def _compact_hidden(store: FileStore, where: Predicate | None) -> None:
-    """Compact the rows that no reader sees yet, and write their changelog: an overwrite does neither."""
-
-    def plan(newest: Snapshot, buckets: Buckets | None) -> list[CompactTask]:
-        return plan_compaction(store, full=True, filter=where, snapshot=newest, buckets=buckets)
-
-    run_plan(store, plan, run_task)

@@ -7,7 +7,7 @@ the partition meanwhile is a conflict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -15,14 +15,12 @@ from paimon_core.datafile.deletion_vectors import read_entries, restrict_to_file
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.datafile.spec import target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
-from paimon_core.lsm.append_compaction import Group
 from paimon_core.maintenance.cluster_key import ClusterKey, bound_ranks, distinct, quantiles
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
 from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_stream
-from paimon_core.maintenance.task import Buckets, live_files, partition_choice
-from paimon_core.manifest.bucket import BucketRef, InCountedBucket
+from paimon_core.maintenance.task import ALL_DUE, BucketFiles, PlanRequest, live_files, partition_choice
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
@@ -34,17 +32,12 @@ from paimon_core.write.routing import BucketMode, bucket_mode
 
 
 @dataclass(frozen=True, slots=True)
-class SortCompactTask(InCountedBucket):
-    """A partition to sort, or range number ``part`` of it: rows whose keys have ``part`` bounds at or below them."""
+class SortCompactTask(BucketFiles):
+    """A partition to sort, or one of its key ranges: the rows whose keys have ``part`` bounds at or below them."""
 
-    partition: bytes
-    bucket: int
-    total_buckets: int
-    files: Group
-    key: ClusterKey
+    key: ClusterKey = field(kw_only=True)
     bounds: pa.Table | None = None
     part: int = 0
-    vectors: tuple[IndexManifestEntry, ...] = ()
 
     @property
     def parts(self) -> int:
@@ -84,16 +77,9 @@ def cluster_key(store: FileStore, order_by: Sequence[str] | None, strategy: str 
 
 
 def plan_sort(
-    store: FileStore,
-    key: ClusterKey,
-    *,
-    partitions: Sequence[Mapping[str, object]] | None = None,
-    filter: Predicate | None = None,
-    buckets: Buckets | None = None,
-    parts: int = 1,
-    part_size: int = 1,
+    store: FileStore, key: ClusterKey, request: PlanRequest = ALL_DUE, *, parts: int = 1, part_size: int = 1
 ) -> list[SortCompactTask]:
-    """Return the tasks for the partitions of the newest snapshot.
+    """Return the tasks for the requested partitions.
 
     Cost of a division: one read of the key's columns now, and every part reads all files of its partition. It pays if
     sorting and encoding take more time than reading.
@@ -101,18 +87,20 @@ def plan_sort(
     Args:
         store: of the table.
         key: to sort by.
-        partitions: the partitions to sort, each as {column: value}; ``None``: all.
-        filter: a bound predicate on partition columns.
-        buckets: the buckets to sort; ``None``: all.
-        parts: most tasks to divide a partition into.
-        part_size: least size of a part, in bytes, approximately.
+        request: the partitions to sort; all of them are sorted as a whole.
+        parts: maximum number of tasks to divide a partition into.
+        part_size: minimum size of a part, in bytes, approximately.
 
     Raises InvalidInputError for a table with a primary key or fixed buckets, whose rows have an order already.
     """
     _check_sortable(store)
-    chosen = partition_choice(store, partitions, filter)
-    snapshot = store.snapshots.latest()
-    return [] if snapshot is None else _tasks(store, snapshot, key, chosen, buckets, (parts, part_size))
+    request = request.at_snapshot(store)
+    entries = vector_entries(store, request.snapshot)
+    tasks = [
+        SortCompactTask(*bucket, tuple(files), restrict_to_files(entries, {f.file_name for f in files}), key=key)
+        for bucket, files in live_files(store, request).items()
+    ]
+    return [part for task in tasks if task.rows for part in _divide(store, task, min(parts, task.size // part_size))]
 
 
 def _check_sortable(store: FileStore) -> None:
@@ -128,24 +116,6 @@ def _check_sortable(store: FileStore) -> None:
         )
 
 
-def _tasks(
-    store: FileStore,
-    snapshot: Snapshot,
-    key: ClusterKey,
-    chosen: Predicate | None,
-    buckets: Buckets | None,
-    parting: tuple[int, int],
-) -> list[SortCompactTask]:
-    parts, part_size = parting
-    found = live_files(store, snapshot, partition=chosen, buckets=buckets)
-    entries = vector_entries(store, snapshot)
-    tasks = [
-        SortCompactTask(*at, tuple(files), key, vectors=restrict_to_files(entries, {f.file_name for f in files}))
-        for at, files in found.items()
-    ]
-    return [part for task in tasks if task.rows for part in _divide(store, task, min(parts, task.size // part_size))]
-
-
 def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     """Sort and write; no reader sees the files until the message is committed. After an error no file is left.
 
@@ -158,13 +128,7 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
     expected = rows_left(task.files, task.vectors) if task.parts == 1 else None
     after = write_compacted(store, task.bucket_ref, ordered, expected, ordered=True)
-    is_first = task.part == 0
-    return CommitMessage(
-        *task.location,
-        compact_before=task.files if is_first else (),
-        compact_after=after,
-        compact_deleted_indexes=task.vectors if is_first else (),
-    )
+    return (task if task.part == 0 else replace(task, files=(), vectors=())).message(after)
 
 
 def sort_table(
@@ -193,12 +157,12 @@ def sort_table(
     (these are as the others left them), CorruptedError and OutOfRangeError as `run_plan`.
     """
     _check_sortable(store)
-    chosen = partition_choice(store, partitions, filter)
+    request = PlanRequest(partitions=partition_choice(store, partitions, filter))
 
-    def plan(newest: Snapshot, buckets: Buckets | None) -> list[SortCompactTask]:
-        return _tasks(store, newest, key, chosen, buckets, (runner.parts, target_size(store)))
+    def plan(store: FileStore, request: PlanRequest) -> list[SortCompactTask]:
+        return plan_sort(store, key, request, parts=runner.parts, part_size=target_size(store))
 
-    made, obsolete = run_plan(store, plan, run, runner=runner, progress=progress, join=join_parts)
+    made, obsolete = run_plan(store, plan, run, request, runner=runner, progress=progress, join=join_parts)
     if obsolete:
         paths = [store.partition_path(message.partition) or store.root for message in obsolete]
         raise CommitConflictError(

@@ -1,22 +1,47 @@
 """The common parts of all maintenance plans: tasks as values, the choice of partitions, and files by bucket."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from paimon_core.commit.overwrite import partition_predicate
 from paimon_core.errors import InvalidInputError
 from paimon_core.manifest.bucket import BucketLocation, BucketRef, InCountedBucket
+from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.predicate.expr import Predicate, conjunction
 from paimon_core.predicate.rewrite import columns
-from paimon_core.scan.entries import live_entries
+from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 Buckets: TypeAlias = Collection[BucketRef]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """The files that a plan may choose from, and whether it chooses more than what is due."""
+
+    full: bool = False
+    """Compact as far as possible, instead of what is due."""
+    partitions: Predicate | None = None
+    """A bound predicate on partition columns (see `partition_choice`). `None`: all partitions."""
+    buckets: Buckets | None = None
+    """`None`: all buckets."""
+    snapshot: Snapshot | None = None
+    """`None`: the newest one (see `at_snapshot`)."""
+
+    def at_snapshot(self, store: FileStore) -> "PlanRequest":
+        """Return the request with its snapshot; `None` then means that the table has none."""
+        check_writable(store.schema)
+        return self if self.snapshot is not None else replace(self, snapshot=store.snapshots.latest())
+
+
+ALL_DUE = PlanRequest()
+"""The request for what is due in the newest snapshot of the whole table."""
 
 
 class CompactionTask(Protocol):
@@ -55,6 +80,12 @@ class BucketFiles(InCountedBucket):
         """The stored rows of the files."""
         return sum(f.row_count for f in self.files)
 
+    def message(self, after: tuple[DataFileMeta, ...]) -> CommitMessage:
+        """Return the message of a compaction that replaced the files by ``after``, and applied the deletion vectors."""
+        return CommitMessage(
+            *self.location, compact_before=self.files, compact_after=after, compact_deleted_indexes=self.vectors
+        )
+
 
 def partition_choice(
     store: FileStore, partitions: Sequence[Mapping[str, object]] | None, predicate: Predicate | None
@@ -76,22 +107,17 @@ def partition_choice(
 
 
 def live_files(
-    store: FileStore,
-    snapshot: Snapshot,
-    *,
-    partition: Predicate | None = None,
-    buckets: Buckets | None = None,
-    with_stats: bool = False,
+    store: FileStore, request: PlanRequest, *, with_stats: bool = False
 ) -> dict[BucketLocation, list[DataFileMeta]]:
-    """Return the live files of each bucket, without postponed buckets.
+    """Return the requested live files of each bucket, without postponed buckets; no file if there is no snapshot.
 
-    Args:
-        store: of the table.
-        snapshot: to read.
-        partition: a bound predicate on partition columns; ``None``: all.
-        buckets: to return; ``None``: all.
-        with_stats: read column statistics too. REQUIRES: True if a file may be upgraded, because the new entry of an
-            upgraded file has its statistics.
+    ``with_stats``: read column statistics too. REQUIRES: True if a file may be upgraded, because the new entry of an
+    upgraded file has its statistics.
     """
-    found = live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=with_stats).live
+    if request.snapshot is None:
+        return {}
+    where, buckets = request.partitions, request.buckets
+    if where is None and buckets is not None:
+        where = partitions_predicate(store, {bucket.partition for bucket in buckets})
+    found = live_entries(store, request.snapshot, partition=where, buckets=buckets, with_stats=with_stats).live
     return files_by_bucket(entry for entry in found if entry.bucket >= 0)

@@ -20,6 +20,7 @@ from paimon_core.datafile.deletion_vectors import deleted_rows, vector_entries
 from paimon_core.datafile.reader import read_file
 from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
+from paimon_core.maintenance.task import PlanRequest
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD
@@ -183,7 +184,7 @@ class History:
         elif move in ("minor", "full"):
             table.compact(full=move == "full")
         elif move in ("plan", "plan full"):
-            tasks = plan_compaction(table.store, full=move == "plan full")
+            tasks = plan_compaction(table.store, PlanRequest(full=move == "plan full"))
             self.planned += [[run_task(table.store, task)] for task in tasks]
         elif move == "land" and self.planned:
             table.committer().compact(self.planned.pop(0))

@@ -12,6 +12,7 @@ import paimon_spark
 from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact import plan_compaction, run_task
+from paimon_core.maintenance.task import PlanRequest
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
@@ -71,7 +72,7 @@ def live_files(table):
 def test_every_bucket_is_a_task_and_every_core_has_some(spark, path):
     table = days(path, 26, writes=2)
     rows = live_rows(table)
-    tasks = plan_compaction(table.store, full=True)
+    tasks = plan_compaction(table.store, PlanRequest(full=True))
     assert len(tasks) >= 50
     done = SparkRunner(spark, "test").results(table.store, tasks, run_task)
     workers = {result.worker for result in done}
@@ -206,7 +207,7 @@ def run_and_die_once(store, task):
 def test_a_killed_worker_is_replaced(spark, path):
     table = days(path, 6)
     rows = live_rows(table)
-    tasks = plan_compaction(table.store, full=True)
+    tasks = plan_compaction(table.store, PlanRequest(full=True))
     messages = SparkRunner(spark, "test").run_all(table.store, tasks, run_and_die_once, None)
     assert Path(path, "died").exists()
     table.committer().compact(messages)
@@ -229,7 +230,7 @@ def run_or_break(store, task):
 def test_a_job_that_fails_leaves_nothing(spark, path):
     table = days(path, 4)
     before = files_below(path)
-    tasks = plan_compaction(table.store, full=True)
+    tasks = plan_compaction(table.store, PlanRequest(full=True))
     with pytest.raises(Exception, match="the disk is full"):
         SparkRunner(spark, "test").run_all(table.store, tasks, run_or_break, None)
     end = time.monotonic() + 10

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from paimon_core.errors import CommitConflictError, InvalidInputError
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy
 from paimon_core.maintenance.append_compact import plan_append, run
+from paimon_core.maintenance.task import PlanRequest, partition_choice
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.row.binary_row import EMPTY_ROW
@@ -126,15 +127,15 @@ def test_small_files_become_one(tmp_path):
     assert (one.row_count, one.level, one.file_source) == (18, 0, FileSource.COMPACT)
     assert rows_of(table.to_arrow()) == rows_of(before)
     assert table.to_arrow(filter="id = 7").num_rows == 1
-    assert plan_append(table.store) == plan_append(table.store, full=True) == []
+    assert plan_append(table.store) == plan_append(table.store, PlanRequest(full=True)) == []
 
 
 def test_nothing_to_do(tmp_path):
     table = append_table(tmp_path / "t")
-    assert plan_append(table.store, full=True) == []
+    assert plan_append(table.store, PlanRequest(full=True)) == []
     written(table, 4)
     assert plan_append(table.store) == []
-    (task,) = plan_append(table.store, full=True)
+    (task,) = plan_append(table.store, PlanRequest(full=True))
     assert len(task.files) == 4
 
 
@@ -155,7 +156,7 @@ def test_files_roll_at_the_target_size(tmp_path):
 def test_order_within_a_bucket_is_kept(tmp_path, full):
     table = written(append_table(tmp_path / "t", bucket="2", bucket_key="n", write_only="true"), 7, rows=5)
     before = table.to_arrow().to_pylist()
-    tasks = plan_append(table.store, full=full)
+    tasks = plan_append(table.store, PlanRequest(full=full))
     assert len(tasks) == 2
     commit(table, tasks)
     assert table.to_arrow().to_pylist() == before
@@ -172,7 +173,7 @@ def test_older_schemas_are_rewritten(tmp_path):
     table.write(orders((100, "x", 1)).append_column("w", pa.array([0.5])))
     table = table.alter([DropColumn("v")])
     expected = rows_of(table.to_arrow())
-    commit(table, plan_append(table.store, full=True))
+    commit(table, plan_append(table.store, PlanRequest(full=True)))
     (one,) = live(table)
     assert one.schema_id == table.schema.id
     assert rows_of(Table.open(table.path).to_arrow()) == expected
@@ -183,12 +184,12 @@ def test_partitions_are_chosen(tmp_path):
     for i in range(5):
         table.write(pa.table({"p": ["a", "b", None], "id": [i, i, i]}, schema=PARTITIONED))
     assert len(plan_append(table.store)) == 3
-    (task,) = plan_append(table.store, partitions=[{"p": "a"}])
+    (task,) = plan_append(table.store, PlanRequest(partitions=partition_choice(table.store, [{"p": "a"}], None)))
     assert table.store.partition_values(task.partition) == ("a",)
     commit(table, [task])
     assert sorted(f.row_count for f in live(table)) == [1] * 10 + [5]
     with pytest.raises(InvalidInputError, match="no partition of"):
-        plan_append(table.store, partitions=[{"id": 1}])
+        plan_append(table.store, PlanRequest(partitions=partition_choice(table.store, [{"id": 1}], None)))
 
 
 def test_a_concurrent_append_stays(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_table import compact_table
+from paimon_core.maintenance.task import PlanRequest
 from paimon_core.schema.schema import Schema
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
@@ -83,7 +84,7 @@ def test_partitions_and_filters_choose_where(tmp_path):
 
 def test_tasks_are_values_that_run_anywhere(tmp_path):
     table = daily(tmp_path / "t")
-    tasks = plan_compaction(table.store, full=True)
+    tasks = plan_compaction(table.store, PlanRequest(full=True))
     assert len(tasks) == 6
     live = [f for levels in levels_of(table).values() for f in levels.all_files]
     assert sum(task.size for task in tasks) == sum(f.file_size for f in live)
@@ -97,7 +98,7 @@ def test_tasks_are_values_that_run_anywhere(tmp_path):
     assert snapshot.commit_kind == "COMPACT"
     assert snapshot.total_record_count == table.to_arrow().num_rows == 120
     assert rows_of(table.to_arrow(), ("dt", "id")) == rows
-    assert plan_compaction(table.store, full=True) == []
+    assert plan_compaction(table.store, PlanRequest(full=True)) == []
 
 
 def test_progress_is_reported_in_bytes(tmp_path):
@@ -117,7 +118,7 @@ def test_an_empty_table_has_nothing_to_do(tmp_path):
 def test_of_two_results_the_later_one_is_rejected_and_the_others_committed(tmp_path):
     table = daily(tmp_path / "t")
     rows = rows_of(table.to_arrow(), ("dt", "id"))
-    tasks = plan_compaction(table.store, full=True)
+    tasks = plan_compaction(table.store, PlanRequest(full=True))
     messages = [run_task(table.store, task) for task in tasks]
     table.compact(full=True, partitions=[{"dt": "a"}])
     snapshot, late = table.committer().compact(messages)
@@ -188,7 +189,9 @@ def test_a_bucket_of_another_number_of_buckets_keeps_its_number(tmp_path):
     for i in range(3):
         table.write(orders((i, "a", i)))
     table.with_options({}).compact(full=True)
-    (task,) = plan_compaction(table.store.with_options({"compaction.force-rewrite-all-files": "true"}), full=True)
+    (task,) = plan_compaction(
+        table.store.with_options({"compaction.force-rewrite-all-files": "true"}), PlanRequest(full=True)
+    )
     assert task.total_buckets == 1
     assert task.unit.rewrite
     assert task.to_top

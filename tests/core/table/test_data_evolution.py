@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
 from paimon_core.maintenance.data_evolution import plan_row_ranges, run
+from paimon_core.maintenance.task import PlanRequest
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
@@ -171,7 +172,7 @@ def test_other_columns_and_new_rows_do_not_disturb(table, monkeypatch):
 
 
 def test_a_compaction_that_missed_new_columns_is_left_out(table):
-    (task,) = plan_row_ranges(table.store, full=True)
+    (task,) = plan_row_ranges(table.store, PlanRequest(full=True))
     message = run(table.store, task)
     table.update_columns(values(row=[1], v=["new"]))
     assert table.committer().compact([message])[0] is None
