@@ -1,8 +1,7 @@
 """Apache Paimon tables in Spark: ``spark.read.format("paimon")`` and ``df.write.format("paimon")``.
 
-Nothing needs to be called first: Spark finds the source by itself. `register` is for sessions where that is switched
-off, `clustered` shuffles rows to the task that owns their bucket, `upsert_batch` is for ``foreachBatch``, and
-`PaimonTable` is a table by its place.
+Spark finds the format by itself; `register` is for sessions without automatic discovery. `clustered` shuffles rows to
+the task that owns their bucket, `upsert_batch` writes from ``foreachBatch``, and `PaimonTable` is a table by its path.
 """
 
 from pyspark.sql import SparkSession
@@ -16,5 +15,5 @@ __all__ = ["PaimonDataSource", "PaimonTable", "clustered", "register", "upsert_b
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("paimon")`` known to this session, where automatic discovery is not wanted or not possible."""
+    """Make ``format("paimon")`` known to a session that does not discover it."""
     spark.dataSource.register(PaimonDataSource)

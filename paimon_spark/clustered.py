@@ -1,4 +1,4 @@
-"""Rows shuffled to the task that owns their bucket, before they are written."""
+"""The shuffle that brings rows to the task that owns their bucket, before a write."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from paimon_spark.partitioner import BucketPartitioner, slots_for
 from paimon_spark.report import reporting
 
 TASK_COLUMN = "__paimon_task"
-_SHARES = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)(?:_by_([1-9][0-9]*))?")
-_arrow_udf: Any = arrow_udf  # typed to need an argument that it warns about when given
+_SHUFFLE = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)(?:_by_([1-9][0-9]*))?")
+_arrow_udf: Any = arrow_udf  # its type requires an argument for which it prints a warning
 
 
 def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[DataFrame], DataFrame]:
@@ -25,18 +25,19 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
 
     A write is correct without this shuffle. With it a bucket gets one file per job instead of one file per task, and
     with the default of `tasks` the task also compacts the bucket. On a table with dynamic buckets each task receives
-    all rows of its keys and fills one bucket after the other; a column that the writer drops tells it so. A table
-    without buckets and partitions needs no shuffle: the function returns the DataFrame unchanged.
+    all rows of its keys and fills one bucket after the other; the writer learns this from a column, which it drops. A
+    table without buckets and partitions needs no shuffle: the function returns the DataFrame unchanged.
 
     Args:
         path: directory of the table.
-        tasks: number of tasks; default: the table's number of buckets, at least 8 if the table is partitioned.
-        options: those of the write.
+        tasks: number of tasks; `None`: the table's number of buckets, at least 8 if the table is partitioned.
+        options: of the write.
 
-    Raises NotFoundError if there is no table yet, InvalidInputError if the DataFrame lacks a column that decides.
+    Raises NotFoundError if the table does not exist; InvalidInputError if the DataFrame lacks a column of the
+    bucket key or of the partition.
     """
     request = write_request({**options, "path": path}, ())
-    table = request.place.open()
+    table = request.address.open()
     partitioner = BucketPartitioner.of(table.schema, tasks, slots_for(table))
 
     def shuffle(frame: DataFrame) -> DataFrame:
@@ -54,15 +55,16 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     return shuffle
 
 
-def shares_in(columns: Sequence[str]) -> tuple[str, int, int] | None:
-    """Return the column that `clustered` added: its name, the number of tasks, the slots of a partition.
+def find_shuffle(columns: Sequence[str]) -> tuple[str, int, int] | None:
+    """Return the name of the column that `clustered` added, the number of tasks, and the slots of a partition.
 
-    0 slots: keys may move between partitions. `None`: there is no such column.
+    `slots == 0`: keys may move between partitions. `None`: `clustered` added no column.
     """
-    found = [(name, int(match[1]), int(match[2] or 0)) for name in columns if (match := _SHARES.fullmatch(name))]
+    found = [(name, int(match[1]), int(match[2] or 0)) for name in columns if (match := _SHUFFLE.fullmatch(name))]
     return found[0] if found else None
 
 
 def _column(frame: DataFrame, field: DataField) -> str:
+    """Return the quoted name of the DataFrame's column for a field of the table."""
     fields = [DataField(i, name, field.type) for i, name in enumerate(frame.columns)]
     return find_column(fields, field.name, "the DataFrame").name.replace("`", "``")

@@ -1,4 +1,4 @@
-"""The format "paimon" for Spark: a name, a schema, and readers and writers of batches and streams."""
+"""The format "paimon" of Spark: its name, its schema, and its readers and writers of batches and streams."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     batch_request,
     changes_request,
-    only_changes_take,
+    is_about_changes,
     read_request,
     stream_request,
     stream_write_request,
@@ -38,7 +38,7 @@ from paimon_spark.writer import PaimonWriter, table_to_write
 class PaimonDataSource(DataSource):
     """The data source of Apache Paimon tables, for batches and streams.
 
-    Spark creates one from the options of a read or write, and calls it in Python processes of its own.
+    Spark creates one object per read or write, from its options, and calls the object in separate Python processes.
     """
 
     @classmethod
@@ -47,13 +47,13 @@ class PaimonDataSource(DataSource):
         return "paimon"
 
     def schema(self) -> StructType:
-        """Return the columns of the table, or those that the option ``columns`` names.
+        """Return the columns of the table, or only the columns of the option ``columns``.
 
         With time travel the columns are those of the chosen snapshot. A stream with ``read.changelog`` has a first
         column ``rowkind``.
         """
         given = _mapping(self.options)
-        if only_changes_take(given):
+        if is_about_changes(given):
             request = stream_request(given)
             fields = project(open_table(request).schema, request.columns)
             return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
@@ -61,7 +61,7 @@ class PaimonDataSource(DataSource):
         return spark_schema(project(_schema_at(open_table(read), read.when), read.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of exactly the columns of ``schema``, which is the user's own if one was given."""
+        """Return a reader of exactly the columns of ``schema``; users may pass a schema of their own."""
         given = _mapping(self.options)
         changes = changes_request(given)
         if changes is not None:
@@ -87,7 +87,7 @@ class PaimonDataSource(DataSource):
 
 
 def _schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
-    """Return the schema of the chosen snapshot; if it has expired, the newest one: planning will report the expiry."""
+    """Return the schema of the chosen snapshot, or the newest one if it has expired: planning reports the expiry."""
     try:
         return table.scan(**when).store.schema
     except (OutOfRangeError, NotFoundError):

@@ -1,8 +1,8 @@
-"""Tasks of a plan on Spark: each task is a row of a DataFrame, and its result is a commit message.
+"""Tasks of a plan on Spark: a row of a DataFrame per task, whose result is a commit message.
 
-A DataFrame runs on classic Spark and over Connect. The store travels with the pickled function, as in reads and writes,
-so no option, and no secret, is shown in a plan or a log. Spark may run a task again, or twice at once. Only the message
-of the attempt that Spark counts is committed; the files of other attempts are never referenced.
+A DataFrame runs on classic Spark and over Connect. The store is pickled with the function, as in reads and writes. So
+no plan and no log shows an option or a secret. Spark may run a task again, or twice at once. Only the message of the
+attempt that Spark counts is committed; no snapshot refers to the files of other attempts.
 """
 
 import heapq
@@ -33,10 +33,12 @@ from paimon_spark.types import expected_arrow_schema
 
 Task = TypeVar("Task", bound=CompactionTask)
 Run = Callable[[FileStore, Task], CommitMessage]
-MOST_SPARK_TASKS = 4096  # above this number small tasks share a Spark task, which costs some milliseconds
+MOST_SPARK_TASKS = (
+    4096  # above this number small tasks share a Spark task, because each Spark task costs some milliseconds
+)
 
-_PLACED = StructType([StructField("slot", LongType(), False), StructField("tasks", BinaryType(), False)])
-_DONE = StructType(
+_GROUP_ROW = StructType([StructField("group", LongType(), False), StructField("tasks", BinaryType(), False)])
+_RESULT_ROW = StructType(
     [
         StructField("number", LongType(), False),
         StructField("message", BinaryType(), True),
@@ -65,9 +67,9 @@ class SparkRunner:
 
     @property
     def parts(self) -> int:
-        """The number of tasks that Spark runs at a time, as far as Spark says it."""
+        """The number of tasks that Spark runs at a time, as far as Spark reports it."""
         if self._cores is None:
-            self._cores = slots_by_job(self._spark)
+            self._cores = _parallelism_of_job(self._spark)
         return self._cores
 
     def run_all(
@@ -94,44 +96,51 @@ class SparkRunner:
         self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None = None
     ) -> list[TaskResult]:
         """Return the result of every task, in the order of the tasks."""
-        slots = balance([task.size for task in tasks], MOST_SPARK_TASKS)
-        frame = task_frame(self._spark, store, tasks, slots, run)
-        sizes = [sum(tasks[i].size for i in slot) for slot in slots]
+        groups = balance([task.size for task in tasks], MOST_SPARK_TASKS)
+        frame = task_frame(self._spark, store, tasks, groups, run)
+        sizes = [sum(tasks[i].size for i in group) for group in groups]
         with Job(self._spark, self._name, sizes, progress):
             rows = frame.collect()
-        found = [_done(row) for row in rows]
-        if sorted(result.number for result in found) != list(range(len(tasks))):
-            raise RuntimeError(f"Spark answered {len(found)} times for {len(tasks)} tasks of {self._name}")
-        return sorted(found, key=lambda result: result.number)
+        found = sorted(map(_task_result, rows), key=lambda result: result.number)
+        if [result.number for result in found] != list(range(len(tasks))):
+            raise RuntimeError(f"Spark returned {len(found)} results for {len(tasks)} tasks of {self._name}")
+        return found
 
 
-def slots(spark: SparkSession) -> int:
-    """Return how many tasks Spark runs at a time, as far as Spark says it; over Connect by a job without Python."""
+def parallelism(spark: SparkSession) -> int:
+    """Return how many tasks Spark runs at a time, as far as Spark reports it; over Connect by a job without Python."""
     classic = hasattr(spark, "_jsparkSession")
-    return spark.sparkContext.defaultParallelism if classic else slots_by_job(spark)
+    return spark.sparkContext.defaultParallelism if classic else _parallelism_of_job(spark)
 
 
-def slots_by_job(spark: SparkSession) -> int:
-    """Return the number of tasks of a job that does not ask for a number of partitions."""
+def _parallelism_of_job(spark: SparkSession) -> int:
+    """Return the number of tasks of a job that does not set its number of partitions."""
     numbers = spark.range(1 << 16).select(F.spark_partition_id().alias("n")).agg(F.max("n")).first()
     return 1 if numbers is None or numbers[0] is None else int(numbers[0]) + 1
 
 
 def task_frame(
-    spark: SparkSession, store: FileStore, tasks: Sequence[Task], slots: Sequence[Sequence[int]], run: Run[Task]
+    spark: SparkSession, store: FileStore, tasks: Sequence[Task], groups: Sequence[Sequence[int]], run: Run[Task]
 ) -> DataFrame:
-    """Return a DataFrame of the results; every slot is a partition of its own, the first slots start first.
+    """Return a DataFrame of the results of all tasks.
 
     The tasks are joined to the numbers of the partitions instead of shuffled: after a shuffle Spark delays a task until
-    the host is free that wrote the task's input.
+    the host that wrote the task's input is free.
+
+    Args:
+        spark: the session.
+        store: of the table; sent to the executors with `run`.
+        tasks: all tasks of the plan.
+        groups: indices into `tasks`; each group is a partition of the DataFrame, and the first groups start first.
+        run: the function that runs one task.
     """
-    pickled = [pickle.dumps([(i, tasks[i]) for i in slot], pickle.HIGHEST_PROTOCOL) for slot in slots]
-    rows = pa.table([pa.array(range(len(slots)), pa.int64()), pa.array(pickled, pa.binary())], ["slot", "tasks"])
-    # One task reads this, so only the stage that runs the tasks can have as many tasks as there are slots.
-    known = F.broadcast(spark.createDataFrame(rows, _PLACED).coalesce(1))
-    numbers = spark.range(0, len(slots), 1, len(slots))
-    placed = numbers.join(known, F.col("id") == F.col("slot")).select("tasks")
-    return placed.mapInArrow(partial(_run_placed, store, run), _DONE)
+    pickled = [pickle.dumps([(i, tasks[i]) for i in group], pickle.HIGHEST_PROTOCOL) for group in groups]
+    rows = pa.table([pa.array(range(len(groups)), pa.int64()), pa.array(pickled, pa.binary())], ["group", "tasks"])
+    # Coalesced to one task, so only the stage that runs the tasks can have as many tasks as there are groups.
+    known = F.broadcast(spark.createDataFrame(rows, _GROUP_ROW).coalesce(1))
+    numbers = spark.range(0, len(groups), 1, len(groups))
+    joined = numbers.join(known, F.col("id") == F.col("group")).select("tasks")
+    return joined.mapInArrow(partial(_run_group, store, run), _RESULT_ROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,41 +150,43 @@ class JobNames:
     job: str
 
     def __call__(self) -> str:
-        """Return a unique name."""
+        """Return a new unique name of this job."""
         return str(uuid.UUID(self.job + uuid.uuid4().hex[16:]))
 
-    def made(self, file_name: str) -> bool:
+    def is_of_job(self, file_name: str) -> bool:
         """Return True if this job named the file."""
         return f"{self.job[:8]}-{self.job[8:12]}-{self.job[12:]}-" in file_name
 
 
 def balance(sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Distribute task numbers over at most `most` slots of about equal size; largest task and largest slot first."""
-    order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
-    slots: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
-    lightest = [(0, n) for n in range(len(slots))]
-    for i in order:
+    """Distribute the indices of `sizes` over at most `most` groups of about equal size.
+
+    The largest group comes first, and in each group the largest task.
+    """
+    groups: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
+    lightest = [(0, n) for n in range(len(groups))]
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
         weight, n = heapq.heappop(lightest)
-        slots[n].append(i)
+        groups[n].append(i)
         heapq.heappush(lightest, (weight + max(1, sizes[i]), n))
-    return sorted(slots, key=lambda slot: -sum(sizes[i] for i in slot))
+    return sorted(groups, key=lambda group: -sum(sizes[i] for i in group))
 
 
 def delete_job_files(store: FileStore, buckets: Iterable[BucketRef], names: JobNames) -> None:
     """Delete every file of these buckets that the job named."""
 
-    def clear(at: BucketRef) -> None:
-        for file in store.io.list(store.bucket_path(at)):
-            if names.made(file.name):
+    def clear(bucket: BucketRef) -> None:
+        for file in store.io.list(store.bucket_path(bucket)):
+            if names.is_of_job(file.name):
                 store.io.delete(file.path)
 
     for _ in parallel_map(clear, buckets):
         pass
 
 
-def _run_placed(store: FileStore, run: Run[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _run_group(store: FileStore, run: Run[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run the tasks of one partition; yield each result as soon as it exists."""
-    schema = expected_arrow_schema(_DONE)
+    schema = expected_arrow_schema(_RESULT_ROW)
     worker = f"{socket.gethostname()}:{os.getpid()}"
     for batch in batches:
         for pickled in batch.column("tasks"):
@@ -186,14 +197,15 @@ def _run_placed(store: FileStore, run: Run[Any], batches: Iterable[pa.RecordBatc
 
 
 def _outcome(store: FileStore, run: Run[Any], task: Any) -> tuple[bytes | None, bytes | None]:
-    """Return the message, or the engine's error: it would come again if Spark tried again. Raise any other error."""
+    """Return the message, or the engine's error, which a second attempt would repeat. Raise any other error."""
     try:
         return run(store, task).to_bytes(), None
     except PaimonError as error:
         return None, pickle.dumps(error)
 
 
-def _done(row: Any) -> TaskResult:
+def _task_result(row: Any) -> TaskResult:
+    """Return the result in a row of the DataFrame of `task_frame`."""
     message = None if row.message is None else CommitMessage.from_bytes(bytes(row.message))
     error = None if row.error is None else pickle.loads(bytes(row.error))
     return TaskResult(row.number, message, error, row.worker)

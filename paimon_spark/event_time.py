@@ -11,7 +11,7 @@ _DELAY = "spark.watermarkDelayMs"
 
 @dataclass(frozen=True)
 class EventTime:
-    """A column of event times, and how late a row may arrive after newer ones (milliseconds)."""
+    """A column of event times, and the time by which a row may be late (milliseconds)."""
 
     column: str
     delay_millis: int
@@ -29,5 +29,5 @@ class EventTime:
 
 
 def later(one: int | None, other: int | None) -> int | None:
-    """Return the later of two watermarks; `None` stands for a missing one."""
+    """Return the later of two watermarks; `None`: no watermark."""
     return max((w for w in (one, other) if w is not None), default=None)

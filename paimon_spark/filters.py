@@ -1,7 +1,7 @@
-"""Spark's pushed filters as predicates of the engine.
+"""Translation of Spark's pushed filters to predicates of the engine.
 
-Spark applies all of its filters to every row again. So a filter without a counterpart here may be left out: it is only
-not used to skip files.
+Spark applies all of its filters to every row again. So a filter without a predicate is left out: the engine then skips
+no files by it.
 """
 
 import datetime as dt
@@ -29,18 +29,18 @@ _TICK = dt.timedelta(microseconds=1)
 
 
 def predicate_of(filters: Iterable[spark.Filter], finer: Collection[str] = ()) -> Predicate | None:
-    """Return the conjunction of the filters that have a predicate; `None`: none of them has one.
+    """Return the conjunction of the filters that have a predicate; `None`: no filter has one.
 
-    ``finer``: names of timestamp columns with more digits than Spark sees. Spark's ``ts = t`` is true for the whole
-    microsecond that begins at ``t``.
+    ``finer``: names of timestamp columns with digits below the microsecond. Spark cuts these digits, so Spark's
+    ``ts = t`` is true for the whole microsecond that begins at ``t``.
     """
-    predicates = tuple(predicate for f in filters if (predicate := _one(f, finer)) is not None)
+    predicates = tuple(predicate for f in filters if (predicate := _predicate(f, finer)) is not None)
     if not predicates:
         return None
     return predicates[0] if len(predicates) == 1 else And(predicates)
 
 
-def _one(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:
+def _predicate(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:
     if isinstance(filter_, spark.Not):
         child = _positive(filter_.child, finer)
         return None if child is None else Not(child)
@@ -49,7 +49,7 @@ def _one(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:
 
 def _positive(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:
     path: tuple[str, ...] = getattr(filter_, "attribute", ())
-    if len(path) != 1:  # a field inside a struct, or a kind of filter newer than this module
+    if len(path) != 1:  # a field inside a struct, or an unknown kind of filter
         return None
     if isinstance(filter_, spark.IsNull):
         return Leaf("is null", path[0], ())
@@ -70,7 +70,7 @@ def _positive(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None
 
 
 def _on_ticks(operator: str, column: str, value: dt.datetime) -> Predicate | None:
-    """Return the comparison of a column of nanoseconds, cut to microseconds; `None`: the value is the last datetime."""
+    """Return a comparison of a column of nanoseconds cut to microseconds; `None`: the value is the last datetime."""
     try:
         after = value + _TICK
     except OverflowError:
@@ -82,7 +82,7 @@ def _on_ticks(operator: str, column: str, value: dt.datetime) -> Predicate | Non
             return Leaf("<", column, (after,))
         case "=":
             return And((Leaf(">=", column, (value,)), Leaf("<", column, (after,))))
-        case "<=>":  # NOT is false of NULL
+        case "<=>":  # false, and not unknown, for NULL: so NOT may be applied
             within = (Leaf(">=", column, (value,)), Leaf("<", column, (after,)))
             return And((Leaf("is not null", column, ()), *within))
     return Leaf(operator, column, (value,))

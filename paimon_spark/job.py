@@ -1,7 +1,7 @@
-"""One Spark job while it runs: its name on Spark's pages, its progress, and its end if the caller stops waiting.
+"""A running Spark job: its name on Spark's pages, its progress, and its cancellation if the caller stops waiting.
 
-Spark reports how many tasks of a stage have ended, not which. The largest tasks start first, so the largest count as
-done. A classic session is asked twice a second; a Connect server sends its progress.
+Spark reports how many tasks of a stage have ended, but not which ones. The largest tasks start first, so they count as
+the ones that have ended. A classic session is asked twice a second; a Connect server sends its progress.
 """
 
 import threading
@@ -21,14 +21,14 @@ _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
 
 
 class Job:
-    """A context around the action of one job.
+    """A context manager around the action of one job.
 
     Args:
         spark: the session.
         name: of the job, for Spark's pages.
         sizes: bytes of the tasks of its last stage, in the order in which they start.
-        progress: called with the bytes done and the bytes in all. The bytes done never fall, and reach all of them
-            when the job succeeds.
+        progress: called with the bytes done and the total bytes. The bytes done never fall, and equal the total when
+            the job succeeds.
     """
 
     def __init__(self, spark: SparkSession, name: str, sizes: Sequence[int], progress: Progress | None) -> None:

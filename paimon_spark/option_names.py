@@ -1,44 +1,48 @@
-"""The names of options in ``.option(...)`` with their aliases, and values parsed from text."""
+"""The names of the options in ``.option(...)``, their aliases, and the parsers of their values."""
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from paimon_core import options as core_options
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.file_index import renamed_setting
-from paimon_core.options.parse import memory_size
+from paimon_core.options.parse import MAX_LONG, memory_size, number
 from paimon_core.options.per_field import field_option, split_field_option
+
+T = TypeVar("T")
+D = TypeVar("D")
 
 READ_OPTIONS = {
     "columns": "the columns to read, separated by commas",
-    "filter": "a predicate in SQL's words; only matching rows are read",
-    "limit": "a hint: reading may stop once that many rows are certain",
-    "read.arrow-batch-rows": "rows per batch handed to Spark",
+    "filter": "a predicate in SQL; only matching rows are read",
+    "limit": "a number of rows: the read may stop as soon as it is sure to return this many",
+    "read.arrow-batch-rows": "rows of a batch for Spark",
     "read.min-tasks": "the least number of tasks of a read that is large enough; default 8",
 }
 STREAM_OPTIONS = {
     "read.changelog": "rows of every kind, with a first column 'rowkind': +I, -U, +U or -D",
-    "read.ignore-deletes": "deletes are left out; for reads without 'rowkind'",
-    "read.stream.maxfilespertrigger": "files after which a micro-batch takes no more",
-    "read.stream.maxbytespertrigger": "bytes of files, such as 1g, after which a micro-batch takes no more",
-    "read.stream.maxrowspertrigger": "rows after which a micro-batch takes no more",
-    "read.stream.minrowspertrigger": "rows that a micro-batch waits for; with maxTriggerDelayMs",
-    "read.stream.maxtriggerdelayms": "milliseconds after the last micro-batch that it waits at most",
+    "read.ignore-deletes": "true leaves deletes out; for reads without 'rowkind'",
+    "read.stream.maxfilespertrigger": "files after which a micro-batch ends",
+    "read.stream.maxbytespertrigger": "bytes of files, such as 1g, after which a micro-batch ends",
+    "read.stream.maxrowspertrigger": "rows after which a micro-batch ends",
+    "read.stream.minrowspertrigger": "rows for which a micro-batch waits; with maxTriggerDelayMs",
+    "read.stream.maxtriggerdelayms": "milliseconds from the last micro-batch to the end of this wait",
     "incremental-between": "two snapshots, 'a,b': the changes after the first one through the second; in batches, too",
     "startingversion": "as 'scan.snapshot-id', or 'latest'",
 }
 WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
     "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
-    "overwrite-partition": "the partition mode('overwrite') replaces, 'dt=2026-01-31,hh=8'; only its rows may come",
+    "overwrite-partition": "the partition mode('overwrite') replaces, 'dt=2026-01-31,hh=8'; other rows are refused",
     "commit.user": "the user of this job's commit",
-    "write.unchanged-since": "the snapshot the rows were read from; refused where others changed their buckets since",
-    "txnappid": "the writer that numbers its writes, so that a repeated one is skipped; with 'txnVersion'",
+    "write.unchanged-since": "the snapshot from which the rows were read; refused if their buckets have changed since",
+    "txnappid": "the name of a writer that numbers its writes: a repeated one is skipped; with 'txnVersion'",
     "txnversion": "the number of this write, greater than those of the writes before it",
-    "write.stream.on-doubt": "for a repeated batch that may or may not be in the table: fail, commit or skip",
+    "write.stream.on-doubt": "for a repeated batch if nobody can say whether it is in the table: fail, commit or skip",
 }
-PLACE_OPTIONS = {
+LOCATION_OPTIONS = {
     "path": "the directory of the table",
     "warehouse": "the directory of the databases; with 'table'",
     "table": "database.table in the warehouse",
@@ -71,10 +75,10 @@ _ALIASES = {
     "startingtimestamp": "scan.timestamp",
     "stream-from-timestamp": "scan.timestamp-millis",
 }
-_OURS = {*READ_OPTIONS, *STREAM_OPTIONS, *WRITE_OPTIONS, *PLACE_OPTIONS}
+_OURS = {*READ_OPTIONS, *STREAM_OPTIONS, *WRITE_OPTIONS, *LOCATION_OPTIONS}
 STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
 STREAM_STARTS = {"startingtimestamp": "startingTimestamp", "stream-from-timestamp": "stream-from-timestamp"}
-"""Names that mean a time-travel option, but only as the start of a stream of changes."""
+"""Aliases of time-travel options that only say where a stream of changes starts."""
 _NOT_YET = {
     re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
     re.compile(r"write\.merge-schema.*|merge-?schema|overwriteschema"): "changing the schema while writing",
@@ -97,7 +101,7 @@ def canonical(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_known(named: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
-    """Refuse a name that is neither in `ours` nor a table option, and suggest the nearest one."""
+    """Raise InvalidInputError for a name that is neither in `ours` nor a table option; suggest the nearest one."""
     for key in (key for key in named if key not in ours):
         for pattern, feature in _NOT_YET.items():
             if pattern.fullmatch(key):
@@ -115,7 +119,7 @@ def names_columns(key: str) -> bool:
 
 
 def with_case(named: Mapping[str, str], column_names: Iterable[str]) -> dict[str, str]:
-    """Return the options with column names as the table spells them: Spark lower-cases the names of options.
+    """Return the options with columns in the case of the table: Spark passes option names in lower case.
 
     These are ``fields.<column>.<what>`` and ``file-index.<kind>.<column>.<what>``.
     """
@@ -131,15 +135,43 @@ def _with_columns(key: str, spelled: Mapping[str, str]) -> str:
     return field_option(",".join(spelled.get(column, column) for column in columns), option)
 
 
-def names(key: str, text: str | None) -> tuple[str, ...] | None:
-    """Return the column names of a comma list; `None`: the option is not given."""
+def pop(named: dict[str, str], key: str, parse: Callable[[str], T], default: D) -> T | D:
+    """Take the option `key` and return its value. InvalidInputError says what `parse` accepts.
+
+    Args:
+        named: options under their canonical names; `key` in lower case is removed.
+        key: spelled for the message.
+        parse: a parser as in `paimon_core.options.parse`.
+        default: the result if the option is not given.
+    """
+    text = named.pop(key.lower(), None)
     if text is None:
-        return None
+        return default
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InvalidInputError(f"option {key!r} is {text!r}: it {error}") from error
+
+
+def integer_from(least: int) -> Callable[[str], int]:
+    """Return a parser of integers of 64 bits that are at least `least`."""
+    return number(least, MAX_LONG)
+
+
+def positive_size(text: str) -> int:
+    """Return the bytes of a size such as 10g, at least 1."""
+    if (size := memory_size(text)) < 1:
+        raise ValueError("must be at least 1 byte")
+    return size
+
+
+def column_list(text: str) -> tuple[str, ...]:
+    """Return the column names of a list separated by commas."""
     listed = tuple(name.strip() for name in text.split(","))
     if not all(listed):
-        raise InvalidInputError(f"option {key!r} is {text!r}: a list of column names separated by commas")
+        raise ValueError("must be a list of column names separated by commas")
     if len(set(listed)) < len(listed):
-        raise InvalidInputError(f"option {key!r} names a column twice: {text!r}")
+        raise ValueError("names a column twice")
     return listed
 
 
@@ -147,39 +179,7 @@ def partition_spec(text: str) -> tuple[tuple[str, str], ...]:
     """Return the columns and values, as texts, of ``column=value,column=value``."""
     pairs = [tuple(part.strip() for part in pair.partition("=")) for pair in text.split(",")]
     if not all(column and equals for column, equals, _ in pairs):
-        raise InvalidInputError(f"option 'overwrite-partition' is {text!r}: column=value, or several after commas")
+        raise ValueError("must be column=value, or several separated by commas")
     if len({column.lower() for column, _, _ in pairs}) < len(pairs):
-        raise InvalidInputError(f"option 'overwrite-partition' names a column twice: {text!r}")
+        raise ValueError("names a column twice")
     return tuple((column, value) for column, _, value in pairs)
-
-
-def pop_int(named: dict[str, str], key: str) -> int | None:
-    """Take a whole number of 1 or more; `None`: the option is not given."""
-    return None if key not in named else positive(key, named.pop(key))
-
-
-def pop_size(named: dict[str, str], key: str) -> int | None:
-    """Take a number of bytes, such as 10g; `None`: the option is not given."""
-    text = named.pop(key, None)
-    if text is None:
-        return None
-    try:
-        size = memory_size(text)
-    except ValueError as error:
-        raise InvalidInputError(f"option {key!r} is {text!r}: it {error}") from error
-    return positive(key, str(size))
-
-
-def pop_flag(named: dict[str, str], key: str) -> bool:
-    """Take true or false; the default is false."""
-    text = named.pop(key, "false")
-    if text.lower() not in ("true", "false"):
-        raise InvalidInputError(f"option {key!r} is {text!r}: true or false")
-    return text.lower() == "true"
-
-
-def positive(key: str, text: str, *, zero: bool = False) -> int:
-    """Return a whole number of at least 1, with `zero` at least 0."""
-    if not text.strip().isdecimal() or int(text) < (0 if zero else 1):
-        raise InvalidInputError(f"option {key!r} is {text!r}: a whole number of {0 if zero else 1} or more")
-    return int(text)

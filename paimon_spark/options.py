@@ -1,26 +1,26 @@
-"""What stands in ``.option(...)``, sorted into what the engine takes as arguments.
+"""The options of ``.option(...)``, sorted into requests: one value per read, stream or write.
 
-Spark hands over lower-case names, so names match without case; values stay as they are. Besides the names in
-`option_names`, any table option of Paimon is taken as a dynamic option of this job, and the storage's own options
-(``s3.access-key``, ``fs.s3a.endpoint`` ...) go to the storage. Nothing is ignored: an unknown name is an error that
-names the nearest one.
+Spark passes option names in lower case, so names match without case; values keep theirs. Besides the names in
+`option_names`, any table option of Paimon is a dynamic option of this job. The store's own options (``s3.access-key``,
+``fs.s3a.endpoint`` ...) go to the store. No option is ignored: an unknown name is an error that names the nearest one.
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
+from paimon_core.options.parse import boolean, enum
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.location import TableLocation
 from paimon_core.table import Table, with_store
 from paimon_spark.option_names import (
-    PLACE_OPTIONS,
+    LOCATION_OPTIONS,
     READ_OPTIONS,
     STREAM_OPTIONS,
     STREAM_STARTS,
@@ -28,18 +28,27 @@ from paimon_spark.option_names import (
     WRITE_OPTIONS,
     canonical,
     check_known,
-    names,
+    column_list,
+    integer_from,
     partition_spec,
-    pop_flag,
-    pop_int,
-    pop_size,
-    positive,
+    pop,
+    positive_size,
     with_case,
 )
 
 _OF_CHANGES = {"incremental-between", "read.changelog", "read.ignore-deletes"}
-_BATCH_MODES = ("default", "full", "latest", "latest-full", "from-snapshot", "from-snapshot-full", "from-timestamp")
-_WHOLE_NUMBERS = {"scan.snapshot-id", "scan.timestamp-millis", "scan.watermark"}
+_BATCH_MODES = {
+    **dict.fromkeys(("default", "full", "latest", "latest-full")),
+    **dict.fromkeys(("from-snapshot", "from-snapshot-full"), "scan.snapshot-id"),
+    "from-timestamp": "scan.timestamp-millis",
+}
+"""The scan modes of a batch read, each with the option that must choose a snapshot; `None`: no option must."""
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "scan.snapshot-id": integer_from(1),
+    "scan.timestamp-millis": integer_from(0),
+    "scan.watermark": integer_from(0),
+}
+"""The parsers of time-travel options; the others are texts."""
 _PROPERTY = "snapshot-property."
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
@@ -48,8 +57,11 @@ DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows me
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a table is. The repr hides the storage options: they may hold secrets."""
+class TableAddress:
+    """The path of a table with its branch, view, warehouse and storage options.
+
+    The repr hides the storage options: they may hold secrets.
+    """
 
     path: str
     branch: str | None = None
@@ -59,44 +71,50 @@ class Place:
 
     def __repr__(self) -> str:
         branch = "" if self.branch is None else f", branch {self.branch!r}"
-        return f"Place({hide_secrets(self.path)!r}{branch})"
+        return f"TableAddress({hide_secrets(self.path)!r}{branch})"
 
     def open(self, options: Mapping[str, str] | None = None) -> Table:
-        """The table there, under dynamic `options`; roots of files that it declares in the warehouse are believed."""
+        """Return the table under dynamic `options`; it may keep files anywhere in the warehouse."""
         table = Table.open(self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
             table = with_store(table, table.store.within(self.warehouse))
         return table.read_optimized() if self.read_optimized else table
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """A batch read, as asked for in options. `when` holds at most one argument of `Table.scan`'s time travel."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """A job on a table; `options` are the dynamic table options."""
 
-    place: Place
+    address: TableAddress
     options: Mapping[str, str]
-    when: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyReadRequest(_Request):
+    """A read of a batch or a stream. `columns`: `None` means all; `filter`: text of a predicate."""
+
     columns: tuple[str, ...] | None = None
     filter: str | None = None
-    limit: int | None = None
     batch_rows: int = DEFAULT_BATCH_ROWS
     min_tasks: int = DEFAULT_MIN_TASKS
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRequest:
-    """A stream of changes, as asked for in options; where it starts is for the engine to read in `options`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest(AnyReadRequest):
+    """A batch read. `when` holds at most one of `Table.scan`'s arguments for time travel."""
 
-    A micro-batch ends at `limits`. Where `min_rows` is given it waits for so many rows, but not longer than
-    `max_delay_millis` after the last one.
+    when: Mapping[str, Any]
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamRequest(AnyReadRequest):
+    """A stream of changes; the engine reads its starting point from `options`.
+
+    A micro-batch ends at `limits`. With `min_rows` it waits for this number of rows, but at most `max_delay_millis`
+    after the last micro-batch.
     """
 
-    place: Place
-    options: Mapping[str, str]
-    columns: tuple[str, ...] | None = None
-    filter: str | None = None
-    batch_rows: int = DEFAULT_BATCH_ROWS
-    min_tasks: int = DEFAULT_MIN_TASKS
     changelog: bool = False
     ignore_deletes: bool = False
     limits: Limits = NO_LIMITS
@@ -104,60 +122,45 @@ class StreamRequest:
     max_delay_millis: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WriteRequest:
-    """A write, as asked for in options. `dynamic` is about mode overwrite; None keys mean "not said".
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest(_Request):
+    """A write. Keys that are `None` are not in the options.
 
-    With a `version` the commit is number so much of `commit_user`, and done once. `read_at`: the snapshot that the rows
-    were read from. `partition`: columns and values, as texts, of what mode overwrite replaces. `properties` go into the
-    snapshot.
+    `dynamic`: mode overwrite replaces the partitions in the data; False: the whole table, or `partition`, a tuple of
+    columns and values as texts. With `version` the write is idempotent: version N of `commit_user` is committed at most
+    once. `read_at`: the snapshot from which the rows were read. `properties` become properties of the snapshot.
     """
 
-    place: Place
-    options: Mapping[str, str]
     primary_keys: tuple[str, ...] | None = None
     partition_keys: tuple[str, ...] | None = None
     row_kind_column: str | None = None
     dynamic: bool = False
     commit_user: str | None = None
     version: int | None = None
-    on_doubt: OnUnknown = "fail"
+    on_unknown: OnUnknown = "fail"
     read_at: int | None = None
     partition: tuple[tuple[str, str], ...] | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_request(given: Mapping[str, str]) -> ReadRequest:
-    """Sort the options of a reader; InvalidInputError or UnsupportedError names the one at fault."""
+    """Return the request of a batch read. InvalidInputError or UnsupportedError names the wrong option."""
     named = canonical(given)
     streaming = next((key for key in named if key in STREAMS_ONLY), None)
     if streaming is not None:
         batch = ", or to a batch read of changes, with 'incremental-between'" if streaming in _OF_CHANGES else ""
         raise UnsupportedError(f"option {streaming!r} is about changes: give it to spark.readStream{batch}")
-    storage = _take_storage(named)
-    place = _take_place(named, storage)
-    when = _take_time_travel(named)
-    limit = named.pop("limit", None)
-    columns, text, rows = _pop_projection(named)
-    tasks = pop_int(named, "read.min-tasks")
-    check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS}, "the options of this read")
-    return ReadRequest(
-        place,
-        named,
-        when,
-        columns=columns,
-        filter=text,
-        limit=None if limit is None else positive("limit", limit, zero=True),
-        batch_rows=rows,
-        min_tasks=DEFAULT_MIN_TASKS if tasks is None else tasks,
-    )
+    taken = _pop_read(named)
+    when, limit = _pop_time_travel(named), pop(named, "limit", integer_from(0), None)
+    check_known(named, {**LOCATION_OPTIONS, **READ_OPTIONS}, "the options of this read")
+    return ReadRequest(**taken, options=named, when=when, limit=limit)
 
 
 def batch_request(given: Mapping[str, str]) -> ReadRequest:
-    """Sort the options of a reader that is known to be one of a batch, as `read_request` does.
+    """Return the request of a batch read that cannot be a stream.
 
-    InvalidInputError for a word that only says where a stream of changes starts: Spark asks for the columns of both
-    alike, and a batch would take it for the moment to read.
+    Spark asks for the columns of a batch and of a stream with the same call, which uses `read_request`. Only here an
+    option that says where a stream starts is an InvalidInputError: `read_request` takes it for time travel.
     """
     start = next((STREAM_STARTS[key.lower()] for key in given if key.lower() in STREAM_STARTS), None)
     if start is not None:
@@ -169,53 +172,48 @@ def batch_request(given: Mapping[str, str]) -> ReadRequest:
 
 
 def stream_request(given: Mapping[str, str]) -> StreamRequest:
-    """Sort the options of a stream that is read; InvalidInputError or UnsupportedError names the one at fault."""
+    """Return the request of a stream that is read. InvalidInputError or UnsupportedError names the wrong option."""
     named = canonical(given)
-    storage = _take_storage(named)
-    place = _take_place(named, storage)
-    if place.read_optimized:
-        raise UnsupportedError(f"{place.path}$ro cannot be read as a stream: read one of {place.path} itself")
+    taken = _pop_read(named)
+    path = taken["address"].path
+    if taken["address"].read_optimized:
+        raise UnsupportedError(f"{path}$ro cannot be read as a stream: read one of {path} itself")
     if "scan.watermark" in named:
         raise UnsupportedError("option 'scan.watermark' is for batch reads: give a stream a snapshot to start from")
     if "limit" in named:
         raise InvalidInputError("option 'limit' is for batch reads of rows: changes are read whole")
-    columns, text, batch_rows = _pop_projection(named)
-    tasks = pop_int(named, "read.min-tasks")
-    files, rows = (pop_int(named, f"read.stream.max{what}pertrigger") for what in ("files", "rows"))
-    limits = Limits(files, pop_size(named, "read.stream.maxbytespertrigger"), rows)
-    least = pop_int(named, "read.stream.minrowspertrigger")
-    delay = pop_int(named, "read.stream.maxtriggerdelayms")
+    files, rows, least, delay = (
+        pop(named, f"read.stream.{name}", integer_from(1), None)
+        for name in ("maxFilesPerTrigger", "maxRowsPerTrigger", "minRowsPerTrigger", "maxTriggerDelayMs")
+    )
+    limits = Limits(files, pop(named, "read.stream.maxBytesPerTrigger", positive_size, None), rows)
     if (least is None) != (delay is None):
         raise InvalidInputError(
             "options 'read.stream.minRowsPerTrigger' and 'read.stream.maxTriggerDelayMs' go together: give both"
         )
     if least is not None and rows is not None and least > rows:
         raise InvalidInputError(f"a micro-batch is to have at least {least} rows and at most {rows}: give other limits")
-    changelog, ignore = (pop_flag(named, key) for key in ("read.changelog", "read.ignore-deletes"))
+    changelog, ignore = (pop(named, key, boolean, False) for key in ("read.changelog", "read.ignore-deletes"))
     if changelog and ignore:
         raise InvalidInputError(
-            "options 'read.changelog' and 'read.ignore-deletes' contradict each other: the first tells deletes by the "
-            "column 'rowkind'; give one of them"
+            "options 'read.changelog' and 'read.ignore-deletes' contradict each other: the first returns deletes as "
+            "rows of column 'rowkind'; give one of them"
         )
-    _take_starting_version(named)
-    check_known(named, {**PLACE_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
+    _pop_starting_version(named)
+    check_known(named, {**LOCATION_OPTIONS, **READ_OPTIONS, **STREAM_OPTIONS}, "the options of this stream")
     return StreamRequest(
-        place,
-        named,
-        columns,
-        text,
-        batch_rows,
-        DEFAULT_MIN_TASKS if tasks is None else tasks,
-        changelog,
-        ignore,
-        limits,
-        least,
-        delay or 0,
+        **taken,
+        options=named,
+        changelog=changelog,
+        ignore_deletes=ignore,
+        limits=limits,
+        min_rows=least,
+        max_delay_millis=delay or 0,
     )
 
 
 def changes_request(given: Mapping[str, str]) -> StreamRequest | None:
-    """Sort the options of a batch read of the changes between two snapshots; None where they ask for no such thing."""
+    """Return the request of a batch read of the changes between two snapshots; `None`: the options request rows."""
     named = canonical(given)
     if "incremental-between" not in named:
         return None
@@ -225,119 +223,122 @@ def changes_request(given: Mapping[str, str]) -> StreamRequest | None:
     return stream_request(given)
 
 
-def only_changes_take(given: Mapping[str, str]) -> bool:
-    """Whether these options make sense only where changes are read.
+def is_about_changes(given: Mapping[str, str]) -> bool:
+    """Return True if these options make sense only for a read of changes.
 
-    Spark asks for the columns before it says whether a batch or a stream is to be read.
+    Spark asks for the columns before it says whether it reads a batch or a stream.
     """
     named = canonical(given)
-    mode = named.get("scan.mode", "default").lower()
-    return mode not in _BATCH_MODES or not STREAMS_ONLY.isdisjoint(named)
+    return named.get("scan.mode", "default").lower() not in _BATCH_MODES or not STREAMS_ONLY.isdisjoint(named)
 
 
 def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
-    """Sort the options of a writer; `column_names` give ``fields.<column>.*`` options their case back."""
+    """Return the request of a batch write. InvalidInputError or UnsupportedError names the wrong option.
+
+    `column_names` restore the case of columns in options such as ``fields.<column>.*``.
+    """
     named = canonical(given)
-    storage = _take_storage(named)
-    place = _take_place(named, storage)
-    if place.read_optimized:
-        raise UnsupportedError(f"{place.path}$ro can only be read: write to {place.path} itself")
-    primary_key, partition = named.pop("primary-key", None), named.pop("partition", None)
-    row_kind = named.pop("row-kind-column", None)
-    user, version = _take_transaction(named)
-    doubt, dynamic = _take_doubt(named), _take_overwrite_mode(named)
-    read_at = pop_int(named, "write.unchanged-since")
+    address = _pop_address(named)
+    if address.read_optimized:
+        raise UnsupportedError(f"{address.path}$ro can only be read: write to {address.path} itself")
+    primary_keys, partition_keys = (pop(named, key, column_list, None) for key in ("primary-key", "partition"))
+    row_kind_column = named.pop("row-kind-column", None)
+    user, version = _pop_transaction(named)
+    on_unknown = cast(OnUnknown, pop(named, "write.stream.on-doubt", enum("fail", "commit", "skip"), "fail"))
+    dynamic, read_at = _pop_overwrite_mode(named), pop(named, "write.unchanged-since", integer_from(1), None)
     if read_at is not None and version is not None:
         raise InvalidInputError(
-            "options 'write.unchanged-since' and 'txnVersion' exclude each other: what was read once cannot be done "
-            "again; leave one out"
+            "options 'write.unchanged-since' and 'txnVersion' exclude each other: a repeated write would follow "
+            "another snapshot; leave one out"
         )
-    place_in, properties = named.pop("overwrite-partition", None), _take_properties(named)
-    if place_in is not None and dynamic:
+    partition, properties = pop(named, "overwrite-partition", partition_spec, None), _pop_properties(named)
+    if partition is not None and dynamic:
         raise InvalidInputError(
             "options 'overwrite-partition' and 'partitionOverwriteMode' = 'dynamic' both say what is replaced: give one"
         )
     if properties and version is not None:
         raise UnsupportedError("options 'snapshot-property.<name>' do not go with 'txnVersion' yet: leave one out")
-    reading = [key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY]
-    if reading:
-        raise InvalidInputError(f"option {reading[0]!r} is about reading: a write follows the newest snapshot")
-    check_known(named, {**PLACE_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
+    reading = next((key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY), None)
+    if reading is not None:
+        raise InvalidInputError(f"option {reading!r} is about reading: a write follows the newest snapshot")
+    check_known(named, {**LOCATION_OPTIONS, **WRITE_OPTIONS}, "the options of this write")
     return WriteRequest(
-        place,
-        with_case(named, column_names),
-        primary_keys=names("primary-key", primary_key),
-        partition_keys=names("partition", partition),
-        row_kind_column=row_kind,
+        address=address,
+        options=with_case(named, column_names),
+        primary_keys=primary_keys,
+        partition_keys=partition_keys,
+        row_kind_column=row_kind_column,
         dynamic=dynamic,
         commit_user=user,
         version=version,
-        on_doubt=doubt,
+        on_unknown=on_unknown,
         read_at=read_at,
-        partition=None if place_in is None else partition_spec(place_in),
+        partition=partition,
         properties=properties,
     )
 
 
 def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
-    """Sort the options of a stream that is written, among which Spark puts two of its own."""
-    request = write_request(
-        {key: value for key, value in given.items() if key.lower() not in ("checkpointlocation", "queryname")},
-        column_names,
-    )
+    """Return the request of a stream that is written; Spark adds two options of its own, which are dropped."""
+    own = {key: value for key, value in given.items() if key.lower() not in ("checkpointlocation", "queryname")}
+    request = write_request(own, column_names)
     if request.commit_user is not None:
         raise InvalidInputError(
             "options 'commit.user' and 'txnAppId' are for batch writes: a stream commits by the id that its checkpoint "
             "gives it, and is recognised by that; leave them out"
         )
-    if request.read_at is not None:
-        raise InvalidInputError("option 'write.unchanged-since' is for batch writes: leave it out")
-    if request.partition is not None or request.properties:
-        key = "snapshot-property.<name>" if request.partition is None else "overwrite-partition"
-        raise InvalidInputError(f"option {key!r} is for batch writes: leave it out")
     if request.dynamic:
         raise InvalidInputError(
             "option 'partitionOverwriteMode' = 'dynamic' is for batch writes: output mode complete replaces the table"
         )
+    batch_only = {
+        "write.unchanged-since": request.read_at,
+        "overwrite-partition": request.partition,
+        "snapshot-property.<name>": request.properties or None,
+    }
+    for key, value in batch_only.items():
+        if value is not None:
+            raise InvalidInputError(f"option {key!r} is for batch writes: leave it out")
     return request
 
 
-def _take_storage(named: dict[str, str]) -> dict[str, str]:
-    return {key: named.pop(key) for key in list(named) if _STORAGE.match(key)}
+def _pop_read(named: dict[str, str]) -> dict[str, Any]:
+    """Take the options that batches and streams share; return them as arguments of a request."""
+    return {
+        "address": _pop_address(named),
+        "columns": pop(named, "columns", column_list, None),
+        "filter": named.pop("filter", None),
+        "batch_rows": pop(named, "read.arrow-batch-rows", integer_from(1), DEFAULT_BATCH_ROWS),
+        "min_tasks": pop(named, "read.min-tasks", integer_from(1), DEFAULT_MIN_TASKS),
+    }
 
 
-def _take_place(named: dict[str, str], storage: Mapping[str, str]) -> Place:
-    path, warehouse, table = (named.pop(key, None) for key in ("path", "warehouse", "table"))
-    branch = named.pop("branch", None)
+def _pop_address(named: dict[str, str]) -> TableAddress:
+    storage = {key: named.pop(key) for key in list(named) if _STORAGE.match(key)}
+    path, warehouse, table, branch = (named.pop(key, None) for key in ("path", "warehouse", "table", "branch"))
     if "paths" in named:
         raise InvalidInputError(f"one table at a time can be read, got the paths {json.loads(named['paths'])}")
     if path is not None and (warehouse is not None or table is not None):
         raise InvalidInputError("options 'path' and 'warehouse' with 'table' both say where the table is: give one")
-    if path is None:
-        if warehouse is None or table is None:
-            raise InvalidInputError(
-                "where is the table? Give its path, load('/warehouse/db.db/t') or save('/warehouse/db.db/t'), or the "
-                "options 'warehouse' and 'table'. A table made by CREATE TABLE ... USING paimon OPTIONS loses its "
-                "options in Spark: use CREATE TEMPORARY VIEW instead"
-            )
+    if path is not None:
+        location = TableLocation.parse(path)
+    elif warehouse is not None and table is not None:
         name = Identifier.parse(table)
         directory = f"{warehouse.rstrip('/')}/{name.database}.db/{name.table}"
         location = TableLocation.of(directory, name.branch, name.system_table)
     else:
-        location = TableLocation.parse(path)
+        raise InvalidInputError(
+            "where is the table? Give its path, load('/warehouse/db.db/t') or save('/warehouse/db.db/t'), or the "
+            "options 'warehouse' and 'table'. A table made by CREATE TABLE ... USING paimon OPTIONS loses its "
+            "options in Spark: use CREATE TEMPORARY VIEW instead"
+        )
     if branch is not None and location.branch not in (None, branch):
         raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {location.branch!r}: give one")
-    return Place(location.path, branch or location.branch, dict(storage), location.read_optimized, warehouse)
+    return TableAddress(location.path, branch or location.branch, storage, location.read_optimized, warehouse)
 
 
-def _pop_projection(named: dict[str, str]) -> tuple[tuple[str, ...] | None, str | None, int]:
-    """The columns, the filter and the rows of a batch for Spark."""
-    columns, rows = named.pop("columns", None), pop_int(named, "read.arrow-batch-rows")
-    return names("columns", columns), named.pop("filter", None), DEFAULT_BATCH_ROWS if rows is None else rows
-
-
-def _take_starting_version(named: dict[str, str]) -> None:
-    """Delta's name of a start: a number, whose changes come first, or ``latest``."""
+def _pop_starting_version(named: dict[str, str]) -> None:
+    """Replace Delta's option for a start: ``latest``, or the snapshot whose changes come first."""
     version = named.pop("startingversion", None)
     if version is None:
         return
@@ -348,28 +349,24 @@ def _take_starting_version(named: dict[str, str]) -> None:
         )
 
 
-def _take_time_travel(named: dict[str, str]) -> dict[str, Any]:
-    said = [key for key in TIME_TRAVEL_OPTIONS if key in named]
-    if len(said) > 1:
-        raise InvalidInputError(f"options {', '.join(map(repr, said))} each choose a moment: give one of them")
+def _pop_time_travel(named: dict[str, str]) -> dict[str, Any]:
+    """Take the option that chooses a snapshot; return it as an argument of `Table.scan`; `{}`: no option does."""
+    chosen = [key for key in TIME_TRAVEL_OPTIONS if key in named]
+    if len(chosen) > 1:
+        raise InvalidInputError(f"options {', '.join(map(repr, chosen))} each choose a moment: give one of them")
     mode = named.pop("scan.mode", "default")
     if mode.lower() not in _BATCH_MODES:
         raise UnsupportedError(f"option 'scan.mode' = {mode!r} is not supported for batch reads")
-    moments = {"from-snapshot": "scan.snapshot-id", "from-snapshot-full": "scan.snapshot-id"}
-    needed = {**moments, "from-timestamp": "scan.timestamp-millis"}.get(mode.lower())
-    if not said and needed is not None:
+    needed = _BATCH_MODES[mode.lower()]
+    if not chosen and needed is not None:
         raise InvalidInputError(f"option 'scan.mode' = {mode!r} needs a moment, such as {needed!r}")
-    if not said:
-        return {}
-    key = said[0]
-    value = named.pop(key)
-    number = positive(key, value, zero=key != "scan.snapshot-id") if key in _WHOLE_NUMBERS else None
-    return {TIME_TRAVEL_OPTIONS[key]: value if number is None else number}
+    return {TIME_TRAVEL_OPTIONS[key]: pop(named, key, _PARSERS.get(key, str), None) for key in chosen}
 
 
-def _take_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
-    """Who commits, and the number of the commit where it has one."""
-    user, application, version = (named.pop(key, None) for key in ("commit.user", "txnappid", "txnversion"))
+def _pop_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
+    """Take the user of the commit and its number; `None`: not given."""
+    user, application = named.pop("commit.user", None), named.pop("txnappid", None)
+    version = pop(named, "txnVersion", integer_from(0), None)
     if (application is None) != (version is None):
         raise InvalidInputError("options 'txnAppId' and 'txnVersion' go together: give both, or neither")
     if application is not None and user not in (None, application):
@@ -378,36 +375,23 @@ def _take_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
         )
     if application == "":
         raise InvalidInputError("option 'txnAppId' is empty: give a name that no other writer of the table has")
-    return application or user, None if version is None else positive("txnVersion", version, zero=True)
+    return application or user, version
 
 
-def _take_properties(named: dict[str, str]) -> dict[str, str]:
-    """Take what the snapshot is to say about itself. Spark lowers the names."""
-    taken = {key: named.pop(key) for key in list(named) if key.startswith(_PROPERTY)}
-    if _PROPERTY in taken:
+def _pop_properties(named: dict[str, str]) -> dict[str, str]:
+    """Take the properties of the snapshot, in lower case: Spark passes option names so."""
+    taken = {key.removeprefix(_PROPERTY): named.pop(key) for key in list(named) if key.startswith(_PROPERTY)}
+    if "" in taken:
         raise InvalidInputError(f"option {_PROPERTY!r} lacks a name: {_PROPERTY}<name>")
-    return {key.removeprefix(_PROPERTY): value for key, value in taken.items()}
+    return taken
 
 
-def _take_doubt(named: dict[str, str]) -> OnUnknown:
-    match named.pop("write.stream.on-doubt", "fail").lower():
-        case "fail" | "commit" | "skip" as doubt:
-            return doubt
-        case other:
-            raise InvalidInputError(f"option 'write.stream.on-doubt' is {other!r}: fail, commit or skip")
-
-
-def _take_overwrite_mode(named: dict[str, str]) -> bool:
-    """Whether mode overwrite replaces the partitions in the data only; the whole table unless said otherwise."""
-    mode, flag = named.pop("partitionoverwritemode", None), named.pop("dynamic-partition-overwrite", None)
-    if mode is not None and mode.lower() not in ("static", "dynamic"):
-        raise InvalidInputError(f"option 'partitionOverwriteMode' is {mode!r}: static or dynamic")
-    if flag is not None and flag.lower() not in ("true", "false"):
-        raise InvalidInputError(f"option 'dynamic-partition-overwrite' is {flag!r}: true or false")
-    by_mode = None if mode is None else mode.lower() == "dynamic"
-    by_flag = None if flag is None else flag.lower() == "true"
-    if by_mode is not None and by_flag is not None and by_mode != by_flag:
+def _pop_overwrite_mode(named: dict[str, str]) -> bool:
+    """Return True if mode overwrite replaces only the partitions in the data; the default is the whole table."""
+    mode = pop(named, "partitionOverwriteMode", enum("static", "dynamic"), None)
+    flag = pop(named, "dynamic-partition-overwrite", boolean, None)
+    if mode is not None and flag is not None and (mode == "dynamic") != flag:
         raise InvalidInputError(
-            f"'partitionOverwriteMode' {mode!r} and 'dynamic-partition-overwrite' {flag!r} disagree"
+            f"options 'partitionOverwriteMode' = {mode!r} and 'dynamic-partition-overwrite' = {flag} disagree: keep one"
         )
-    return bool(by_mode or by_flag)
+    return mode == "dynamic" or bool(flag)

@@ -1,4 +1,4 @@
-"""The partitioner of a shuffle by bucket: it says which task of a job owns a bucket."""
+"""The partitioner of a shuffle by bucket: the rule that gives each bucket its task."""
 
 import numpy as np
 import pyarrow as pa
@@ -68,10 +68,10 @@ class BucketPartitioner:
             return False
         names = {name.lower(): i for i, name in enumerate(rows.schema.names)}
         names.update((name, i) for i, name in enumerate(rows.schema.names))
-        at = [names.get(field.name, names.get(field.name.lower())) for field in self.fields]
-        if None in at:
+        indices = [names.get(field.name, names.get(field.name.lower())) for field in self.fields]
+        if None in indices:
             return False
-        return bool(pc.all(pc.equal(self.task_of(*(rows.column(i) for i in at)), task)).as_py())
+        return bool(pc.all(pc.equal(self.task_of(*map(rows.column, indices)), task)).as_py())
 
     def task_of(self, *columns: pa.Array) -> pa.Array:
         """Return the task numbers (int32) of rows; the columns are those of `fields`, in that order."""
@@ -88,7 +88,7 @@ class BucketPartitioner:
 
 
 def shuffle_targets(schema: TableSchema) -> int:
-    """Return the number of buckets of a partition; 0: the row alone does not determine its bucket."""
+    """Return the number of buckets of a partition; 0: a row's bucket does not follow from its columns."""
     match bucket_mode(schema):
         case BucketMode.HASH_FIXED:
             return schema.bucket

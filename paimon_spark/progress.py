@@ -15,9 +15,9 @@ def is_interactive() -> bool:
 
 @contextmanager
 def progress_bar(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
-    """Yield the function to report progress to: the caller's own, that of a bar named `what`, or `None`.
+    """Yield the function that takes reports of progress: the caller's, that of a bar named `what`, or `None`.
 
-    `progress`: a function, True: a bar, False: no bar, `None`: a bar on terminals and in notebooks.
+    `progress`: a function; True: a bar; False: no bar; `None`: a bar on terminals and in notebooks.
     """
     if callable(progress):
         yield progress

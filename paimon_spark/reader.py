@@ -1,8 +1,8 @@
-"""Batch reads: planned once in the process that plans the query, read in Spark's tasks, each of several splits.
+"""Batch reads: the process that plans the query plans the splits, and each of Spark's tasks reads several splits.
 
-Filters reach a reader only when ``spark.sql.python.filterPushdown.enabled`` is on, and a reader that could take them
-makes the query fail when it is off. The setting itself is not visible here; which of Spark's two planning programs is
-running is, and that tells.
+Spark pushes filters only if ``spark.sql.python.filterPushdown.enabled`` is on. If the setting is off, a reader with the
+method `pushFilters` makes the query fail. This process does not see the setting. But with the setting on Spark plans
+with another program, and this process sees the name of the program.
 """
 
 import gc
@@ -25,38 +25,38 @@ from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.table import Table
 from paimon_spark.filters import predicate_of
 from paimon_spark.option_names import names_columns, with_case
-from paimon_spark.options import ReadRequest, StreamRequest
+from paimon_spark.options import AnyReadRequest, ReadRequest
 from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, finer_than_spark, for_spark, projected
 
-BATCH_BYTES = 16 << 20  # a batch for Spark is not larger, however few rows that leaves
-_CLOSE_ENOUGH = 64 << 10  # bytes of buffers that are not worth asking which part of them is in use
+BATCH_BYTES = 16 << 20  # the most bytes of a batch for Spark
+_EXACT_ABOVE = 64 << 10  # bytes of buffers above which the bytes in use are counted exactly
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
-def open_table(request: ReadRequest | StreamRequest) -> Table:
+def open_table(request: AnyReadRequest) -> Table:
     """Open the table of a request, under its options."""
     options = request.options
     plain = {key: value for key, value in options.items() if not names_columns(key)}
-    table = request.place.open(plain)
+    table = request.address.open(plain)
     return table.with_options(with_case(options, table.schema.names)) if len(plain) < len(options) else table
 
 
 def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "PaimonReader":
-    """A reader of the columns of `schema`; one that takes filters exactly when Spark is going to offer some.
+    """Return a reader of the columns of `schema`; it takes filters if Spark is going to push them.
 
-    InvalidInputError for columns the table does not have like that.
+    InvalidInputError for a column that the table does not have, or has with another type.
     """
-    return (FilteringReader if _filters_come() else PaimonReader)(table, request, schema)
+    return (FilteringReader if _filters_are_pushed() else PaimonReader)(table, request, schema)
 
 
-def _filters_come() -> bool:
+def _filters_are_pushed() -> bool:
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
 
 
 class TaskPartition(InputPartition):
-    """The splits that one Spark task reads: a second attempt reads the same files of the same snapshot."""
+    """The splits that one Spark task reads; a second attempt reads the same files of the same snapshot."""
 
     def __init__(self, splits: tuple[DataSplit, ...]) -> None:
         super().__init__(None)
@@ -65,26 +65,26 @@ class TaskPartition(InputPartition):
 
 @message_first
 class PaimonReader(DataSourceReader):
-    """Rows of one snapshot, the columns of `schema` in its order. Pickles: tasks read with a copy of it."""
+    """A reader of one snapshot: the columns of `schema`, in its order. It pickles: each task reads with a copy."""
 
     def __init__(self, table: Table, request: ReadRequest, schema: StructType) -> None:
         self._scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
-        there = self._scan.store.schema
-        self._fields = projected((*there.fields, *tracking_fields(there)), schema, table.path)
+        stored = self._scan.store.schema
+        self._fields = projected((*stored.fields, *tracking_fields(stored)), schema, table.path)
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
 
     def partitions(self) -> list[InputPartition]:
-        """Plan the read: a Spark partition for each task. The manifests are read here and nowhere else."""
+        """Plan the read: return a Spark partition per task. No task reads manifests."""
         store = self._scan.store
         packing = packing_of_tasks(store.options, store.root)
         return [TaskPartition(task) for task in plan_tasks(self._scan.plan().splits, packing, self._min_tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the splits of one task, in batches of about the number of rows asked for."""
+        """Read the splits of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, TaskPartition):
-            return  # Spark's stand-in for "no partitions"
-        spare_collections()
+            return  # Spark passes a partition of its own if there is none
+        freeze_modules()
         read = TableRead(self._scan.store, self._fields, self._scan.predicate, forgiving=True)
         rows = (batch for split in partition.splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):
@@ -96,7 +96,7 @@ class FilteringReader(PaimonReader):
     """A reader that uses the filters of the query to leave out files and rows."""
 
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
-        """Narrow the scan; every filter is handed back, so Spark checks the rows that come all the same."""
+        """Narrow the scan; return every filter, so that Spark applies all of them to the rows again."""
         fields = self._scan.store.schema.fields
         pushed = predicate_of(filters, finer_than_spark(fields))
         if pushed is not None:
@@ -107,17 +107,17 @@ class FilteringReader(PaimonReader):
 
 
 @cache
-def spare_collections() -> None:
+def freeze_modules() -> None:
     """Exempt the loaded modules of this process from garbage collection, once.
 
-    Spark's Python processes collect garbage after every task. Going through all modules each time takes half of the
-    time of a small task. `gc.get_freeze_count` goes through them as well: 10 ms with pyarrow and pyspark loaded.
+    Spark's Python processes collect garbage after every task. The search through all modules takes half of the time of
+    a small task. `gc.get_freeze_count` searches them as well: 10 ms with pyarrow and pyspark loaded.
     """
     gc.freeze()
 
 
 def resized(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at most `rows` rows and about BATCH_BYTES bytes; small neighbours are joined."""
+    """Yield the same rows in batches of at most `rows` rows and about BATCH_BYTES bytes; join small batches."""
     waiting: list[pa.RecordBatch] = []
     count = size = 0
     for batch in batches:
@@ -136,9 +136,9 @@ def resized(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
 
 
 def _bytes_of(batch: pa.RecordBatch) -> int:
-    """Return the bytes of a batch, of a small one those of all its buffers: the exact number costs 20 times as much."""
+    """Return the bytes of a batch; for a small one those of all its buffers, because the exact number takes longer."""
     most: int = batch.get_total_buffer_size()
-    return most if most <= _CLOSE_ENOUGH else int(batch.nbytes)
+    return most if most <= _EXACT_ABOVE else int(batch.nbytes)
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

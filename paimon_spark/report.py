@@ -1,8 +1,8 @@
 """Errors of the engine in Spark's Python workers: the message first, then a few lines of trace.
 
 A worker sends Spark the text of an exception: the whole trace, then the message. With SPARK_HIDE_TRACEBACK in its
-environment the worker sends the message alone. So an error of the engine leaves a method that Spark calls with the end
-of its trace inside its message, and that variable is set as long as the error exists.
+environment the worker sends only the message. So a method that Spark calls raises an error of the engine with the end
+of the trace inside the message, and this variable is set as long as the error exists.
 
 Other exceptions keep their trace. Outside of Spark's workers nothing changes.
 """
@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 from paimon_core.errors import PaimonError
 
 TRACE_LINES = 5
-"""Lines after the message: the exception that caused the error, and the innermost frames."""
+"""The most lines after the message: the exception that caused the error, and the innermost frames."""
 _HIDE = "SPARK_HIDE_TRACEBACK"
-_MOST_OF_CAUSE = 200  # characters
+_MAX_CAUSE_LENGTH = 200  # characters
 
 Kind = TypeVar("Kind")
 
@@ -41,7 +41,7 @@ def message_first(kind: type[Kind]) -> type[Kind]:
 
 
 def reporting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same function, or generator, except that it raises the engine's errors with the message first."""
+    """Return a function, or generator, that does the same but raises the engine's errors with the message first."""
     if isgeneratorfunction(function):
 
         @wraps(function)
@@ -68,7 +68,7 @@ def _reported() -> Iterator[None]:
     except PaimonError as error:
         if not _in_worker():
             raise
-        raise _with_trace(error) from error  # no variable holds it, so it is freed when it is caught
+        raise _with_trace(error) from error  # no variable holds the new error, so it is freed when it is caught
 
 
 def _in_worker() -> bool:
@@ -78,10 +78,10 @@ def _in_worker() -> bool:
 
 
 def _with_trace(error: PaimonError) -> PaimonError:
-    """Return an error of the same class name whose text ends in lines of trace. As long as it exists, Spark adds none.
+    """Return an error of the same class name whose text ends with lines of trace. While it exists, Spark adds none.
 
-    Its class has no other base: Spark takes a NotImplementedError at planning for a reader without partitions, and
-    reads no rows.
+    The new class inherits only from `_Reported`. UnsupportedError is a NotImplementedError, which Spark takes at
+    planning for a reader without partitions: it would read no rows.
     """
     kind = type(error)
     same_name = type(kind.__name__, (_Reported,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__})
@@ -98,7 +98,7 @@ def _trace(error: PaimonError) -> list[str]:
     lines = []
     if cause is not None:
         kind = type(cause)
-        text = " ".join(str(cause).split())[:_MOST_OF_CAUSE]
+        text = " ".join(str(cause).split())[:_MAX_CAUSE_LENGTH]
         lines.append(f"  caused by {kind.__module__}.{kind.__qualname__}: {text}")
     frames = [frame for frame in reversed(extract_tb(error.__traceback__)) if frame.filename != __file__]
     lines += [f"  at {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]

@@ -1,12 +1,11 @@
 """Reads of streams of changes in micro-batches, and of the changes between two snapshots in one batch.
 
-Spark keeps one process per run of a query. It asks that process for the end of each batch, and for its tasks; the tasks
-read with readers of their own. Spark stores an offset as text: a position of the engine and, under ``from``, the
-position at which the query started. Spark does not store the latter by itself, and asks for it again when it repeats
-the first batch.
+Spark keeps one process per run of a query. Spark asks this process for the end of each batch and for the batch's tasks.
+Each task reads with a copy of the reader. Spark stores an offset as text. The text holds a position of the engine and,
+under ``from``, the position at which the query started: Spark asks for the start again when it repeats the first batch.
 
-Spark 4.1 asks for the newest offset without its predecessor, so the reader remembers that. Spark 4.1 also does not
-announce ``availableNow``: there such a query ends after its first batch if limits end that batch.
+Spark 4.1 does not pass the start of a batch to `latestOffset`, so the reader remembers it. Spark 4.1 does not announce
+``availableNow`` either: there a limit ends such a query after its first batch.
 """
 
 import time
@@ -33,7 +32,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import StreamRequest
-from paimon_spark.reader import resized, spare_collections
+from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
 
@@ -46,7 +45,10 @@ except ImportError:  # Spark 4.1
         """A stand-in: Spark 4.1 has no such class."""
 
 
-PAUSE_SECONDS = 0.1, 2.0  # wait before the next check of a table without news; Spark asks every 10 ms
+PAUSE_SECONDS = (
+    0.1,
+    2.0,
+)  # shortest and longest wait before the next check of an unchanged table; Spark asks every 10 ms
 PAUSE_CHECKS = 5  # wait 5 times as long as the last check took: a check sends requests to the object store
 CONSUMER_SECONDS = 60.0
 """Seconds after which an idle query records its progress again, because a table expires a silent consumer. Spark 4.1
@@ -61,7 +63,7 @@ Offset = dict[str, Any]
 
 
 class ChangePartition(InputPartition):
-    """The splits of a batch that one task reads, and the id of the schema they were planned with."""
+    """The splits of a batch that one task reads, and the id of the schema that planned them."""
 
     def __init__(self, splits: tuple[ChangeSplit, ...], schema_id: int) -> None:
         super().__init__(None)
@@ -70,7 +72,7 @@ class ChangePartition(InputPartition):
 
 @contextmanager
 def _spark_terms() -> Iterator[None]:
-    """Add to an error of the stream what the engine's words mean in Spark."""
+    """Add to an error of the stream the meaning of the engine's terms in Spark."""
     try:
         yield
     except (InvalidInputError, OutOfRangeError) as error:
@@ -90,7 +92,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reached: Offset | None = None
         self._target: Position | None = None
         self._newest: Offset | None = None
-        self._last_batch = self._next_look = -float("inf")
+        self._last_batch = self._next_check = -float("inf")
         self._too_few: tuple[Position, Position] | None = None
         self._recorded: tuple[int, float] | None = None
 
@@ -116,11 +118,11 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @_spark_terms()
     def latestOffset(self, start: Offset | None = None, limit: "read_limits.ReadLimit | None" = None) -> Offset:
-        """Return the end of the next batch; `start` itself: there is nothing to read, or too little yet."""
-        behind = start or self._reached or self.initialOffset()
-        time.sleep(max(0.0, self._next_look - time.monotonic()))
+        """Return the end of the next batch; `start` itself: no rows to read, or fewer than the batch waits for."""
+        previous = start or self._reached or self.initialOffset()
+        time.sleep(max(0.0, self._next_check - time.monotonic()))
         checked = time.monotonic()
-        after = Position.from_json(behind)
+        after = Position.from_json(previous)
         everything = limit is not None and isinstance(limit, read_limits.ReadAllAvailable)
         self._newest = None
         through = self._scan.advance(after, NO_LIMITS if everything else self._request.limits, self._target)
@@ -128,22 +130,22 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._record(after)
         if through == after or not (everything or self._is_enough(after, through)):
             now, (least, most) = time.monotonic(), PAUSE_SECONDS
-            self._next_look = now + min(most, max(least, PAUSE_CHECKS * (now - checked)))
-            self._newest = behind if through == after and self._target is None else None
-            return behind
-        self._next_look = -float("inf")
-        return {**through.to_json(), _FROM: behind[_FROM]}
+            self._next_check = now + min(most, max(least, PAUSE_CHECKS * (now - checked)))
+            self._newest = previous if through == after and self._target is None else None
+            return previous
+        self._next_check = -float("inf")
+        return {**through.to_json(), _FROM: previous[_FROM]}
 
     def reportLatestOffset(self) -> Offset:
-        """Return the newest offset for Spark's progress report; Spark asks for it after each `latestOffset`."""
+        """Return the newest offset, for Spark's progress report; Spark calls this after each `latestOffset`."""
         return self._newest or self._scan.latest().to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fix the end of this run: changes that are committed from now on belong to another run."""
+        """Fix the end of this run: later commits belong to the next run."""
         self._target = self._scan.latest()
 
     def _is_enough(self, after: Position, through: Position) -> bool:
-        """Return True if the batch has the rows it waits for, or has waited long enough."""
+        """Return True if the batch has `min_rows` rows, or has waited for the longest delay."""
         least = self._request.min_rows
         waited = (time.monotonic() - self._last_batch) * 1000
         if least is None or self._target is not None or waited >= self._request.max_delay_millis:
@@ -160,42 +162,42 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @_spark_terms()
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Plan the tasks that read the changes between two offsets; the same ones when Spark repeats the batch."""
+        """Plan the tasks that read the changes between two offsets; a repeated batch gets the same tasks."""
         self._reached = end
         first_batch = Position.from_json(start) == Position.from_json(start[_FROM])
         after, through = Position.from_json(end[_FROM] if first_batch else start), Position.from_json(end)
         if after == through:
             return []
         self._last_batch = time.monotonic()
-        return self._planned(after, through)
+        return self._plan_tasks(after, through)
 
     def between_snapshots(self) -> list[InputPartition]:
-        """Plan the tasks that read the changes between the two snapshots of the options, for a batch read."""
+        """Plan the tasks of a batch read of the changes between the two snapshots in the options."""
         store, bounds = self._scan.store, incremental_bounds(self._scan.store)
         latest = store.snapshots.latest_id() or 0
         if bounds is not None and bounds[1] > latest:
             raise OutOfRangeError(
                 f"{store.root} has no changes through snapshot {bounds[1]} yet: its newest snapshot is {latest}"
             )
-        return self._planned(self._scan.start(), self._scan.latest())
+        return self._plan_tasks(self._scan.start(), self._scan.latest())
 
-    def _planned(self, after: Position, through: Position) -> list[InputPartition]:
+    def _plan_tasks(self, after: Position, through: Position) -> list[InputPartition]:
         store, splits = self._scan.store, self._scan.plan(after, through)
         packing = packing_of_tasks(store.options, store.root)
 
         def weigh(split: ChangeSplit) -> int:
-            return sum(weight(piece.split.files, packing) for piece in split.units)
+            return sum(weight(unit.split.files, packing) for unit in split.units)
 
         tasks = pack_tasks(splits, weigh, packing, self._request.min_tasks)
         return [ChangePartition(task, store.schema.id) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the changes of one task's splits, in batches of about ``read.arrow-batch-rows`` rows."""
+        """Read the changes of one task's splits, in batches of at most ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, ChangePartition):
             raise TypeError(f"a partition must be a ChangePartition of this stream, not a {type(partition).__name__}")
-        spare_collections()
+        freeze_modules()
         request, store = self._request, self._scan.store
-        if partition.schema_id != store.schema.id:  # the table was altered while Spark made its two readers
+        if partition.schema_id != store.schema.id:  # the table was altered after Spark made the reader that planned
             store = store.at_schema(partition.schema_id)
         fields, predicate = _fields(store, request, self._schema), _predicate(store, request)
         read = ChangeRead(store, fields, predicate, kinds=request.changelog, ignore_deletes=request.ignore_deletes)
@@ -207,11 +209,11 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ---- progress
 
     def commit(self, end: Offset) -> None:
-        """Record that everything up to `end` has been processed, if the query has a consumer."""
+        """Record that the query has processed all changes up to `end`, if the query has a consumer."""
         self._record(Position.from_json(end))
 
     def _record(self, position: Position) -> None:
-        """Record the position of a query that has read all rows it starts with; no query could continue before that."""
+        """Record the position of the consumer, once the query has read all rows of its first snapshot."""
         store = self._scan.store
         consumer = store.options.value(CONSUMER_ID)
         if consumer is None or (position.scan_snapshot and position.index != ALL):
@@ -224,14 +226,14 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 @message_first
 class PaimonChangesReader(DataSourceReader):
-    """A reader of the changes from one snapshot to another, in one batch."""
+    """A reader of the changes between two snapshots, in one batch."""
 
     def __init__(self, store: FileStore, request: StreamRequest, schema: StructType) -> None:
-        store = store.with_options({"consumer.ignore-progress": "true"})  # the table itself may name a consumer
+        store = store.with_options({"consumer.ignore-progress": "true"})  # the table's own options may name a consumer
         self._stream = PaimonStreamReader(store, request, schema)
 
     def partitions(self) -> list[InputPartition]:
-        """Plan the tasks. OutOfRangeError for snapshots that do not exist."""
+        """Plan the tasks. Raises OutOfRangeError for a snapshot that does not exist."""
         return self._stream.between_snapshots()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -241,12 +243,12 @@ class PaimonChangesReader(DataSourceReader):
 
 
 def _scan(store: FileStore, request: StreamRequest, schema: StructType) -> StreamScan:
-    """Return the scan, of all columns, or of those in `schema` and in the filter."""
+    """Return a scan of all columns, or of the columns in `schema` and in the filter."""
     fields, predicate = _fields(store, request, schema), _predicate(store, request)
     if {f.id for f in fields} == {f.id for f in store.schema.fields}:
         return StreamScan(store, None, predicate)
-    asked = set() if predicate is None else rewrite.columns(predicate) - {f.name for f in fields}
-    return StreamScan(store, (*fields, *(f for f in store.schema.fields if f.name in asked)), predicate)
+    filtered = set() if predicate is None else rewrite.columns(predicate) - {f.name for f in fields}
+    return StreamScan(store, (*fields, *(f for f in store.schema.fields if f.name in filtered)), predicate)
 
 
 def _predicate(store: FileStore, request: StreamRequest) -> Predicate | None:
@@ -254,14 +256,14 @@ def _predicate(store: FileStore, request: StreamRequest) -> Predicate | None:
 
 
 def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tuple[DataField, ...]:
-    """Return the table's columns that the schema names."""
+    """Return the table's columns that the schema names, without ``rowkind``."""
     if not request.changelog:
         return projected(store.schema.fields, schema, store.root)
     kinds = [column for column in schema if column.name == ROW_KIND.name]
     if [column.dataType for column in kinds] != [StringType()]:
         raise InvalidInputError(
-            f"the schema given for {store.root} lacks the column {ROW_KIND.name!r}, a string, which tells apart what "
-            "option 'read.changelog' lets through: add it, or leave the option out"
+            f"the schema given for {store.root} lacks the column {ROW_KIND.name!r}, a string, which holds the row "
+            "kinds of option 'read.changelog': add it, or leave the option out"
         )
     columns = StructType([column for column in schema if column.name != ROW_KIND.name])
     return projected(store.schema.fields, columns, store.root)
@@ -270,5 +272,5 @@ def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tup
 def _order(schema: StructType) -> list[int] | None:
     """Return the positions of the schema's columns in a batch that has ``rowkind`` first; `None`: the same order."""
     names = schema.names
-    at = names.index(ROW_KIND.name) if ROW_KIND.name in names else 0
-    return [*range(1, at + 1), 0, *range(at + 1, len(names))] if at else None
+    index = names.index(ROW_KIND.name) if ROW_KIND.name in names else 0
+    return [*range(1, index + 1), 0, *range(index + 1, len(names))] if index else None

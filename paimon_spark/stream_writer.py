@@ -1,12 +1,12 @@
-"""Streaming writes: every micro-batch becomes one commit, exactly once, whatever fails and is repeated.
+"""Streaming writes: every micro-batch becomes exactly one commit, also after failures and repetitions.
 
 The commit user is the query's id, which Spark keeps in the checkpoint and gives to every task. The commit identifier is
-the number of the batch. With these two the engine recognises a committed batch (see IdempotentCommits). Batches count
-up from 0. So a query whose batch is not the next one of the table started from the checkpoint of another table, or the
-table was created anew: that is refused.
+the number of the batch. By both the engine recognises a committed batch (see IdempotentCommits). Batches count up from
+0. A batch that is not the next one of the table is refused: the checkpoint belongs to another table, or the table was
+created anew.
 
-Spark creates the writer anew for the tasks of each batch and for its commit, in processes of their own. The tasks send
-what the commit needs in their messages.
+Spark creates a new writer for the tasks of each batch and another one for the batch's commit, in separate processes. So
+the messages of the tasks hold all that the commit needs.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from paimon_spark.write_job import TaskWrites, WriteJob, watermark_of
 
 @dataclass(frozen=True)
 class BatchWritten(TaskWrites):
-    """The result of one task, and the table it wrote to: id and time (epoch ms) of the table's schema."""
+    """The result of one task, and `table`: id and time (epoch ms) of the schema of the table that the task wrote to."""
 
     table: tuple[int, int] = (-1, -1)
 
@@ -53,7 +53,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit the batch in one snapshot, unless it is committed already; a batch without rows makes no snapshot."""
         query, watermark = self._query(messages), watermark_of(messages)
-        commits = IdempotentCommits(self._table.store, query, consecutive=True, on_unknown=self._request.on_doubt)
+        commits = IdempotentCommits(self._table.store, query, consecutive=True, on_unknown=self._request.on_unknown)
         prepared = self._job.prepare(messages)
         if self._job.overwrite:
             commits.overwrite(prepared.messages, batchId, watermark=watermark)
@@ -62,15 +62,15 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         self._job.finish(prepared, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Delete the files of a batch whose tasks failed; a failed commit has deleted its files itself."""
+        """Delete the files of a batch whose tasks failed; a failed commit deletes its own files."""
         if any(message is None for message in messages):
             self._job.abort(messages)
 
     def _query(self, messages: list[WriterCommitMessage | None]) -> str:
-        """Return the id of the query whose tasks wrote. CommitConflictError if the table was replaced meanwhile."""
+        """Return the id of the query of the tasks. CommitConflictError if the table was replaced after a task wrote."""
         written = [message for message in messages if isinstance(message, BatchWritten)]
         for schema_id, time in {message.table for message in written}:
-            if not self._is_there(schema_id, time):
+            if not self._has_schema(schema_id, time):
                 raise CommitConflictError(
                     f"the table at {self._table.path} was dropped or made anew while the query wrote to it: start the "
                     "query with a new checkpointLocation to fill the new table"
@@ -79,15 +79,16 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         query = queries.pop() if len(queries) == 1 else None
         if query is None:
             raise UnsupportedError(
-                f"this Spark does not tell tasks which streaming query they are of (got {sorted(map(str, queries))}): "
-                "without it a repeated batch cannot be recognised; use foreachBatch with paimon_spark.upsert_batch"
+                f"this Spark gives tasks no id of their streaming query (got {sorted(map(str, queries))}): without "
+                "it a repeated batch cannot be recognised; use foreachBatch with paimon_spark.upsert_batch"
             )
         return query
 
-    def _is_there(self, schema_id: int, time: int) -> bool:
-        ours = self._table.schema
-        if schema_id == ours.id:
-            return time == ours.time_millis
+    def _has_schema(self, schema_id: int, time: int) -> bool:
+        """Return True if the table has this schema; `time`: when the schema was made, in epoch ms."""
+        schema = self._table.schema
+        if schema_id == schema.id:
+            return time == schema.time_millis
         try:
             return self._table.store.schemas.get(schema_id).time_millis == time
         except NotFoundError:

@@ -22,9 +22,9 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
-from paimon_spark.distribute import SparkRunner, slots
+from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.option_names import canonical
-from paimon_spark.options import Place, read_request
+from paimon_spark.options import TableAddress, read_request
 from paimon_spark.progress import progress_bar
 from paimon_spark.reader import open_table
 from paimon_spark.report import reporting
@@ -50,36 +50,35 @@ _MIN_TASKS = "read.min-tasks"
 class PaimonTable:
     """A table by its path, in classic and Connect sessions. Only the cluster reads and writes rows."""
 
-    def __init__(self, spark: SparkSession, place: Place, options: Mapping[str, str]) -> None:
-        self._spark, self._place, self._options = spark, place, dict(options)
-        self._slots: int | None = None
+    def __init__(self, spark: SparkSession, address: TableAddress, options: Mapping[str, str]) -> None:
+        self._spark, self._address, self._options = spark, address, dict(options)
+        self._parallelism: int | None = None
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
-        """Return the table in the directory `path`; `options` are those of a read, storage options among them."""
+        """Return the table in the directory `path`; `options`: of a read, and of the store."""
         given = {**options, "path": path}
-        return cls(spark, read_request(given).place, given)
+        return cls(spark, read_request(given).address, given)
 
     def toDF(self, **options: str) -> DataFrame:
         """Return the rows as a DataFrame; `options` are added for this read.
 
-        The default of 'read.min-tasks' is the number of tasks that the cluster runs at a time, so a large read keeps
-        all of them busy.
+        The default of 'read.min-tasks' is the number of tasks that the cluster runs at a time, so a large read uses the
+        whole cluster.
         """
         given = {**self._options, **options}
         if _MIN_TASKS not in canonical(given):
-            if self._slots is None:
-                self._slots = slots(self._spark)
-            given[_MIN_TASKS] = str(self._slots)
+            self._parallelism = self._parallelism or parallelism(self._spark)
+            given[_MIN_TASKS] = str(self._parallelism)
         return self._spark.read.format("paimon").options(**given).load()
 
     def history(self) -> DataFrame:
         """Return one row per snapshot, oldest first."""
-        place = self._place
+        address = self._address
 
         @reporting
         def snapshots(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield _history(place.open().snapshots())
+            yield _history(address.open().snapshots())
 
         return self._spark.range(1, numPartitions=1).mapInArrow(snapshots, HISTORY)
 
@@ -93,17 +92,17 @@ class PaimonTable:
         filter: Filter = None,
         progress: Progress | bool | None = None,
     ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row; return its snapshot, `None`: there was nothing to do.
+        """Rewrite files in one commit that changes no row; return its snapshot; `None`: no file needs it.
 
         Like `paimon_core.Table.compact`, but every bucket, group of files or range to sort is a Spark task. This
-        process plans and commits, so it must reach the table too. A job that fails leaves the table unchanged.
+        process plans and commits, so it needs access to the table. A job that fails leaves the table unchanged.
 
         Args:
-            full, order_by, order_strategy, partitions, filter: those of `paimon_core.Table.compact`.
-            progress: `None`: a bar on terminals and in notebooks, False: none, True: a bar anywhere, or a function
-                that is called with the bytes done and the bytes in all.
+            full, order_by, order_strategy, partitions, filter: as in `paimon_core.Table.compact`.
+            progress: a function that is called with the bytes done and the total bytes; True: a bar; False: no bar;
+                `None`: a bar on terminals and in notebooks.
         """
-        table = self._of_now("compacted")
+        table = self._at_present("compacted")
         name = hide_secrets(f"compact {table.path}")
         with progress_bar(progress, name) as report:
             return table.compact(
@@ -117,49 +116,44 @@ class PaimonTable:
             )
 
     def delete(self, filter: str | Predicate, *, progress: Progress | bool | None = None) -> Snapshot | None:
-        """Delete the rows that match, in one commit; return its snapshot, `None`: no row matches.
+        """Delete the rows that match, in one commit; return its snapshot; `None`: no row matches.
 
         Like `paimon_core.Table.delete`, but on the cluster. Without a primary key every file is a Spark task (with
         deletion vectors every bucket). With a primary key Spark reads the matching rows and writes them back as
-        deletes. `progress` is that of `compact`, for tables without a primary key.
+        deletes. `progress`: as in `compact`, for tables without a primary key.
         """
-        table = self._of_now("deleted from")
+        table = self._at_present("deleted from")
         predicate = parse_predicate(filter) if isinstance(filter, str) else filter
         bound = bind(predicate, table.schema.fields)
         if table.schema.primary_keys and not drops_partitions(table.schema, bound):
             check_deletes(table.schema)
             table.committer()  # refuse a table without commits before any work
-            return retry_on_conflict(partial(self._retracted, table, predicate), RETRIES)
+            return retry_on_conflict(partial(self._write_deletes, table, predicate), RETRIES)
         name = hide_secrets(f"delete from {table.path}")
         with progress_bar(progress, name) as report:
             return table.delete(predicate, progress=report, runner=SparkRunner(self._spark, name))
 
-    def _retracted(self, table: Table, predicate: Predicate) -> Snapshot | None:
-        """Write a row of kind -D for every match; commit only if no other commit has changed these rows meanwhile."""
+    def _write_deletes(self, table: Table, predicate: Predicate) -> Snapshot | None:
+        """Write a row of kind -D for every match. CommitConflictError if another commit has changed these rows."""
         snapshot = table.snapshot()
         if snapshot is None:
             return None
-        place, user, read_at = self._place, uuid.uuid4().hex, str(snapshot.id)
-        given = {**place.storage_options, **read_request(self._options).options, "path": place.path}
-        if place.branch is not None:
-            given["branch"] = place.branch
-        seen = {**given, **shows_all(table.schema), "filter": str(predicate)}
+        address, user = self._address, uuid.uuid4().hex
+        given = {**address.storage_options, **read_request(self._options).options, "path": address.path}
+        if address.branch is not None:
+            given["branch"] = address.branch
+        matching = {**given, **shows_all(table.schema), "filter": str(predicate)}
         try:
-            rows = self._spark.read.format("paimon").options(**seen).load()  # of this snapshot or of a later one
+            rows = self._spark.read.format("paimon").options(**matching).load()  # of this snapshot or of a later one
             deletes = rows.withColumn(ROW_KIND.name, F.lit("-D"))
             write = deletes.write.format("paimon").mode("append").options(**given)
             write = write.option("row-kind-column", ROW_KIND.name).option("commit.user", user)
-            write.option("write.unchanged-since", read_at).save()
+            write.option("write.unchanged-since", str(snapshot.id)).save()
         except Exception as error:  # a class of Spark, whatever the Python worker raised
-            reason = str(error)
-            if CommitConflictError.__name__ in reason:
-                raise CommitConflictError(
-                    f"others changed rows of {table.path} that are to be deleted: {reason}"
-                ) from error
-            if OutOfRangeError.__name__ in reason:
-                raise OutOfRangeError(
-                    f"rows of {table.path} that are to be deleted could not be read: {reason}"
-                ) from error
+            reason = f"cannot delete rows of {table.path}: {error}"
+            for kind in (CommitConflictError, OutOfRangeError):
+                if kind.__name__ in str(error):
+                    raise kind(reason) from error
             raise
         later = range(table.store.snapshots.latest_id() or 0, snapshot.id, -1)
         return next(
@@ -174,37 +168,29 @@ class PaimonTable:
         *,
         dry_run: bool = False,
     ) -> Expired:
-        """Delete old snapshots and the files that only they need; return the counts, with `dry_run` without deleting.
+        """Delete old snapshots and the files that only they need; return the counts. `dry_run`: delete nothing.
 
-        Like `paimon_core.Table.expire_snapshots`. This process does it, so it must reach the table.
+        Args:
+            older_than, retain_max, retain_min: as in `paimon_core.Table.expire_snapshots`.
+            dry_run: True: only count. This process deletes the files, so it needs access to the table.
         """
-        table = self._of_now("expired")
+        table = self._at_present("expired")
         return table.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
 
-    def _of_now(self, done: str) -> Table:
+    def _at_present(self, action: str) -> Table:
         """Return the table of the newest snapshot. InvalidInputError if this object was opened with time travel."""
         request = read_request(self._options)
         if request.when:
-            raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be {done}")
+            raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be {action}")
         return open_table(request)
 
     def __repr__(self) -> str:
-        return f"PaimonTable({hide_secrets(self._place.path)!r})"
+        return f"PaimonTable({hide_secrets(self._address.path)!r})"
 
 
-def _history(snapshots: Iterable[Snapshot]) -> pa.RecordBatch:
-    rows = [
-        {
-            "snapshot_id": s.id,
-            "schema_id": s.schema_id,
-            "commit_kind": s.commit_kind,
-            "commit_time": s.time_millis * 1000,
-            "commit_user": s.commit_user,
-            "commit_identifier": s.commit_identifier,
-            "total_record_count": s.total_record_count,
-            "delta_record_count": s.delta_record_count,
-        }
-        for s in snapshots
-    ]
+def _history(snapshots: Sequence[Snapshot]) -> pa.RecordBatch:
+    """Return the rows of `HISTORY`; most columns are attributes of a snapshot."""
+    values = {"snapshot_id": [s.id for s in snapshots], "commit_time": [s.time_millis * 1000 for s in snapshots]}
     schema = expected_arrow_schema(HISTORY)
-    return pa.RecordBatch.from_arrays([pa.array([row[f.name] for row in rows], f.type) for f in schema], schema=schema)
+    columns = (values.get(f.name) or [getattr(s, f.name) for s in snapshots] for f in schema)
+    return pa.RecordBatch.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)

@@ -1,14 +1,14 @@
-"""Spark's types and Paimon's, both ways, and the last cast before a batch goes to Spark.
+"""The mapping between Spark's types and Paimon's, and the last cast of a batch for Spark.
 
-The mapping is the one of Paimon's own Spark connector, so that both see one table alike:
+The mapping is that of Paimon's own Spark connector, so that both show a table with the same columns:
 
 ================================  ==========================================================
 Paimon                            Spark
 ================================  ==========================================================
 CHAR, VARCHAR, STRING             string
 BINARY, VARBINARY, BYTES, BLOB    binary
-TIMESTAMP(p)                      timestamp_ntz, digits below the microsecond cut off
-TIMESTAMP_LTZ(p)                  timestamp, the same
+TIMESTAMP(p)                      timestamp_ntz, digits below the microsecond cut
+TIMESTAMP_LTZ(p)                  timestamp, digits below the microsecond cut
 TIME(p)                           time(p), at most time(6)
 MULTISET<e>                       map<e, int>
 VECTOR<e, n>                      array<e>
@@ -45,7 +45,7 @@ from paimon_core.types.datatype import (
 )
 
 STRING_LENGTH = 2147483647
-MICROSECOND_DIGITS = 6  # Spark keeps no finer time
+MICROSECOND_DIGITS = 6  # the finest time of Spark
 
 _ATOMIC: dict[str, type[spark.DataType]] = {
     "BOOLEAN": spark.BooleanType,
@@ -90,7 +90,7 @@ _FROM_SPARK: dict[type[spark.DataType], Callable[[spark.DataType], AtomicType]] 
 def spark_schema(fields: Iterable[DataField]) -> spark.StructType:
     """Return the Spark schema of a Paimon row; comments become Spark's column comments.
 
-    UnsupportedError names the column whose type Spark does not have.
+    UnsupportedError names a column whose type Spark does not have.
     """
     return spark.StructType([_spark_field(field, field.name) for field in fields])
 
@@ -103,9 +103,7 @@ def _spark_field(field: DataField, path: str) -> spark.StructField:
 def spark_type(type_: DataType, path: str) -> spark.DataType:
     """Return the Spark type of a Paimon type; `path` names the column in the error."""
     match type_:
-        case ArrayType():
-            return spark.ArrayType(spark_type(type_.element, f"{path}.element"), type_.element.nullable)
-        case VectorType():
+        case ArrayType() | VectorType():
             return spark.ArrayType(spark_type(type_.element, f"{path}.element"), type_.element.nullable)
         case MapType():
             key, value = spark_type(type_.key, f"{path}.key"), spark_type(type_.value, f"{path}.value")
@@ -121,19 +119,19 @@ def spark_type(type_: DataType, path: str) -> spark.DataType:
         case AtomicType(root=root) if root in _ATOMIC:
             return _ATOMIC[root]()
     raise UnsupportedError(
-        f"column {path!r} has type {type_}, for which Spark has none here: "
+        f"column {path!r} has type {type_}, for which Spark has no type: "
         "read the other columns with the option 'columns', or the table through paimon_core.Table"
     )
 
 
 def paimon_fields(schema: spark.StructType, *, without: Iterable[str] = ()) -> tuple[DataField, ...]:
-    """Return the columns of a table created from a DataFrame; their ids are not assigned yet (-1).
+    """Return the columns of a table created from a DataFrame, except `without`; their ids are -1: not assigned yet.
 
-    All of them are nullable: "not null" in a DataFrame is a fact about its rows, not a requirement for the table.
+    All columns are nullable: NOT NULL in a DataFrame is a fact about its rows, not a requirement for the table.
     UnsupportedError names a column without a Paimon type.
     """
-    left_out = set(without)
-    return tuple(_paimon_field(field, field.name) for field in schema.fields if field.name not in left_out)
+    excluded = set(without)
+    return tuple(_paimon_field(field, field.name) for field in schema.fields if field.name not in excluded)
 
 
 def _paimon_field(field: spark.StructField, path: str) -> DataField:
@@ -154,7 +152,7 @@ def paimon_type(type_: spark.DataType, path: str) -> DataType:
         if isinstance(type_, spark_class) and type(type_).__name__ == spark_class.__name__:
             return convert(type_)
     raise UnsupportedError(
-        f"column {path!r} has Spark type {type_.simpleString()}, for which Paimon has none: cast it before writing"
+        f"column {path!r} has Spark type {type_.simpleString()}, for which Paimon has no type: cast it before writing"
     )
 
 
@@ -162,31 +160,32 @@ _TIMEZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signatu
 
 
 def expected_arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """Exactly the Arrow schema that Spark asks of the batches of a source with this schema."""
+    """Return the Arrow schema that Spark requires of the batches of a source with this schema."""
     arrow: pa.Schema = to_arrow_schema(schema, **_TIMEZONE)
     return arrow
 
 
 def projected(fields: Iterable[DataField], schema: spark.StructType, where: str) -> tuple[DataField, ...]:
-    """Return the table's columns that a schema given by the user names, in its order.
+    """Return the table's columns that a user's schema names, in the order of the schema.
 
-    Names match without case where that is unambiguous. InvalidInputError names a column that does not exist, that has
-    another type (only wider numbers are accepted) or that is asked to be NOT NULL but may hold nulls.
+    Names match without case if no two columns differ only in case. InvalidInputError names a column that does not
+    exist, that has another type (only wider numbers are accepted), or that may hold NULL and is requested as NOT NULL.
+    `where` names the table in the error.
     """
     available = list(fields)
-    return tuple(_projected_field(available, wanted, where) for wanted in schema.fields)
+    return tuple(_projected_field(available, requested, where) for requested in schema.fields)
 
 
-def _projected_field(fields: list[DataField], wanted: spark.StructField, where: str) -> DataField:
-    field = find_column(fields, wanted.name, where)
+def _projected_field(fields: list[DataField], requested: spark.StructField, where: str) -> DataField:
+    field = find_column(fields, requested.name, where)
     actual = spark_type(field.type, field.name)
-    if not _widens(actual, wanted.dataType):
+    if not _widens(actual, requested.dataType):
         raise InvalidInputError(
-            f"column {wanted.name!r} of {where} is {actual.simpleString()}, the schema given asks for "
-            f"{wanted.dataType.simpleString()}: ask for the type of the table and cast afterwards"
+            f"column {requested.name!r} of {where} is {actual.simpleString()}, the schema given asks for "
+            f"{requested.dataType.simpleString()}: ask for the type of the table and cast afterwards"
         )
-    if field.type.nullable and not wanted.nullable:
-        raise InvalidInputError(f"column {wanted.name!r} of {where} may be null, the schema given says NOT NULL")
+    if field.type.nullable and not requested.nullable:
+        raise InvalidInputError(f"column {requested.name!r} of {where} may be null, the schema given says NOT NULL")
     return field
 
 
@@ -198,73 +197,65 @@ _WIDER: dict[type[spark.DataType], tuple[type[spark.DataType], ...]] = {
 }
 
 
-def _widens(actual: spark.DataType, wanted: spark.DataType) -> bool:
-    if isinstance(actual, spark.DecimalType) and isinstance(wanted, spark.DecimalType):
-        return actual.scale == wanted.scale and actual.precision <= wanted.precision
-    return actual.simpleString() == wanted.simpleString() or type(wanted) in _WIDER.get(type(actual), ())
+def _widens(actual: spark.DataType, requested: spark.DataType) -> bool:
+    """Return True if a column of type `actual` can be read as `requested` without loss."""
+    if isinstance(actual, spark.DecimalType) and isinstance(requested, spark.DecimalType):
+        return actual.scale == requested.scale and actual.precision <= requested.precision
+    return actual.simpleString() == requested.simpleString() or type(requested) in _WIDER.get(type(actual), ())
 
 
 def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the same rows in exactly this Arrow schema; columns are matched by position.
 
-    REQUIRES: `schema` comes from `expected_arrow_schema` of columns checked by `projected`. What already has the
-    right type is not copied. InvalidInputError for a NULL where there must be none, which Spark would not see as one.
+    A column that already has its type is not copied. InvalidInputError for a NULL in a column that is NOT NULL: Spark
+    would read another value there. REQUIRES: `schema` is `expected_arrow_schema` of columns checked by `projected`.
     """
     for column, field in zip(batch.columns, schema, strict=True):
         if not field.nullable and column.null_count:
             raise InvalidInputError(
-                f"column {field.name!r} is NOT NULL, but merging took its value back (a row of kind -U or -D) and left "
+                f"column {field.name!r} is NOT NULL, but merging retracted its value (a row of kind -U or -D) and left "
                 "NULL: write a value for the key, or make the column nullable"
             )
-    arrays = [shaped(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    arrays = [converted(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def shaped(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return one column in Spark's Arrow type: children are rebuilt one by one, times cut down to microseconds."""
-    if array.type.equals(wanted):
+def converted(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return one column in Spark's Arrow type: convert children one by one, cut times to microseconds."""
+    if array.type.equals(target):
         return array
-    if pa.types.is_struct(wanted):
-        children = [shaped(child, wanted.field(i).type) for i, child in enumerate(_children(array))]
-        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_nulls(array))
-    if pa.types.is_map(wanted):
-        pair = [shaped(array.keys, wanted.key_type), shaped(array.items, wanted.item_type)]
-        return _relisted(array, pa.StructArray.from_arrays(pair, fields=[wanted.key_field, wanted.item_field]), wanted)
-    if pa.types.is_list(wanted):
+    if pa.types.is_struct(target):
+        children = [converted(array.field(i), target.field(i).type) for i in range(target.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=_nulls(array))
+    if pa.types.is_map(target):
+        pair = [converted(array.keys, target.key_type), converted(array.items, target.item_type)]
+        return _with_values(
+            array, pa.StructArray.from_arrays(pair, fields=[target.key_field, target.item_field]), target
+        )
+    if pa.types.is_list(target):
         lists = array.cast(pa.list_(array.type.value_field)) if pa.types.is_fixed_size_list(array.type) else array
-        return _relisted(lists, shaped(lists.values, wanted.value_type), wanted)
-    if pa.types.is_timestamp(wanted) and array.type.unit == "ns":
-        return _to_microseconds(array, wanted)
-    return array.cast(wanted)
+        return _with_values(lists, converted(lists.values, target.value_type), target)
+    if pa.types.is_timestamp(target) and array.type.unit == "ns":
+        return _to_microseconds(array, target)
+    return array.cast(target)
 
 
-def _to_microseconds(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _to_microseconds(array: pa.Array, target: pa.DataType) -> pa.Array:
     nanos = array.view(pa.int64())
     micros = np.floor_divide(nanos.fill_null(0).to_numpy(zero_copy_only=False), 1000)
-    return pa.array(micros, mask=_nulls_numpy(array)).view(wanted)
+    return pa.array(micros, mask=np.asarray(array.is_null())).view(target)
 
 
 def _nulls(array: pa.Array) -> pa.Array | None:
     return pc.is_null(array) if array.null_count else None
 
 
-def _nulls_numpy(array: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.bool_]] | None":
-    if not array.null_count:
-        return None
-    nulls: np.ndarray[tuple[int], np.dtype[np.bool_]] = pc.is_null(array).to_numpy(zero_copy_only=False)
-    return nulls
-
-
-def _children(array: pa.StructArray) -> list[pa.Array]:
-    return [array.field(i) for i in range(array.type.num_fields)]
-
-
-def _relisted(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return the lists (or maps) of an array with other values; offsets and validity are shared, not copied."""
+def _with_values(lists: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return an array of lists (or maps) with other values; share its offsets and validity."""
     shared = lists.buffers()[:2]
-    return pa.Array.from_buffers(wanted, len(lists), shared, lists.null_count, lists.offset, children=[values])
+    return pa.Array.from_buffers(target, len(lists), shared, lists.null_count, lists.offset, children=[values])
 
 
 def finer_than_spark(fields: Iterable[DataField]) -> frozenset[str]:
-    """Return the names of the columns whose timestamps have digits that Spark cuts off."""
+    """Return the names of the columns with digits below Spark's microseconds."""
     return frozenset(field.name for field in fields if without_finer_digits(field.type) != field.type)

@@ -1,4 +1,4 @@
-"""Writes from ``foreachBatch`` that take effect once."""
+"""Idempotent writes from ``foreachBatch``."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,15 +17,14 @@ def upsert_batch(path: str, app_id: str, **options: str) -> Callable[[DataFrame,
 
     Args:
         path: directory of the table.
-        app_id: the name under which the table counts the batches. It belongs to one checkpoint: a query with a new
-            checkpoint starts at batch 0 again and gets InvalidInputError. Over Connect Spark does not say which query
-            a batch belongs to. There, if the table has batch 0 of `app_id` and no other, batch 0 of another checkpoint
-            is taken for its repetition and not written.
-        options: those of a write.
+        app_id: the name under which the table counts the batches. The name belongs to one checkpoint: a query with a
+            new checkpoint starts at batch 0 again and gets InvalidInputError. Over Connect Spark does not report the
+            query of a batch. There, if the table has only batch 0 of `app_id`, batch 0 of another checkpoint counts
+            as its repetition and is not written.
+        options: of the write.
     """
     given = {**options, "path": path, "txnAppId": app_id}
-    request = write_request({**given, "txnVersion": "0"}, ())
-    return partial(_upsert, given, request)
+    return partial(_upsert, given, write_request({**given, "txnVersion": "0"}, ()))
 
 
 def _upsert(given: dict[str, str], request: WriteRequest, batch: DataFrame, batch_id: int) -> None:
@@ -34,14 +33,15 @@ def _upsert(given: dict[str, str], request: WriteRequest, batch: DataFrame, batc
 
 
 def _check_follows(request: WriteRequest, batch_id: int) -> None:
-    place, user = request.place, request.commit_user or ""
+    """Raise InvalidInputError if the table already has a later batch of this name."""
+    user = request.commit_user or ""
     try:
-        table = place.open()
+        table = request.address.open()
     except NotFoundError:
         return  # the write creates it
     last = IdempotentCommits(table.store, user).last()
     if last is not None and batch_id < last:
         raise InvalidInputError(
-            f"this is batch {batch_id} of {user!r}, but the table at {place.path} has its batches up to {last}: was "
-            "the query started with a new checkpointLocation? Then give it another app_id, for its batches are others"
+            f"this is batch {batch_id} of {user!r}, but the table at {table.path} has its batches up to {last}: was "
+            "the query started with a new checkpointLocation? Then give it another app_id"
         )

@@ -1,8 +1,7 @@
-"""The Spark tasks of one write: every task feeds a writer of the engine from an iterator of Arrow batches.
+"""The Spark tasks of one write: every task passes an iterator of Arrow batches to a writer of the engine.
 
-What a distributed write is, and how its tasks and its commit fit together, is in `paimon_core.distributed_write`. This
-module adds what Spark knows: the number of a task, the columns that `clustered` adds, the streaming query, and event
-time.
+`paimon_core.distributed_write` defines a distributed write, its tasks and its commit. This
+module adds to it the number of a Spark task, the column of `clustered`, the streaming query, and event time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.write.align import column_positions
 from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
-from paimon_spark.clustered import shares_in
+from paimon_spark.clustered import find_shuffle
 from paimon_spark.event_time import EventTime, later
 from paimon_spark.options import WriteRequest
 from paimon_spark.partitioner import BucketPartitioner, shuffle_targets
@@ -31,7 +30,7 @@ from paimon_spark.types import paimon_fields
 
 @dataclass(frozen=True)
 class TaskWrites(WriterCommitMessage):
-    """The result of one task: what it wrote, the streaming query that it belongs to, and its watermark (epoch ms)."""
+    """The result of one task: its write, the id of its streaming query, and its watermark (epoch ms)."""
 
     write: TaskWrite = field(default_factory=TaskWrite)
     query: str | None = None
@@ -39,17 +38,17 @@ class TaskWrites(WriterCommitMessage):
 
 
 class WriteJob:
-    """One write job of Spark; pickles, so tasks run with copies of it.
+    """One write job of Spark. It pickles: each task runs with a copy.
 
-    InvalidInputError when the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
     """
 
     def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
         kind = request.row_kind_column
         self._row_kind = None if kind is None else row_kind_name(kind, schema)
         self._mode = bucket_mode(table.schema)
-        self._share = _share(self._mode, schema)
-        self._extra = [name for name in (self._row_kind, self._share and self._share[0]) if name is not None]
+        self._shuffle = _shuffle(self._mode, schema)
+        self._extra = [name for name in (self._row_kind, self._shuffle and self._shuffle[0]) if name is not None]
         column_positions(tuple(name for name in schema.names if name not in self._extra), table.schema)
         self.table, self.overwrite = table, overwrite
         self._partitioner = BucketPartitioner.of(table.schema, None) if shuffle_targets(table.schema) else None
@@ -58,12 +57,12 @@ class WriteJob:
             table.store,
             overwrite=overwrite,
             user=request.commit_user,
-            sharded=self._share is not None,
+            sharded=self._shuffle is not None,
             base_id=request.read_at,
         )
 
     def write(self, iterator: Iterator[pa.RecordBatch], number: int | None = None) -> TaskWrites:
-        """Write the rows of one task, for a commit of this number if it has one. After an error no file is left."""
+        """Write the rows of one task; `number`: of the commit, if it has one. An error leaves no file."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         first = next((batch for batch in iterator if batch.num_rows), None)
@@ -72,7 +71,7 @@ class WriteJob:
         watermark = None
         with self._write.task_writer(task, exclusive=self._owns(task, first), shard=self._shard(task)) as writer:
             for batch in chain([first], iterator):
-                self._check_share(batch, task)
+                self._check_shuffled(batch, task)
                 if self._event_time is not None:
                     watermark = later(watermark, self._event_time.watermark(batch))
                 kinds = None if self._row_kind is None else batch.column(self._row_kind)
@@ -81,25 +80,26 @@ class WriteJob:
         return TaskWrites(written, query_id(), watermark)
 
     def _owns(self, task: int, first: pa.RecordBatch) -> bool:
-        """Return True if `clustered` has sent all rows of the task's buckets to it, as far as its first rows show."""
-        return self._share is not None or (self._partitioner is not None and self._partitioner.owns(task, first))
+        """Return True if this task has all rows of its buckets by `clustered`, as far as its first rows show."""
+        return self._shuffle is not None or (self._partitioner is not None and self._partitioner.owns(task, first))
 
     def _shard(self, task: int) -> KeyShard | None:
-        if self._share is None:
+        """Return the keys of this task; `None`: `clustered` has not distributed keys."""
+        if self._shuffle is None:
             return None
-        _, tasks, slots = self._share
+        _, tasks, slots = self._shuffle
         return KeyShard(task, tasks, slots if self._mode is BucketMode.HASH_DYNAMIC else 0)
 
-    def _check_share(self, batch: pa.RecordBatch, task: int) -> None:
-        """Check that the rows are in the task that `clustered` sent them to."""
-        if self._share is not None and not pc.all(pc.equal(batch.column(self._share[0]), task)).as_py():
+    def _check_shuffled(self, batch: pa.RecordBatch, task: int) -> None:
+        """Raise InvalidInputError if `clustered` has sent a row of the batch to another task."""
+        if self._shuffle is not None and not pc.all(pc.equal(batch.column(self._shuffle[0]), task)).as_py():
             raise InvalidInputError(
-                f"rows that clustered() has sent to other tasks came to task {task}: write right after "
-                "df.transform(clustered(path)), nothing may move rows in between"
+                f"task {task} got rows that clustered() has sent to other tasks: write right after "
+                "df.transform(clustered(path)), no operation may move rows in between"
             )
 
     def prepare(self, messages: Sequence[WriterCommitMessage | None]) -> PreparedWrite:
-        """Return the messages to commit, of the results of all tasks."""
+        """Return the messages to commit, from the results of all tasks."""
         return self._write.prepare([message.write for message in task_results(messages)])
 
     def finish(self, prepared: PreparedWrite, number: int | None = None) -> None:
@@ -112,7 +112,7 @@ class WriteJob:
 
 
 def task_results(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWrites]:
-    """Return the results of the tasks that ended."""
+    """Return the results of the tasks that have ended."""
     return [message for message in messages if isinstance(message, TaskWrites)]
 
 
@@ -135,7 +135,7 @@ def row_kind_name(column: str, schema: StructType) -> str:
     return find_column(paimon_fields(schema), column, "the DataFrame (option 'row-kind-column')").name
 
 
-def _share(mode: BucketMode, schema: StructType) -> tuple[str, int, int] | None:
-    """Return the columns' trace of a shuffle by `clustered`, if it was one for a table of this mode."""
-    share = shares_in(schema.names) if mode in (BucketMode.KEY_DYNAMIC, BucketMode.HASH_DYNAMIC) else None
-    return share if share is not None and bool(share[2]) == (mode is BucketMode.HASH_DYNAMIC) else None
+def _shuffle(mode: BucketMode, schema: StructType) -> tuple[str, int, int] | None:
+    """Return the shuffle by `clustered` that the columns show; `None`: no shuffle, or one for another bucket mode."""
+    found = find_shuffle(schema.names) if mode in (BucketMode.KEY_DYNAMIC, BucketMode.HASH_DYNAMIC) else None
+    return found if found is not None and bool(found[2]) == (mode is BucketMode.HASH_DYNAMIC) else None

@@ -1,9 +1,9 @@
-"""Batch writes, and the table that a write goes to.
+"""Batch writes, and the table to which a write goes.
 
-After a failed commit Spark calls `abort` with every message, even if the commit may have been published. So `abort`
-deletes nothing then: the commit itself deletes its files if it provably failed.
+After a failed commit Spark calls `abort` with every message, even if the commit may have been published. In that case
+`abort` deletes no file: the commit deletes its own files if it is sure that it failed.
 
-A write with ``txnAppId`` and ``txnVersion`` is committed once; a repetition is recognised and skipped.
+A write with ``txnAppId`` and ``txnVersion`` is committed once; the engine recognises and skips a repetition.
 """
 
 from collections import deque
@@ -32,19 +32,22 @@ from paimon_spark.types import paimon_fields
 from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name, task_results, watermark_of
 
 
+_LAYOUT: tuple[Option[Any], ...] = (BUCKET, BUCKET_KEY)
+
+
 def table_to_write(request: WriteRequest, schema: StructType) -> Table:
-    """Return the table of a write job, created if it is missing; the job's table options override the table's own.
+    """Return the table of a write job; create a missing one. The job's table options override the table's own.
 
     InvalidInputError if the options name other keys, partitions or buckets than the table has.
     """
-    place = request.place
+    address = request.address
     try:
-        table = place.open()
+        table = address.open()
     except NotFoundError:
-        if place.branch is not None:
+        if address.branch is not None:
             raise
         new = _new_schema(request, schema)
-        table = Table.create(place.path, new, place.storage_options, ignore_if_exists=True)
+        table = Table.create(address.path, new, address.storage_options, ignore_if_exists=True)
     _check_same_layout(table, request)
     stored = table.schema.options
     return table.with_options({key: value for key, value in request.options.items() if stored.get(key) != value})
@@ -60,33 +63,31 @@ def _new_schema(request: WriteRequest, schema: StructType) -> Schema:
 
 
 def _check_same_layout(table: Table, request: WriteRequest) -> None:
-    schema = table.schema
-    _check_same("primary-key", request.primary_keys, schema.primary_keys, table.path)
-    _check_same("partition", request.partition_keys, schema.partition_keys, table.path)
-    _check_option(BUCKET, request, table)
-    _check_option(BUCKET_KEY, request, table)
-
-
-def _check_option(option: Option[Any], request: WriteRequest, table: Table) -> None:
-    asked, has = request.options.get(option.key), table.schema.options.value(option)
-    if asked is not None and option.parse(asked) != has:
-        raise _changed(option.key, asked, str(has), table.path)
-
-
-def _check_same(key: str, asked: tuple[str, ...] | None, has: tuple[str, ...], path: str) -> None:
-    if asked is not None and [name.lower() for name in asked] != [name.lower() for name in has]:
-        raise _changed(key, ",".join(asked), ",".join(has), path)
-
-
-def _changed(key: str, asked: str, has: str, path: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"option {key!r} = {asked!r}, but the table at {path} has {has!r}, and a write cannot change that: "
-        "leave the option out, or write to a new table"
-    )
+    """Raise InvalidInputError if the request names other keys, partitions or buckets than the table has."""
+    schema, options = table.schema, request.options
+    keys = ("primary-key", request.primary_keys, schema.primary_keys)
+    partition = ("partition", request.partition_keys, schema.partition_keys)
+    wrong = [
+        (key, ",".join(asked), ",".join(actual))
+        for key, asked, actual in (keys, partition)
+        if asked is not None and [*map(str.lower, asked)] != [*map(str.lower, actual)]
+    ]
+    for option in _LAYOUT:
+        text, value = options.get(option.key), schema.options.value(option)
+        if text is not None and option.parse(text) != value:
+            wrong.append((option.key, text, str(value)))
+    for key, asked, actual in wrong:
+        raise InvalidInputError(
+            f"option {key!r} = {asked!r}, but the table at {table.path} has {actual!r}, and a write cannot change "
+            "that: leave the option out, or write to a new table"
+        )
 
 
 def _values(table: Table, spec: Sequence[tuple[str, str]]) -> dict[str, object]:
-    """Return the partition that the texts name, with values of its columns' types; the default name means NULL."""
+    """Return the partition of option 'overwrite-partition', with values of its columns' types.
+
+    `spec`: columns and texts; a text that is the table's default partition name means NULL.
+    """
     null_name = table.schema.options.value(PARTITION_DEFAULT_NAME)
     keys = {k.lower(): k for k in table.schema.partition_keys}
     values: dict[str, object] = {}
@@ -102,7 +103,7 @@ def _values(table: Table, spec: Sequence[tuple[str, str]]) -> dict[str, object]:
 
 
 def _value(column: str, text: str, kind: DataType) -> object:
-    """Return the value of a text. A text that does not fit the type is refused, it does not mean NULL."""
+    """Return the value of a text in the type `kind`. InvalidInputError for a text that is no value of the type."""
     if isinstance(kind, AtomicType) and kind.root in TEXT_ROOTS:
         return text
     value = cast_array(pa.array([text]), STRING, kind)[0].as_py()
@@ -113,7 +114,7 @@ def _value(column: str, text: str, kind: DataType) -> object:
 
 @message_first
 class PaimonWriter(DataSourceArrowWriter):
-    """A batch write job; pickles, because tasks and the commit run with copies of it.
+    """A batch write job. It pickles: each task, and the commit, runs with a copy.
 
     InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
     """
@@ -131,7 +132,7 @@ class PaimonWriter(DataSourceArrowWriter):
         self._committed = version is not None and numbered is not None and numbered.is_committed(version)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWrites:
-        """Write the rows of one task; a job that was committed before writes none."""
+        """Write the rows of one task; write none if the job was committed before."""
         if not self._committed:
             return self._job.write(iterator, self._request.version)
         query, version, numbered = query_id(), self._request.version, self._numbered(query_id())
@@ -150,15 +151,18 @@ class PaimonWriter(DataSourceArrowWriter):
         self._job.finish(prepared, self._request.version)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Delete the files of a job whose tasks failed; a failed commit has deleted its files itself."""
+        """Delete the files of a job whose tasks failed; a failed commit deletes its own files."""
         if any(message is None for message in messages):
             self._job.abort(messages)
 
     def _numbered(self, source: str | None = None) -> IdempotentCommits | None:
+        """Return the numbered commits of the job's user; `None`: the write has no 'txnVersion'."""
         request = self._request
         if request.version is None or request.commit_user is None:
             return None
-        return IdempotentCommits(self._job.table.store, request.commit_user, source=source, on_unknown=request.on_doubt)
+        return IdempotentCommits(
+            self._job.table.store, request.commit_user, source=source, on_unknown=request.on_unknown
+        )
 
     def _publish(self, prepared: PreparedWrite, query: str | None, watermark: int | None) -> None:
         changes, base_id, request = prepared.messages, prepared.base_id, self._request

@@ -19,10 +19,10 @@ from paimon_core.predicate.expr import Not as PredicateNot
 from paimon_core.store.external_paths import NO_TRUST, Trust
 from paimon_spark.filters import predicate_of
 from paimon_spark.options import (
-    Place,
+    TableAddress,
     batch_request,
     changes_request,
-    only_changes_take,
+    is_about_changes,
     read_request,
     stream_request,
     stream_write_request,
@@ -41,27 +41,27 @@ def write(*columns, **options):
 
 
 @pytest.mark.parametrize(
-    ("options", "place"),
+    ("options", "address"),
     [
-        ({"path": "/w/db.db/t"}, Place("/w/db.db/t")),
-        ({"path": "/w/db.db/t/"}, Place("/w/db.db/t")),
-        ({"path": "t"}, Place("t")),
-        ({"path": "/t"}, Place("/t")),
-        ({"path": "s3://b/w/db.db/t$branch_dev"}, Place("s3://b/w/db.db/t", "dev")),
-        ({"path": "/w/t", "branch": "dev"}, Place("/w/t", "dev")),
-        ({"path": "/w/t$ro"}, Place("/w/t", read_optimized=True)),
+        ({"path": "/w/db.db/t"}, TableAddress("/w/db.db/t")),
+        ({"path": "/w/db.db/t/"}, TableAddress("/w/db.db/t")),
+        ({"path": "t"}, TableAddress("t")),
+        ({"path": "/t"}, TableAddress("/t")),
+        ({"path": "s3://b/w/db.db/t$branch_dev"}, TableAddress("s3://b/w/db.db/t", "dev")),
+        ({"path": "/w/t", "branch": "dev"}, TableAddress("/w/t", "dev")),
+        ({"path": "/w/t$ro"}, TableAddress("/w/t", read_optimized=True)),
         (
             {"warehouse": "/w", "table": "db.t$branch_dev$ro"},
-            Place("/w/db.db/t", "dev", read_optimized=True, warehouse="/w"),
+            TableAddress("/w/db.db/t", "dev", read_optimized=True, warehouse="/w"),
         ),
-        ({"path": "/w/odd.name of t"}, Place("/w/odd.name of t")),
-        ({"warehouse": "/w/", "table": "db.t"}, Place("/w/db.db/t", warehouse="/w/")),
-        ({"warehouse": "/w", "identifier": "db.t$branch_dev"}, Place("/w/db.db/t", "dev", warehouse="/w")),
-        ({"path": "/t", "s3.access-key": "x"}, Place("/t", None, {"s3.access-key": "x"})),
+        ({"path": "/w/odd.name of t"}, TableAddress("/w/odd.name of t")),
+        ({"warehouse": "/w/", "table": "db.t"}, TableAddress("/w/db.db/t", warehouse="/w/")),
+        ({"warehouse": "/w", "identifier": "db.t$branch_dev"}, TableAddress("/w/db.db/t", "dev", warehouse="/w")),
+        ({"path": "/t", "s3.access-key": "x"}, TableAddress("/t", None, {"s3.access-key": "x"})),
     ],
 )
-def test_place(options, place):
-    assert read_request(options).place == place
+def test_path_branch_and_view_of_a_table(options, address):
+    assert read_request(options).address == address
 
 
 def test_where_a_stream_starts_is_no_moment_of_a_batch():
@@ -156,7 +156,7 @@ def test_time_travel(options, when):
         ({"split-size": "1mb", "source.split.target-size": "2mb"}, "given twice"),
         ({"columns": "a,,b"}, "list of column names"),
         ({"columns": "a,a"}, "names a column twice"),
-        ({"read.arrow-batch-rows": "0"}, "1 or more"),
+        ({"read.arrow-batch-rows": "0"}, "a whole number from 1"),
         ({"colums": "a"}, "did you mean 'columns'"),
         ({"zzzzzzzz": "a"}, "unknown option 'zzzzzzzz'"),
     ],
@@ -189,14 +189,14 @@ def test_what_is_about_changes_is_not_for_reads_of_rows(name, called):
     assert changes_request({"path": "/t", name: "1"}) is None
     with pytest.raises(InvalidInputError, match=f"'{called}' is about reading"):
         write(**{name: "1"})
-    assert only_changes_take({"path": "/t", name: "1"})
-    assert not only_changes_take({"path": "/t", "scan.snapshot-id": "1"})
+    assert is_about_changes({"path": "/t", name: "1"})
+    assert not is_about_changes({"path": "/t", "scan.snapshot-id": "1"})
 
 
 def test_table_options_are_dynamic_and_storage_options_go_their_way():
     request = read(**{"split-size": "1 mb", "read.batch-size": "7", "s3.endpoint": "http://x", "limit": "5"})
     assert request.options == {"source.split.target-size": "1 mb", "read.batch-size": "7"}
-    assert request.place.storage_options == {"s3.endpoint": "http://x"}
+    assert request.address.storage_options == {"s3.endpoint": "http://x"}
     assert request.limit == 5
 
 
@@ -224,7 +224,7 @@ def test_overwrite_mode(options, dynamic):
     ("options", "error"),
     [
         ({"partitionoverwritemode": "static", "dynamic-partition-overwrite": "true"}, "disagree"),
-        ({"partitionoverwritemode": "x"}, "static or dynamic"),
+        ({"partitionoverwritemode": "x"}, "one of static, dynamic"),
         ({"dynamic-partition-overwrite": "x"}, "true or false"),
         ({"tag": "v1"}, "is about reading"),
         ({"columns": "a"}, "unknown option 'columns'"),
@@ -284,9 +284,9 @@ def test_the_word_of_the_caller_on_files_outside_of_the_table(tmp_path):
     allowed = "data-file.external-paths.allowed"
     append_table(tmp_path / "db.db" / "t")
     by_name = read_request({"warehouse": str(tmp_path), "table": "db.t", allowed: "/x,/y"})
-    assert by_name.place.open(by_name.options).store.trust == Trust(("/x", "/y"), str(tmp_path))
+    assert by_name.address.open(by_name.options).store.trust == Trust(("/x", "/y"), str(tmp_path))
     by_path = read_request({"path": str(tmp_path / "db.db" / "t")})
-    assert by_path.place.open(by_path.options).store.trust == NO_TRUST
+    assert by_path.address.open(by_path.options).store.trust == NO_TRUST
     writing = write_request({"path": str(tmp_path / "new"), allowed: "/x"}, ["id"])
     made = table_to_write(writing, StructType([StructField("id", LongType())]))
     assert made.store.trust == Trust(("/x",))

@@ -13,7 +13,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.options import read_request
-from paimon_spark.reader import FilteringReader, PaimonReader, spare_collections
+from paimon_spark.reader import FilteringReader, PaimonReader, freeze_modules
 from paimon_spark.types import spark_schema
 from tests.support.far_timestamps import FAR, far_table
 from tests.support.tables import append_table, orders
@@ -27,7 +27,7 @@ def test_modules_are_exempt_from_garbage_collection_once(tmp_path, monkeypatch):
     (task,) = reader.partitions()
     frozen = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
-    spare_collections.cache_clear()
+    freeze_modules.cache_clear()
     for _ in range(2):
         batches = pickle.loads(pickle.dumps(reader)).read(pickle.loads(pickle.dumps(task)))
         assert sum(batch.num_rows for batch in batches) == 1

@@ -259,7 +259,7 @@ def test_a_version_is_written_once(spark, warehouse):
         ({"txnAppId": "a", "txnVersion": "-1"}, "whole number"),
         ({"txnAppId": "a", "txnVersion": "1", "commit.user": "b"}, "both say who commits"),
         ({"txnAppId": "", "txnVersion": "1"}, "is empty"),
-        ({"write.stream.on-doubt": "maybe"}, "fail, commit or skip"),
+        ({"write.stream.on-doubt": "maybe"}, "one of fail, commit, skip"),
     ],
 )
 def test_options_that_say_half_or_two_things_are_refused(options, why):
