@@ -31,7 +31,6 @@ from paimon_spark.report import message_first
 from paimon_spark.types import paimon_fields
 from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name, task_results, watermark_of
 
-
 _LAYOUT: tuple[Option[Any], ...] = (BUCKET, BUCKET_KEY)
 
 

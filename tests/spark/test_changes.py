@@ -1,4 +1,4 @@
-"""A plain df.write to tables whose rows show, or whose changes are told, by compaction only: both are there at once."""
+"""A plain df.write to tables whose rows or changes appear only after compaction: the write compacts."""
 
 import pyarrow as pa
 import pytest
@@ -25,8 +25,8 @@ def lead_to(table: Table) -> list[dict]:
 
 @pytest.mark.parametrize("marked", ["true", "false"])
 @pytest.mark.cases(1)
-def test_rows_show_and_changes_are_told(spark, warehouse, marked):
-    path = f"{warehouse}/db.db/told_{marked}"
+def test_rows_and_their_changes_are_visible_after_a_write(spark, warehouse, marked):
+    path = f"{warehouse}/db.db/changes_{marked}"
     options = {"bucket": "2", "changelog-producer": "lookup", "deletion-vectors.enabled": marked}
     table = Table.create(path, Schema(ROWS, primary_keys=["id"], options=options))
     for first, text in ((0, "old"), (300, "new")):
@@ -37,13 +37,12 @@ def test_rows_show_and_changes_are_told(spark, warehouse, marked):
     assert lead_to(table) == shown
     assert {f.level for levels in levels_of(table).values() for f in levels.all_files}.isdisjoint({0})
     changed = table.changes(2)
-    assert changed.num_rows == 900, "300 rows that came, and 300 as they were and as they are"
+    assert changed.num_rows == 900, "300 new rows, and 300 rows before and after their update"
     between = {"incremental-between": f"2,{table.snapshot().id}", "read.changelog": "true"}
     read = spark.read.format("paimon").options(**between).load(path)
     assert read.columns == ["rowkind", "id", "v"]
     assert sorted(map(tuple, read.collect())) == sorted(tuple(row.values()) for row in changed.to_pylist())
 
     spark.range(0, 50, 1, 3).selectExpr("id", "'only' as v").write.format("paimon").mode("overwrite").save(path)
-    told = table.changes(0).num_rows
-    assert told == 600 + 900, "an overwrite tells nothing"
+    assert table.changes(0).num_rows == 600 + 900, "an overwrite has no changelog"
     assert table.to_arrow().num_rows == 50

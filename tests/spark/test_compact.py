@@ -69,7 +69,8 @@ def live_files(table):
 
 
 @everywhere
-def test_every_bucket_is_a_task_and_every_core_has_some(spark, path):
+@pytest.mark.more
+def test_every_bucket_is_a_task_and_every_core_runs_some(spark, path):
     table = days(path, 26, writes=2)
     rows = live_rows(table)
     tasks = plan_compaction(table.store, PlanRequest(full=True))
@@ -99,8 +100,9 @@ def test_a_full_compaction_in_one_commit(spark, path):
 
 
 @everywhere
-def test_rows_deleted_by_position_stay_away(spark, path):
-    """Splits and tasks take along where the vectors are, parts of a partition too."""
+@pytest.mark.more
+def test_deleted_rows_stay_deleted_after_compaction(spark, path):
+    """Splits and tasks refer to the deletion vectors, also for some of the files of a partition."""
     options = {"deletion-vectors.enabled": "true", "target-file-size": "1 b"}
     table = Table.create(path, Schema(DAYS, partition_keys=["dt"], options=options))
     for i in range(2):
@@ -121,13 +123,13 @@ def test_rows_deleted_by_position_stay_away(spark, path):
     assert table.snapshot().index_manifest is None
 
 
-def test_minor_is_what_the_policy_picks(spark, path):
+def test_a_minor_compaction_follows_the_policy(spark, path):
     days(path, 2, writes=3)
     assert open_spark(spark, path).compact() is None
     assert open_spark(spark, path, **{"num-sorted-run.compaction-trigger": "3"}).compact() is not None
 
 
-def test_partitions_and_filters_choose_where(spark, path):
+def test_partitions_and_filters_select_what_is_compacted(spark, path):
     table = days(path, 2)
 
     def runs():
@@ -160,7 +162,7 @@ def test_append_tables_are_compacted_and_sorted_in_ranges(spark, path):
     assert 0 < sum(batch.num_rows for batches in read for batch in batches) < 15_000
 
 
-# ---- what may happen meanwhile
+# ---- commits and failures during the job
 
 
 def meddling(function):
@@ -183,7 +185,7 @@ def test_rows_written_while_the_job_runs_stay(spark, path):
     check_levels(table)
 
 
-def test_buckets_others_compacted_meanwhile_are_left_to_them(spark, path):
+def test_buckets_that_others_compacted_meanwhile_are_skipped(spark, path):
     table = days(path, 4)
     rows = live_rows(table)
     meddler = meddling(lambda: table.compact(full=True, partitions=[{"dt": "a"}]))
@@ -204,6 +206,7 @@ def run_and_die_once(store, task):
 
 
 @everywhere
+@pytest.mark.more
 def test_a_killed_worker_is_replaced(spark, path):
     table = days(path, 6)
     rows = live_rows(table)
@@ -240,7 +243,8 @@ def test_a_job_that_fails_leaves_nothing(spark, path):
 
 
 @everywhere
-def test_an_error_of_the_engine_comes_back_as_itself(spark, path):
+@pytest.mark.more
+def test_an_error_of_the_engine_names_the_file(spark, path):
     table = days(path, 2)
     (victim, *_) = sorted(data_files(path))
     Path(path, victim).write_bytes(b"garbage")
@@ -251,19 +255,19 @@ def test_an_error_of_the_engine_comes_back_as_itself(spark, path):
     assert [s.commit_kind for s in table.snapshots()] == ["APPEND"] * 6
 
 
-# ---- progress, names, dealing out
+# ---- progress, names, balance
 
 
 @everywhere
-def test_progress_ends_with_everything(spark, path):
+def test_progress_ends_with_all_bytes(spark, path):
     days(path, 4)
-    told = []
-    open_spark(spark, path).compact(full=True, progress=lambda done, total: told.append((done, total)))
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    assert told[-1][0] == told[-1][1] > 0
+    reports = []
+    open_spark(spark, path).compact(full=True, progress=lambda done, total: reports.append((done, total)))
+    assert [done for done, _ in reports] == sorted({done for done, _ in reports})
+    assert reports[-1][0] == reports[-1][1] > 0
 
 
-def test_a_bar_is_shown_where_asked_for_and_not_elsewhere(spark, path, capfd):
+def test_a_progress_bar_is_shown_only_on_request(spark, path, capfd):
     days(path, 2)
     open_spark(spark, path).compact(full=True)
     assert "compact" not in capfd.readouterr().err
@@ -273,7 +277,7 @@ def test_a_bar_is_shown_where_asked_for_and_not_elsewhere(spark, path, capfd):
     assert f"compact {path}: 100%" in capfd.readouterr().err
 
 
-def test_what_the_session_calls_its_jobs_is_kept(spark, path):
+def test_the_job_description_of_the_session_is_restored(spark, path):
     context = spark.sparkContext
     context.setLocalProperty("spark.job.description", "mine")
     days(path, 2)
@@ -283,20 +287,22 @@ def test_what_the_session_calls_its_jobs_is_kept(spark, path):
     context.setLocalProperty("spark.job.description", None)
 
 
-def test_large_tasks_come_first_and_slots_are_even():
+def test_balance_puts_large_tasks_first_in_even_groups():
     assert balance([], 8) == []
     assert balance([1, 5, 3], 8) == [[1], [2], [0]]
-    slots = balance([0] * 10_000, 64)
-    assert {len(slot) for slot in slots} <= {156, 157}
-    assert sorted(i for slot in slots for i in slot) == list(range(10_000))
+    groups = balance([0] * 10_000, 64)
+    assert {len(group) for group in groups} <= {156, 157}
+    assert sorted(i for group in groups for i in group) == list(range(10_000))
     assert balance([10, 1, 1, 1, 1], 2) == [[0], [1, 2, 3, 4]]
 
 
-def test_names_of_a_job_are_known_again():
+def test_job_names_recognise_their_own_files():
     names, others = JobNames("0123456789ab4def"), JobNames("0123456789ab4dee")
     made = {names() for _ in range(100)}
     assert len(made) == 100
-    assert all(names.made(f"data-{name}-0.parquet") and not others.made(f"data-{name}-0.parquet") for name in made)
+    assert all(
+        names.is_of_job(f"data-{name}-0.parquet") and not others.is_of_job(f"data-{name}-0.parquet") for name in made
+    )
 
 
 # ---- inline
@@ -314,6 +320,7 @@ def kinds(table):
     return [s.commit_kind for s in table.snapshots()]
 
 
+@pytest.mark.more
 def test_files_stay_few_over_many_upserts(spark, path):
     for i in range(5):
         upsert(changes(spark, i, tasks=3), path, primary_key="id", bucket="2")
@@ -324,7 +331,7 @@ def test_files_stay_few_over_many_upserts(spark, path):
     assert live_files(table) <= {name.rsplit("/", 1)[1] for name in data_files(path)}
 
 
-def test_a_write_only_job_leaves_level_0_alone(spark, path):
+def test_a_write_only_job_does_not_compact(spark, path):
     for i in range(2):
         upsert(changes(spark, i), path, primary_key="id", bucket="1", write_only="true")
     table = Table.open(path)
@@ -365,8 +372,9 @@ def same_job(table, snapshot):
     return (before.commit_user, before.commit_kind) == (snapshot.commit_user, "APPEND")
 
 
-def test_a_task_that_only_seems_to_own_its_buckets_harms_nothing(spark, path):
-    """Two rows a task: some of them happen to lie where `clustered` would have put them."""
+@pytest.mark.more
+def test_a_task_that_only_seems_to_own_its_buckets_loses_no_row(spark, path):
+    """Two rows a task: some of them happen to be in the task that `clustered` would choose."""
     options = {"primary_key": "id", "bucket": "2", "num_sorted_run.compaction_trigger": "2"}
     for i in range(2):
         upsert(changes(spark, i, tasks=8, keys=16), path, **options)
@@ -379,7 +387,8 @@ def test_a_task_that_only_seems_to_own_its_buckets_harms_nothing(spark, path):
     assert files <= referenced, "what was compacted in vain is deleted"
 
 
-def test_buckets_of_append_tables_are_kept_in_order_and_few(spark, path):
+@pytest.mark.more
+def test_writes_compact_the_buckets_of_append_tables(spark, path):
     for i in range(2):
         upsert(changes(spark, i), path, bucket="1", bucket_key="id", **{"compaction.min.file_num": "3"})
     table = Table.open(path)
@@ -401,16 +410,16 @@ def test_a_compaction_that_fails_does_not_undo_the_write(spark, path):
 
 
 @pytest.mark.parametrize("hides", [True, False])
-def test_a_compaction_that_fails_after_a_write_is_told_and_what_it_hides(path, caplog, hides):
+def test_a_failed_compaction_after_a_write_is_logged(path, caplog, hides):
     marked = {"deletion-vectors.enabled": "true"} if hides else {"num-sorted-run.compaction-trigger": "1"}
     table = days(path, 1, writes=1, **{"write-only": "true", **marked})
-    places = {e.bucket_ref for e in live_entries(table.store, table.snapshot()).live}
+    buckets = {e.bucket_ref for e in live_entries(table.store, table.snapshot()).live}
     for name in data_files(path):
         Path(path, name).write_bytes(b"garbage")
     request = write_request({"path": path, "write-only": "false"}, DAYS.names)
     schema = spark_schema(table.schema.fields)
     job = WriteJob(table_to_write(request, schema), request, schema, overwrite=False)
     table.write(pa.table({"id": [1], "dt": ["a"], "v": ["x"]}, schema=DAYS))
-    job.finish(PreparedWrite(tuple(CommitMessage(partition, bucket, 1) for partition, bucket in places), None))
+    job.finish(PreparedWrite(tuple(CommitMessage(partition, bucket, 1) for partition, bucket in buckets), None))
     assert "but not compacted" in caplog.text
     assert ("only then do they show" in caplog.text) == hides

@@ -1,4 +1,4 @@
-"""Deletes by Spark's tasks leave what the engine alone leaves; row ids are columns for those who ask."""
+"""Deletes by Spark's tasks leave the same rows as deletes by the engine; row ids are columns on request."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -47,7 +47,8 @@ def open_spark(spark, path, **options):
 
 @everywhere
 @pytest.mark.parametrize("name", TABLES)
-def test_what_matches_is_gone(spark, warehouse, name):
+@pytest.mark.cases(3)
+def test_delete_removes_exactly_the_matching_rows(spark, warehouse, name):
     table = sales(f"{warehouse}/db.db/sales", name)
     before, last = table.to_arrow().to_pylist(), table.snapshot().id
     made = open_spark(spark, table.path).delete("v = 'it''s 1' and id < 50 or dt = 'b' and id >= 60", progress=False)
@@ -63,30 +64,30 @@ def test_what_matches_is_gone(spark, warehouse, name):
     assert rows_of(table.to_arrow()) == rows_of(pa.Table.from_pylist([r for r in left if r["dt"] == "b"], SALES))
 
 
-def test_rows_that_match_no_more_stay(spark, warehouse, monkeypatch):
-    """Another writer commits while Spark looks: what it changed is looked at again."""
+def test_rows_that_another_commit_changed_are_checked_again(spark, warehouse, monkeypatch):
+    """Another writer commits while Spark reads: the delete reads the changed rows again."""
     table = sales(f"{warehouse}/db.db/sales", "keys")
     new = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "new"} for k in range(20)], SALES)
-    looks = []
+    checks = []
 
     def shown(schema):
-        looks.append(table.write(new) if not looks else None)
+        checks.append(table.write(new) if not checks else None)
         return {}
 
     monkeypatch.setattr("paimon_spark.table.shows_all", shown)
     made = open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
-    assert (len(looks), made.commit_user) == (2, table.snapshot().commit_user)
+    assert (len(checks), made.commit_user) == (2, table.snapshot().commit_user)
     left = rows_of(table.to_arrow(), ("dt", "id"))
     assert [r for r in left if r["v"] == "new"] == new.to_pylist()
     assert not [r for r in left if r["v"] == "it's 1"]
 
 
-def test_others_that_are_always_faster_are_told(spark, warehouse, monkeypatch):
+def test_delete_reports_a_conflict_after_its_last_retry(spark, warehouse, monkeypatch):
     table = sales(f"{warehouse}/db.db/sales", "keys")
     rows = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "it's 1"} for k in range(70)], SALES)
     monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: table.write(rows) and {})
     monkeypatch.setattr("paimon_spark.table.RETRIES", 2)
-    with pytest.raises(CommitConflictError, match="to be deleted"):
+    with pytest.raises(CommitConflictError, match="cannot delete rows of"):
         open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
 
 
@@ -95,26 +96,26 @@ def compacted_and_expired(table):
     table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**62)
 
 
-def test_rows_of_a_snapshot_that_expires_meanwhile_are_looked_for_again(spark, warehouse, monkeypatch):
+def test_delete_retries_if_its_snapshot_expires(spark, warehouse, monkeypatch):
     table = sales(f"{warehouse}/db.db/sales", "keys", **{"write-only": "true"})
-    last, looks = table.snapshot().id, []
+    last, checks = table.snapshot().id, []
 
     def shown(schema):
-        looks.append(None if looks else compacted_and_expired(table))
-        return {"versionAsOf": f"{last}"} if len(looks) == 1 else {}
+        checks.append(None if checks else compacted_and_expired(table))
+        return {"versionAsOf": f"{last}"} if len(checks) == 1 else {}
 
     monkeypatch.setattr("paimon_spark.table.shows_all", shown)
     assert open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False).id == last + 2
-    assert len(looks) == 2
+    assert len(checks) == 2
     assert not table.to_arrow(filter="v = 'it''s 1'").num_rows
     monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: {"versionAsOf": f"{last}"})
     monkeypatch.setattr("paimon_spark.table.RETRIES", 2)
-    with pytest.raises(OutOfRangeError, match="to be deleted"):
+    with pytest.raises(OutOfRangeError, match="cannot delete rows of"):
         open_spark(spark, table.path).delete("v = 'it''s 2'", progress=False)
 
 
 class Late(SparkRunner):
-    """Tasks that Spark runs too late: before, the next of `others` does its part."""
+    """A runner whose tasks start late: before them, the next function of `others` runs."""
 
     others: ClassVar[list] = []
 
@@ -125,7 +126,8 @@ class Late(SparkRunner):
 
 
 @pytest.mark.parametrize("name", ["rewritten", "keys"])
-def test_files_that_are_gone_when_their_task_runs_are_no_damage(spark, warehouse, monkeypatch, name):
+@pytest.mark.cases(1)
+def test_a_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch, name):
     table = sales(f"{warehouse}/db.db/sales", name, **{"write-only": "true", "compaction.min.file-num": "2"})
     monkeypatch.setattr("paimon_spark.table.SparkRunner", Late)
     before = sorted(table.to_arrow().to_pylist(), key=str)
@@ -154,10 +156,11 @@ def test_files_that_are_gone_when_their_task_runs_are_no_damage(spark, warehouse
     [
         ("overwrite", {}, "for mode append"),
         ("append", {"txnAppId": "a", "txnVersion": "1"}, "exclude each other"),
-        ("append", {"write.unchanged-since": "0"}, "1 or more"),
+        ("append", {"write.unchanged-since": "0"}, "a whole number from 1"),
     ],
 )
-def test_a_snapshot_to_go_on_from_is_for_appends(spark, warehouse, mode, more, named):
+@pytest.mark.cases(1)
+def test_unchanged_since_is_refused_for_other_writes(spark, warehouse, mode, more, named):
     table = sales(f"{warehouse}/db.db/sales", "keys")
     rows = spark.read.format("paimon").load(table.path)
     with pytest.raises(Exception, match=named):
@@ -165,7 +168,7 @@ def test_a_snapshot_to_go_on_from_is_for_appends(spark, warehouse, mode, more, n
     assert table.snapshot().id == 2
 
 
-def test_what_cannot_be_deleted_is_refused_before_any_job(spark, warehouse):
+def test_delete_is_refused_before_any_job(spark, warehouse):
     path = f"{warehouse}/db.db/sales"
     table = sales(path, "keys", **{"merge-engine": "first-row"})
     last = table.snapshot().id
@@ -184,7 +187,7 @@ def test_what_cannot_be_deleted_is_refused_before_any_job(spark, warehouse):
 
 
 @everywhere
-def test_row_ids_are_columns_where_asked_for(spark, warehouse):
+def test_row_ids_are_read_as_columns(spark, warehouse):
     path = f"{warehouse}/db.db/tracked"
     schema = pa.schema([("a", pa.int32()), ("b", pa.string())])
     table = Table.create(path, Schema(schema, options={"row-tracking.enabled": "true"}))

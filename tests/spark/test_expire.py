@@ -1,4 +1,4 @@
-"""Expiry from Spark: after writes, as the table's options say, and when it is asked for."""
+"""Expiry from Spark: after writes, by the table's options, and by a call."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.spark
 FEW = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"}
 
 
-def test_snapshots_expire_after_writes_and_when_asked(spark, warehouse):
+def test_snapshots_expire_after_writes_and_by_a_call(spark, warehouse):
     path = f"{warehouse}/db.db/few"
     for i in range(4):
         write = spark.range(3 * i, 3 * i + 3, numPartitions=1).write.format("paimon").mode("append")
@@ -19,9 +19,9 @@ def test_snapshots_expire_after_writes_and_when_asked(spark, warehouse):
     assert [s.id for s in table.snapshots()] == [3, 4]
     opened = paimon_spark.PaimonTable.forPath(spark, path)
     assert opened.expireSnapshots(retain_max=1, dry_run=True).snapshots == (3,)
-    gone = opened.expireSnapshots(retain_max=1)
-    assert gone.snapshots == (3,)
-    assert gone.files > 0
+    expired = opened.expireSnapshots(retain_max=1)
+    assert expired.snapshots == (3,)
+    assert expired.files > 0
     assert [s.id for s in table.snapshots()] == [4]
     assert sorted(row.id for row in opened.toDF().collect()) == list(range(12))
     with pytest.raises(InvalidInputError, match="only the present can be expired"):

@@ -44,7 +44,7 @@ KEYED = {"primary_key": "dt,id", "partition": "dt", "bucket": "2"}
 
 
 @everywhere
-def test_variants_go_there_and_back(spark, path):
+def test_variants_are_written_and_read_back(spark, path):
     texts = ['{"a":1,"b":[true,null,"x"]}', "7", None]
     frame = spark.createDataFrame(list(enumerate(texts)), "id int, j string").selectExpr("id", "parse_json(j) AS v")
     save(frame, path)
@@ -54,7 +54,7 @@ def test_variants_go_there_and_back(spark, path):
     assert sorted(tuple(row) for row in found) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
 
 
-def test_blobs_go_there_and_back(spark, path):
+def test_blobs_are_written_and_read_back(spark, path):
     values = [(i, None if i % 4 == 1 else bytes([i]) * (i * 500), f"s{i}") for i in range(12)]
     frame = spark.createDataFrame(values, "k int, b binary, s string").repartition(2)
     options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "b"}
@@ -251,7 +251,7 @@ def test_temporary_view_and_sql_options(spark, path):
     assert spark.sql("SELECT id, note FROM v").collect() == [Row(id=1, note="a")]
 
 
-def test_warehouse_and_table_name_a_place(spark, warehouse):
+def test_warehouse_and_table_name_a_table(spark, warehouse):
     orders(spark, A).write.format("paimon").mode("append").options(warehouse=warehouse, table="db.t").save()
     assert rows(load(spark, f"{warehouse}/db.db/t")) == [A]
     assert rows(spark.read.format("paimon").options(warehouse=warehouse, table="db.t").load()) == [A]
@@ -264,6 +264,7 @@ def test_empty_table_and_empty_partitions(spark, path):
     assert rows(load(spark, path)) == [A]
 
 
+@pytest.mark.more
 def test_join_of_two_tables_and_self_join(spark, path):
     save(orders(spark, A, B), path)
     table = load(spark, path)
@@ -326,6 +327,7 @@ def typed_rows():
 
 @everywhere
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+@pytest.mark.cases(1)
 def test_every_type_survives(spark, path, file_format):
     frame = spark.createDataFrame(typed_rows(), ALL_TYPES)
     if file_format == "orc":  # its readers disagree on instants before 1970 that are finer than a millisecond
@@ -342,7 +344,7 @@ def test_odd_column_names_survive(spark, path):
     assert load(spark, path).where("`c.d` = 2").collect() == frame.collect()
 
 
-def test_types_spark_names_otherwise(spark, path):
+def test_types_that_spark_stores_as_other_types(spark, path):
     schema = pa.schema([pa.field("n9", pa.timestamp("ns")), pa.field("t", pa.time32("ms")), pa.field("id", pa.int32())])
     table = Table.create(path, Schema(schema))
     table.write(pa.table({"n9": [-1, 1_000_000_999], "t": [3_600_001, None], "id": [1, 2]}, schema))
@@ -400,6 +402,7 @@ def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_pat
         ({"pk-clustering-override": "true", "primary-key": "id", "bucket": "1"}, "pk-clustering-override"),
     ],
 )
+@pytest.mark.cases(2)
 def test_bad_write_options_are_named(spark, path, options, message):
     with pytest.raises(Exception, match=rf"(?s){message}"):
         orders(spark, A).write.format("paimon").mode("append").options(**options).save(path)
@@ -413,6 +416,7 @@ def test_bad_write_options_are_named(spark, path, options, message):
         ({"bucket": "5"}, "option 'bucket' = '5'"),
     ],
 )
+@pytest.mark.cases(1)
 def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, options, message):
     save(orders(spark, A), path, **KEYED)
     save(orders(spark, B), path, **KEYED)  # the same options again are fine
@@ -434,6 +438,7 @@ def test_layout_of_an_existing_table_cannot_be_changed_by_options(spark, path, o
         ({"limit": "x"}, "'limit'"),
     ],
 )
+@pytest.mark.cases(2)
 def test_bad_read_options_are_named(spark, path, options, message):
     save(orders(spark, A), path)
     with pytest.raises(Exception, match=rf"(?s){message}"):
@@ -471,6 +476,7 @@ def test_read_optimized_view(spark, path):
         ("1L AS id, 'd1' AS dt, 5 AS note", "note"),
     ],
 )
+@pytest.mark.cases(2)
 def test_data_that_does_not_fit_is_refused(spark, path, columns, message):
     save(orders(spark, A), path, **KEYED)
     with pytest.raises(Exception, match=rf"(?s){message}"):
@@ -499,6 +505,7 @@ def test_odd_partition_values_survive(spark, path):
     assert [tuple(row) for row in load(spark, path).orderBy("id").collect()] == list(enumerate(values))
 
 
+@pytest.mark.more
 def test_thousand_columns_and_long_strings(spark, path):
     wide = spark.range(3).select("id", *[F.lit(i).alias(f"c{i}") for i in range(999)])
     save(wide, path)
@@ -572,7 +579,7 @@ def test_a_watermark_chooses_a_snapshot(spark, path):
         spark.read.format("paimon").option("startingTimestamp", "2099-01-01 00:00:00").load(path).collect()
 
 
-def test_clustered_passes_rows_through_where_a_table_has_no_buckets(spark, path):
+def test_clustered_changes_nothing_for_a_table_without_buckets(spark, path):
     save(orders(spark, A), path)
     frame = orders(spark, A)
     assert frame.transform(paimon_spark.clustered(path)) is frame
@@ -594,7 +601,7 @@ def test_paimon_table_shows_rows_and_history(spark, path):
 
 
 @pytest.mark.more
-def test_register_is_harmless_where_the_format_was_found_already(spark, path):
+def test_register_is_harmless_for_a_discovered_format(spark, path):
     paimon_spark.register(spark)
     save(orders(spark, A), path)
     assert rows(load(spark, path)) == [A]

@@ -1,4 +1,4 @@
-"""The same tests again where Spark runs otherwise: over Connect, and on clusters of two executor processes."""
+"""The tests marked everywhere, run again over Connect and on clusters of two executor processes."""
 
 import os
 import subprocess
@@ -10,15 +10,18 @@ import pytest
 HERE = Path(__file__).parent
 
 
+FEW = "append_to_a_keyed or (take_a_batch_once and append)"
+
+
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.skipif("PAIMON_SPARK_MODE" in os.environ, reason="this is already such a run")
 @pytest.mark.parametrize(
     ("mode", "some"),
     [
-        ("connect", "append"),
-        pytest.param("connect", "not append", marks=pytest.mark.more),
-        # Executors are the same on both clusters, but for who starts them: they share the tests.
+        ("connect", FEW),
+        pytest.param("connect", f"not ({FEW})", marks=pytest.mark.more),
+        # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
         pytest.param("cluster", "not append and not killed", marks=pytest.mark.more),
         pytest.param("standalone", "append or killed", marks=pytest.mark.more),
         pytest.param("cluster", "", marks=pytest.mark.slow),

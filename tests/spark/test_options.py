@@ -64,7 +64,7 @@ def test_path_branch_and_view_of_a_table(options, address):
     assert read_request(options).address == address
 
 
-def test_where_a_stream_starts_is_no_moment_of_a_batch():
+def test_the_start_of_a_stream_is_refused_for_a_batch():
     for key, start in {"startingTimestamp": "2026-01-31", "stream-from-timestamp": "1000"}.items():
         options = {"path": "/w/db.db/t", key: start}
         assert read_request(options).when  # Spark asks for the columns of a stream in the same way
@@ -123,7 +123,7 @@ def test_a_view_is_not_written_to():
         ({"warehouse": "/w", "table": "t"}, "must be 'database.table'"),
     ],
 )
-def test_bad_places(options, error):
+def test_wrong_locations_are_refused(options, error):
     with pytest.raises(PaimonError, match=error):
         read_request(options)
 
@@ -167,7 +167,7 @@ def test_bad_reads(options, error):
 
 
 @pytest.mark.parametrize("name", ["incremental-between-timestamp", "endingversion", "mergeschema", "replacewhere"])
-def test_what_is_not_there_yet_is_refused_by_name(name):
+def test_unsupported_options_are_refused_by_name(name):
     with pytest.raises(UnsupportedError, match=name):
         read(**{name: "1"})
     with pytest.raises(UnsupportedError, match=name):
@@ -183,7 +183,7 @@ def test_what_is_not_there_yet_is_refused_by_name(name):
         ("consumer-id", "consumer-id"),
     ],
 )
-def test_what_is_about_changes_is_not_for_reads_of_rows(name, called):
+def test_options_about_changes_are_refused_for_reads_of_rows(name, called):
     with pytest.raises(UnsupportedError, match=f"'{called}' is about changes: give it to spark.readStream"):
         read(**{name: "1"})
     assert changes_request({"path": "/t", name: "1"}) is None
@@ -193,7 +193,7 @@ def test_what_is_about_changes_is_not_for_reads_of_rows(name, called):
     assert not is_about_changes({"path": "/t", "scan.snapshot-id": "1"})
 
 
-def test_table_options_are_dynamic_and_storage_options_go_their_way():
+def test_table_options_and_storage_options_are_separated():
     request = read(**{"split-size": "1 mb", "read.batch-size": "7", "s3.endpoint": "http://x", "limit": "5"})
     assert request.options == {"source.split.target-size": "1 mb", "read.batch-size": "7"}
     assert request.address.storage_options == {"s3.endpoint": "http://x"}
@@ -249,7 +249,7 @@ def test_filters_become_a_conjunction():
     [EqualTo(("s", "field"), 1), EqualTo(("a",), None), Not(In(("a",), (1, None))), In(("a",), ())],
     ids=["nested", "null", "not in null", "empty in"],
 )
-def test_filters_that_cannot_be_said_are_left_to_spark(left_out):
+def test_filters_without_a_predicate_are_left_to_spark(left_out):
     assert predicate_of([left_out]) is None
     assert predicate_of([left_out, IsNull(("b",))]) == Leaf("is null", "b", ())
 
@@ -268,7 +268,7 @@ def test_a_misspelt_name_of_a_family_is_refused_with_the_nearest(key, near):
             request()
 
 
-def test_names_get_their_case_back():
+def test_option_names_get_their_case_back():
     given = {
         "fields.Amount.aggregate-function": "sum",
         "file-index.bloom-filter.Amount.items": "7",
@@ -279,7 +279,7 @@ def test_names_get_their_case_back():
     assert write("k", "Amount", **lowered).options == given
 
 
-def test_the_word_of_the_caller_on_files_outside_of_the_table(tmp_path):
+def test_allowed_roots_of_external_files_reach_the_engine(tmp_path):
     """The roots that the options name, and the warehouse, reach the engine; a table by its path is in no warehouse."""
     allowed = "data-file.external-paths.allowed"
     append_table(tmp_path / "db.db" / "t")

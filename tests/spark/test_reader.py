@@ -82,7 +82,7 @@ def test_timestamps_that_nanoseconds_cannot_hold_are_read_in_the_microseconds_of
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_the_read_optimized_view_stays_one_on_the_way_to_a_reader(tmp_path, named):
+def test_a_reader_of_the_read_optimized_view_keeps_the_view(tmp_path, named):
     table = far_table(tmp_path / "d.db" / "t", keys="n", bucket="1", **{"write-only": "true"})
     place = {"warehouse": str(tmp_path), "table": "d.t$ro"} if named else {"path": table.path + "$ro"}
     source = PaimonDataSource(place)

@@ -101,6 +101,7 @@ CASES = [
 @pytest.mark.spark
 @pytest.mark.versions
 @pytest.mark.parametrize(("fail", "message"), CASES, ids=[case[0].__name__ for case in CASES])
+@pytest.mark.cases(4)
 def test_the_message_comes_before_a_few_lines_of_trace(spark, path, fail, message):
     with pytest.raises(Exception) as caught:
         fail(spark, path)
@@ -143,7 +144,7 @@ def test_an_error_on_its_way_out_keeps_its_name_and_hides_the_trace_of_spark(wor
     assert HIDE not in os.environ  # nothing holds the error any longer
 
 
-def test_what_spark_was_told_to_hide_stays_hidden(worker, monkeypatch):
+def test_a_users_setting_to_hide_traces_stays(worker, monkeypatch):
     monkeypatch.setenv(HIDE, "yes")
     with pytest.raises(Exception, match="asked"):
         Failing().once(InvalidInputError("asked"))
@@ -162,7 +163,7 @@ def test_the_cause_is_named_without_passwords(worker):
         fail()
 
 
-def test_other_exceptions_and_other_processes_are_left_alone(monkeypatch):
+def test_other_exceptions_and_other_processes_are_unchanged(monkeypatch):
     monkeypatch.delenv(HIDE, raising=False)
     asked = UnsupportedError("asked")
     with pytest.raises(UnsupportedError) as caught:

@@ -76,6 +76,7 @@ def test_credentials_are_never_shown(spark, store):
     assert "very-secret" not in repr(Table)
 
 
+@pytest.mark.more
 def test_compaction_on_s3_takes_the_credentials_along_unseen(spark, store, capfd):
     root, options = store
     path = f"{root}/warehouse/db.db/compacted"

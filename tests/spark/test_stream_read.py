@@ -1,4 +1,4 @@
-"""``spark.readStream.format("paimon")``: every row once, whatever ends a query and whenever it starts again."""
+"""``spark.readStream.format("paimon")``: every row is read once over failures and restarts."""
 
 import os
 import subprocess
@@ -89,8 +89,9 @@ def test_rows_then_changes_over_restarts(spark, table, tmp_path):
         assert ids(run.rows()) == [1, 2, 3, 4, 5, 6, 7], "what was compacted comes once"
 
 
+@pytest.mark.more
 def test_changes_of_every_kind_in_small_batches(spark, warehouse, tmp_path):
-    table = made(f"{warehouse}/db.db/told", changelog_producer="input")
+    table = made(f"{warehouse}/db.db/changes", changelog_producer="input")
     put(table, 1, 2, 3, 4)
     put(table, 1, text="y", kinds=["-U"])
     put(table, 1, text="z", kinds=["+U"])
@@ -109,7 +110,8 @@ def test_changes_of_every_kind_in_small_batches(spark, warehouse, tmp_path):
     )
 
 
-def test_a_table_that_grows_from_nothing(spark, table, tmp_path):
+@pytest.mark.more
+def test_a_stream_of_an_empty_table_reads_its_first_rows(spark, table, tmp_path):
     with Run(spark, table.path, tmp_path) as run:
         assert run.rows() == []
         time.sleep(0.5)
@@ -121,7 +123,7 @@ def test_a_table_that_grows_from_nothing(spark, table, tmp_path):
         assert run.query.lastProgress["batchId"] == batch
 
 
-def test_available_now_reads_all_there_is_and_ends(spark, table, tmp_path):
+def test_available_now_reads_all_rows_and_ends(spark, table, tmp_path):
     """On Spark 4.1 limits would end such a query after one batch."""
     limits = {"maxFilesPerTrigger": "1"} if HAS_AVAILABLE_NOW else {}
     put(table, *range(20))
@@ -138,7 +140,8 @@ class Stumbles(Exception):
     pass
 
 
-def test_a_batch_that_failed_comes_again_the_same(spark, table, tmp_path):
+@pytest.mark.more
+def test_a_failed_batch_is_repeated_with_the_same_rows(spark, table, tmp_path):
     """The first one, whose start Spark does not keep, and a later one; the table goes on in between."""
     seen: list[list[int]] = []
     failing = {0, 1}
@@ -169,7 +172,8 @@ def test_a_batch_that_failed_comes_again_the_same(spark, table, tmp_path):
     assert seen == [[0, 1, 2], [0, 1, 2], [1, 3], [1, 3], [2, 4]]
 
 
-def test_new_columns_end_a_query_which_goes_on_when_started_again(spark, table, tmp_path):
+@pytest.mark.more
+def test_a_query_stops_at_new_columns_and_continues_after_a_restart(spark, table, tmp_path):
     put(table, 1)
     with Run(spark, table.path, tmp_path) as run:
         assert run.rows() == [("d1", 1, "x")]
@@ -181,7 +185,8 @@ def test_new_columns_end_a_query_which_goes_on_when_started_again(spark, table, 
         assert run.rows() == [("d1", 1, "x"), ("d1", 5, "y", 7)]
 
 
-def test_a_consumer_holds_what_is_still_to_be_read(spark, table, tmp_path):
+@pytest.mark.more
+def test_a_consumer_protects_unread_snapshots_from_expiry(spark, table, tmp_path):
     consumers = Consumers(table.store.io, table.store.branch_root)
     put(table, 1)
     with Run(spark, table.path, tmp_path, **{"consumer-id": "c"}) as run:
@@ -209,7 +214,7 @@ query.stop()
 
 
 @pytest.mark.skipif(not OTHERS, reason="PAIMON_OTHER_SPARKS names no other version of Spark")
-def test_a_query_goes_on_in_the_next_version_of_spark(table, tmp_path):
+def test_a_query_continues_in_the_next_version_of_spark(table, tmp_path):
     expected = []
     for turn, python in enumerate([*OTHERS, sys.executable]):
         put(table, turn)

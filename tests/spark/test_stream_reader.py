@@ -1,4 +1,4 @@
-"""The reader of a stream as Spark calls it, of each version, without Spark: offsets in, rows out."""
+"""The reader of a stream, called as each version of Spark calls it, without a Spark session."""
 
 import json
 import pickle
@@ -112,7 +112,7 @@ def test_all_rows_then_changes_then_nothing(table, asks):
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_a_batch_is_planned_again_the_same_by_another_run(table, asks):
+def test_another_run_plans_the_same_batch(table, asks):
     put(table, 1, 2)
     query = Query(table, asks=asks)
     start = query.start()
@@ -135,7 +135,7 @@ def test_a_batch_is_planned_again_the_same_by_another_run(table, asks):
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_a_table_that_was_empty(table, asks):
+def test_a_stream_of_an_empty_table(table, asks):
     query = Query(table, asks=asks)
     start = query.start()
     assert query.latest(start) == start
@@ -163,7 +163,7 @@ def test_limits_cut_batches_and_lose_nothing(table, asks, limit, batches):
 
 
 @pytest.mark.skipif(not with_start(), reason="Spark 4.1 has no limits")
-def test_spark_may_ask_for_everything(table):
+def test_read_all_available_ignores_the_limits(table):
     put(table, *range(10))
     query = Query(table, maxRowsPerTrigger="3")
     assert query.reader.getDefaultReadLimit() == stream_reader.read_limits.ReadMaxRows(3)
@@ -186,7 +186,7 @@ def test_available_now_ends(table):
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_a_batch_waits_for_rows_but_not_for_ever(table, asks):
+def test_a_batch_waits_for_rows_at_most_for_the_delay(table, asks):
     put(table, 1)
     query = Query(table, asks=asks, minRowsPerTrigger="3", maxTriggerDelayMs="700")
     start = query.start()
@@ -220,7 +220,7 @@ def test_a_batch_that_a_limit_ends_does_not_wait(table):
     assert query.latest(second) == second, "now there is not"
 
 
-def test_an_idle_query_does_not_hammer_the_storage(table):
+def test_an_idle_query_sends_few_requests(table):
     put(table, 1)
     query = Query(table, asks=False)
     query.batches()
@@ -235,7 +235,7 @@ def test_an_idle_query_does_not_hammer_the_storage(table):
 
 
 def test_rowkind_comes_first_or_where_the_schema_says(warehouse):
-    table = made(f"{warehouse}/db.db/told", changelog_producer="input")
+    table = made(f"{warehouse}/db.db/changes", changelog_producer="input")
     put(table, 1, 2)
     put(table, 2, kinds=["-D"])
     query = Query(table, **{"read.changelog": "true", "scan.mode": "from-snapshot", "scan.snapshot-id": "1"})
@@ -251,7 +251,7 @@ def test_rowkind_comes_first_or_where_the_schema_says(warehouse):
         Query(table, asked)
 
 
-def test_rows_that_went_are_told_left_out_on_request_or_refused(table):
+def test_deletes_are_returned_ignored_on_request_or_refused(table):
     put(table, 1, 2)
     query = Query(table)
     start = query.start()
@@ -271,7 +271,7 @@ def test_columns_and_filter(table):
     assert query.batches() == [[("x",), ("x",)]]
 
 
-def test_a_query_of_all_columns_stops_at_new_ones_and_goes_on_once_restarted(table):
+def test_a_query_of_all_columns_stops_at_new_columns_until_restarted(table):
     put(table, 1)
     query = Query(table)
     start = query.start()
@@ -295,7 +295,7 @@ def test_both_readers_of_a_query_read_by_one_schema(table):
     assert query.rows(start, first) == [(1, "x")]
 
 
-def test_the_columns_of_a_start_that_has_expired_are_those_of_now(table):
+def test_a_stream_with_an_expired_start_has_the_newest_columns(table):
     put(table, 1)
     options = {"path": table.path, "scan.snapshot-id": "1"}
     table.alter([AddColumn("w", AtomicType("INT"))])
@@ -343,7 +343,7 @@ def test_changes_between_two_snapshots(warehouse):
 
 
 @pytest.mark.parametrize("asks", WAYS)
-def test_a_consumer_says_what_has_been_worked_up(table, asks):
+def test_a_consumer_records_the_processed_snapshots(table, asks):
     consumers = Consumers(table.store.io, table.store.branch_root)
     put(table, *range(10))
     options = {"consumer_id": "c", "maxFilesPerTrigger": "1"}
@@ -367,7 +367,7 @@ def test_a_consumer_says_what_has_been_worked_up(table, asks):
 
 
 @pytest.mark.skipif(not with_start(), reason="Spark 4.1 does not say what is done")
-def test_an_idle_query_renews_its_consumer(table, monkeypatch):
+def test_an_idle_query_records_its_consumer_again(table, monkeypatch):
     consumers = Consumers(table.store.io, table.store.branch_root)
     put(table, 1)
     query = Query(table, consumer_id="c")
@@ -393,7 +393,7 @@ def test_a_checkpoint_of_another_source_is_refused(table):
         query.rows('{"snapshotId": 1, "index": 2, "scanSnapshot": true}', query.latest(query.start()))
 
 
-def test_a_table_in_place_of_another_is_refused(warehouse, table):
+def test_a_table_that_replaced_another_is_refused(warehouse, table):
     put(table, 1)
     query = Query(table)
     end = query.latest(query.start())
@@ -408,7 +408,7 @@ def test_a_table_in_place_of_another_is_refused(warehouse, table):
         Query(table).batches(end)
 
 
-def test_views_are_no_streams(table):
+def test_a_view_is_refused_as_a_stream(table):
     with pytest.raises(UnsupportedError, match=r"\$ro cannot be read as a stream"):
         PaimonDataSource({"path": table.path + "$ro"}).streamReader(StructType())
 

@@ -1,4 +1,4 @@
-"""writeStream.format("paimon"): each batch once, whatever is repeated; upsert_batch and txnVersion promise the same."""
+"""writeStream.format("paimon"): each batch is committed once; so with upsert_batch and txnVersion."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ everywhere = pytest.mark.everywhere
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])
 TIMED = pa.schema([*ROWS, ("at", pa.timestamp("us", tz="UTC"))])
 SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
-"""Of tables with these a batch that lands twice shows."""
+"""A table with these options shows a batch that is committed twice."""
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def rows(warehouse, path="t"):
     return sorted(tuple(row.values()) for row in found)
 
 
-def landed(warehouse, path="t"):
-    """How many snapshots hold the rows of each batch."""
+def commits_of_batches(warehouse, path="t"):
+    """The number of snapshots with the rows of each batch."""
     snapshots = [s for s in Table.open(f"{warehouse}/{path}").snapshots() if s.commit_kind != CommitKind.COMPACT]
     return Counter(s.commit_identifier for s in snapshots)
 
@@ -75,13 +75,13 @@ def test_batches_are_upserted_once_by_the_id_of_the_query(stream, warehouse):
     table, frame = f"{warehouse}/t", stream.selectExpr("id % 7 AS id", "n")
     query = run(frame, warehouse, times=2, **{"primary-key": "id", "bucket": "2", "write-only": "true", **SUMS})
     assert rows(warehouse) == sums(20, 7)
-    assert landed(warehouse) == {0: 1, 1: 1}
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1}
     assert {s.commit_user for s in Table.open(table).snapshots() if s.commit_identifier < 2} == {query.id}
     before = files_below(table)
     forget(warehouse, 1)
     run(frame, warehouse)  # the last one again, and one more
     assert rows(warehouse) == sums(30, 7)
-    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1, 2: 1}
     new = {name for name in files_below(table) - before if "bucket-" in name}
     assert len(new) <= 4, "files of two tasks in two buckets: those of the batch done again are gone"
 
@@ -93,6 +93,7 @@ def sums(count, keys):
 
 @everywhere
 @pytest.mark.parametrize("kind", ["append", "dynamic", "across", "postponed"])
+@pytest.mark.cases(2)
 def test_tables_of_every_kind_take_a_batch_once(stream, warehouse, kind):
     options, keys, partitions = {
         "append": ({}, [], []),
@@ -105,12 +106,13 @@ def test_tables_of_every_kind_take_a_batch_once(stream, warehouse, kind):
     run(frame, warehouse, times=2)
     forget(warehouse, 1)
     run(frame, warehouse)
-    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1, 2: 1}
     expected = {"append": sorted((v % 12, 1) for v in range(30)), "across": [(k, 2 if k < 6 else 1) for k in range(12)]}
     assert rows(warehouse) == expected.get(kind, sums(30, 12))
 
 
 @pytest.mark.parametrize("kind", ["append", "across", "foreachBatch", "complete"])
+@pytest.mark.cases(2)
 def test_snapshots_carry_the_watermark_of_the_stream(spark, warehouse, kind):
     across = {"primary_keys": ["id"], "partition_keys": ["n"], "options": {"bucket": "-1"}} if kind == "across" else {}
     make(warehouse, TIMED, **across)
@@ -148,9 +150,10 @@ def test_complete_mode_replaces_the_table(stream, warehouse):
     forget(warehouse, 1)
     run(frame, warehouse, mode="complete")
     assert rows(warehouse) == sums(30, 3)
-    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1, 2: 1}
 
 
+@pytest.mark.more
 def test_a_clustered_stream_compacts_as_it_writes(stream, warehouse):
     table = make(warehouse, primary_keys=["id"], options={"bucket": "2", "changelog-producer": "lookup"})
     run(stream.selectExpr("id % 10 AS id", "id AS n").transform(clustered(table.path)), warehouse, times=2)
@@ -159,18 +162,19 @@ def test_a_clustered_stream_compacts_as_it_writes(stream, warehouse):
     assert table.changes(0).num_rows == 10 + 20, "of each key one change in the second batch: -U and +U"
 
 
+@pytest.mark.more
 def test_full_compaction_is_due_by_the_number_of_the_batch(stream, warehouse):
     options = {"bucket": "1", "full-compaction.delta-commits": "2", "changelog-producer": "full-compaction"}
     table = make(warehouse, primary_keys=["id"], options=options)
     frame = stream.selectExpr("id % 10 AS id", "id AS n")
-    told = []
+    counts = []
     for _ in range(4):
         run(frame, warehouse)
-        told.append(table.changes(0).num_rows)
-    assert told == [10, 10, 30, 30]
+        counts.append(table.changes(0).num_rows)
+    assert counts == [10, 10, 30, 30]
 
 
-def test_who_starts_elsewhere_is_told(stream, warehouse):
+def test_a_checkpoint_of_another_table_is_refused(stream, warehouse):
     run(stream, warehouse, times=2)
     with pytest.raises(StreamingQueryException, match="has none of its batches") as raised:
         run(stream, warehouse, path="other")
@@ -180,7 +184,7 @@ def test_who_starts_elsewhere_is_told(stream, warehouse):
     assert rows(warehouse, "other") == [(k, 1) for k in range(20, 40)]
 
 
-def test_a_query_of_its_own_starts_beside_another(stream, warehouse):
+def test_two_queries_write_to_one_table(stream, warehouse):
     run(stream, warehouse)
     run(stream, warehouse, checkpoint="d")
     assert rows(warehouse) == sorted([(k, 1) for k in range(10)] * 2)
@@ -194,7 +198,7 @@ def test_update_mode_is_refused_by_name(stream, warehouse):
 
 
 @everywhere
-def test_upsert_batch_serves_update_mode_and_each_batch_once(stream, warehouse):
+def test_upsert_batch_writes_each_batch_of_update_mode_once(stream, warehouse):
     path = f"{warehouse}/t"
     make(warehouse, pa.schema([pa.field("k", pa.int64(), nullable=False), ("c", pa.int64())]), primary_keys=["k"])
     counts = stream.groupBy((F.col("id") % 3).alias("k")).agg(F.count("*").alias("c"))
@@ -211,13 +215,13 @@ def test_upsert_batch_serves_update_mode_and_each_batch_once(stream, warehouse):
     forget(warehouse, 1)
     batches()
     assert rows(warehouse) == sums(30, 3)
-    assert landed(warehouse) == {0: 1, 1: 1, 2: 1}
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1, 2: 1}
     with pytest.raises(StreamingQueryException, match="give it another app_id"):
         batches(checkpoint="d")
 
 
-def test_upsert_batch_takes_the_first_batch_of_a_new_checkpoint_for_no_repetition(stream, warehouse):
-    """Both are batch 0 of the same application: passing over the second would lose its rows."""
+def test_upsert_batch_refuses_the_first_batch_of_another_checkpoint(stream, warehouse):
+    """Both are batch 0 of the same application: skipping the second would lose its rows."""
     make(warehouse)
     for checkpoint in "cd":
         writing = stream.selectExpr("id", "id AS n").writeStream.foreachBatch(upsert_batch(f"{warehouse}/t", "app"))
@@ -262,7 +266,7 @@ def test_a_version_is_written_once(spark, warehouse):
         ({"write.stream.on-doubt": "maybe"}, "one of fail, commit, skip"),
     ],
 )
-def test_options_that_say_half_or_two_things_are_refused(options, why):
+def test_contradicting_options_are_refused(options, why):
     with pytest.raises(InvalidInputError, match=why):
         write_request({"path": "/w/t", **options}, ())
 
@@ -297,4 +301,4 @@ def test_a_worker_that_is_killed_in_mid_write_leaves_the_batch_once(stream, ware
     run(stream.mapInArrow(once, "id long, n long"), warehouse, times=2)
     assert Path(mark).exists()
     assert rows(warehouse) == [(k, 1) for k in range(20)]
-    assert landed(warehouse) == {0: 1, 1: 1}
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1}

@@ -62,7 +62,7 @@ def test_spark_types_in_paimon_and_back(paimon, simple):
     assert back.type == parse_type(paimon)
 
 
-def test_nullability_and_comments_travel():
+def test_nullability_and_comments_are_kept():
     struct = spark_schema([field("c", "ROW<a INT NOT NULL, b ARRAY<STRING NOT NULL>> NOT NULL", "what it is")])
     assert struct[0].nullable is False
     assert struct[0].metadata == {"comment": "what it is"}
@@ -82,12 +82,12 @@ def test_nullability_and_comments_travel():
         (spark.StructType([spark.StructField("x", spark.YearMonthIntervalType())]), "c.x"),
     ],
 )
-def test_what_paimon_lacks_is_refused_by_name(type_, name):
+def test_types_that_paimon_lacks_are_refused_by_name(type_, name):
     with pytest.raises(UnsupportedError, match=name):
         paimon_fields(spark.StructType([spark.StructField("c", type_)]))
 
 
-def test_what_spark_lacks_is_refused_by_name():
+def test_types_that_spark_lacks_are_refused_by_name():
     with pytest.raises(UnsupportedError, match=r"column 'c\.element'"):
         spark_schema([field("c", "ARRAY<GEOMETRY>")])
 
@@ -119,7 +119,7 @@ def test_batches_take_exactly_sparks_schema_and_keep_values(text, start):
     assert out.to_pylist() == batch.to_pylist()
 
 
-def test_nanoseconds_are_cut_towards_the_past():
+def test_nanoseconds_are_rounded_down():
     fields = [field("c", "TIMESTAMP(9)"), field("l", "TIMESTAMP(9) WITH LOCAL TIME ZONE")]
     nanos = pa.array([-1, 999, None, 1000], pa.int64())
     batch = pa.RecordBatch.from_arrays([nanos.view(f.type) for f in arrow_schema(fields)], schema=arrow_schema(fields))
@@ -128,7 +128,7 @@ def test_nanoseconds_are_cut_towards_the_past():
     assert out.column(1).view(pa.int64()).to_pylist() == [-1, 0, None, 1]
 
 
-def test_nothing_is_copied_that_fits():
+def test_columns_of_the_right_type_are_not_copied():
     fields = [field("s", "STRING"), field("m", "MAP<STRING, INT>"), field("r", "ROW<a ARRAY<BIGINT>>")]
     schema = arrow_schema(fields)
     batch = pa.RecordBatch.from_pylist([{"s": "x", "m": [("a", 1)], "r": {"a": [1]}}], schema=schema)
