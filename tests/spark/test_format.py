@@ -395,7 +395,7 @@ def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_pat
         ({"primary-kye": "id"}, "unknown option 'primary-kye'.*did you mean 'primary-key'"),
         ({"primary-key": "nope"}, "'nope' does not exist in the DataFrame"),
         ({"primary-key": "id,id"}, "names a column twice"),
-        ({"partitionOverwriteMode": "some"}, "static or dynamic"),
+        ({"partitionOverwriteMode": "some"}, "one of static, dynamic"),
         ({"mergeSchema": "true"}, "changing the schema while writing is not supported yet"),
         ({"scan.snapshot-id": "1"}, "is about reading"),
         ({"row-kind-column": "nope"}, "'nope' does not exist"),
