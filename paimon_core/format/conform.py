@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError, UnsupportedError
-from paimon_core.format.int96 import BEYOND_NANOSECONDS, WIDTH, decode_int96
+from paimon_core.format.int96 import BEYOND_NANOSECONDS, NANOS, WIDTH, decode_int96
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.map_entries import map_entries
 
 _INT96 = pa.binary(WIDTH)
-_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 _VARIANT = ["value", "metadata"]
 _VIEWS = tuple(t for t in (getattr(pa.types, n, None) for n in ("is_string_view", "is_binary_view")) if t)
@@ -116,7 +115,7 @@ def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
 
     Raises UnsupportedError if a value does not fit. Timestamps with and without time zone have the same values.
     """
-    found, requested = _NANOS[array.type.unit], _NANOS[target.unit]
+    found, requested = NANOS[array.type.unit], NANOS[target.unit]
     if found == requested:
         return array.view(target)
     if found < requested:

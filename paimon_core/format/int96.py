@@ -22,7 +22,7 @@ WIDTH = 12  # bytes
 _STORED = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 _EPOCH_DAY = 2440588  # Julian day of 1970-01-01
 _NANOS_OF_DAY = 86_400_000_000_000
-_NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
+NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}  # by Arrow's unit
 _SAFE_DAYS = 106_750  # since the epoch: one day less than an int64 of nanoseconds can hold
 
 _INT96, _FIXED = 3, 7  # physical types
@@ -72,6 +72,6 @@ def decode_int96(array: pa.Array, unit: str) -> pa.Array:
             far &= ~mask
         if far.any():
             raise UnsupportedError(BEYOND_NANOSECONDS)
-    per_unit = _NANOS[unit]
+    per_unit = NANOS[unit]
     counted = days * (_NANOS_OF_DAY // per_unit) + np.floor_divide(stored["nanos"], per_unit)
     return pa.array(counted, pa.int64(), mask=mask)

@@ -52,7 +52,6 @@ class ParquetFormat(FileFormat):
             groups = row_groups_to_read(file.metadata, request)
         stored = [f for f in fields if f.id != ROW_POSITION.id]
         batches = _batches(source, file, groups, replace(request, fields=stored))
-        batches = _complete(batches, sum(file.metadata.row_group(g).num_rows for g in groups), path)
         yield from batches if len(stored) == len(fields) else _with_positions(batches, file.metadata, groups, fields)
 
     def open_writer(
@@ -74,13 +73,13 @@ class ParquetFormat(FileFormat):
 def _batches(
     source: Any, file: pq.ParquetFile, groups: Sequence[int], request: ReadRequest
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of these row groups."""
+    """Yield the rows of these row groups. Raises CorruptedError if their number is not the one in the footer."""
     metadata, fields, path = file.metadata, request.fields, request.path
     batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
     stored = set(metadata.schema.to_arrow_schema().names)
     columns = [f.name for f in fields if f.name in stored]
+    rows = sum(metadata.row_group(g).num_rows for g in groups)
     if not columns:
-        rows = sum(metadata.row_group(g).num_rows for g in groups)
         yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_rows))
         return
     with as_corrupted(path):
@@ -101,17 +100,11 @@ def _batches(
         for run in runs
         for batch in file.iter_batches(batch_rows, row_groups=run, columns=columns, use_threads=threads)
     )
+    seen = 0
     for batch in decoded(batches, path):
+        seen += batch.num_rows
         if batch.num_rows:
             yield conform_batch(batch, fields, path)
-
-
-def _complete(batches: Iterator[pa.RecordBatch], rows: int, path: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches. Raises CorruptedError if they do not have ``rows`` rows, the number in the footer."""
-    seen = 0
-    for batch in batches:
-        seen += batch.num_rows
-        yield batch
     if seen != rows:
         raise CorruptedError(f"{path} holds {seen} rows where its footer promises {rows}")
 

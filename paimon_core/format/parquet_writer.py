@@ -58,10 +58,9 @@ class ParquetFileWriter(FormatWriter):
         codec = parquet_codec(options.get("parquet.compression", compression))
         self._int96 = any(_has_nanos(f.type) for f in fields)
         self._stored = pa.schema([_stored_field(f, self._int96) for f in fields])
-        self._how: dict[str, Any] = {
+        self._encoder_options: dict[str, Any] = {
             "compression": codec,
             "compression_level": options.value(FILE_COMPRESSION_ZSTD_LEVEL) if codec == "zstd" else None,
-            "use_dictionary": _with_dictionary(fields) if _dictionary(options) else False,
             "dictionary_pagesize_limit": _DICTIONARY_BYTES,
             "use_deprecated_int96_timestamps": self._int96,
             "store_decimal_as_integer": True,
@@ -71,15 +70,17 @@ class ParquetFileWriter(FormatWriter):
             "data_page_size": _PAGE_BYTES,
         }
         self._sorted = ordered or any(f.id == SEQUENCE_NUMBER.id for f in fields)
-        self._paths = [path for f in fields for path, _ in _leaves(f.name, f.type)]
+        leaves = [leaf for f in fields for leaf in _leaves(f.name, f.type)]
         self._choose_dictionaries = "parquet.enable.dictionary" not in options
-        self._dictionaries: set[str] = set()
+        enabled = boolean(options.get("parquet.enable.dictionary", "true"))
+        self._allowed = [path for path, t in leaves if enabled and _may_have_dictionary(t)]
+        self._dictionaries: set[str] = set()  # paths
         self._writer: Any = None  # opened with the first rows, which decide the encodings
         self._bounds = BoundsSink(sink, self._stored) if any(holds_floats(f.type) for f in self._stored) else None
         self._encoded = sink if self._bounds is None else self._bounds.buffered
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
-        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * len(self._paths)))
+        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * len(leaves)))
         self._size = EncodedSize(self._encode, len(b"PAR1"))
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
@@ -90,7 +91,7 @@ class ParquetFileWriter(FormatWriter):
         self._held.append(rows)
         self._size.add(rows)
         if self._is_full():
-            self._flush()
+            self.flush()
 
     def tell(self) -> int:
         """See `FormatWriter.tell`."""
@@ -102,12 +103,21 @@ class ParquetFileWriter(FormatWriter):
         return self._size.held_bytes
 
     def flush(self) -> None:
-        """See `FormatWriter.flush`: the rows in memory become a row group."""
-        self._flush()
+        """See `FormatWriter.flush`: the rows in memory become a row group, or several in a sorted file."""
+        if self._held:
+            rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
+            self._group_bytes = min(_ROW_GROUP_BYTES, 2 * self._group_bytes)
+            writer = self._opened(rows)
+            small = self._sorted and self._block is None
+            group_rows = sorted_group_rows(rows, self._dictionaries) if small else _ROW_GROUP_ROWS
+            if self._bounds is not None:
+                self._bounds.note(rows, group_rows)
+            writer.write_table(rows, row_group_size=group_rows)
+            self._size.stored(int(self._encoded.tell()))
 
     def close(self) -> None:
         """See `FormatWriter.close`."""
-        self._flush()
+        self.flush()
         writer = self._opened()
         if self._bounds is None:
             writer.close()
@@ -120,47 +130,22 @@ class ParquetFileWriter(FormatWriter):
             return True
         return self._block is not None and self._size.held() >= self._block
 
-    def _flush(self) -> None:
-        if self._held:
-            rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
-            self._group_bytes = min(_ROW_GROUP_BYTES, 2 * self._group_bytes)
-            writer = self._opened(rows)
-            group_rows = self._group_rows(rows)
-            if self._bounds is not None:
-                self._bounds.note(rows, group_rows)
-            writer.write_table(rows, row_group_size=group_rows)
-            self._size.stored(int(self._encoded.tell()))
-
-    def _group_rows(self, rows: pa.Table) -> int:
-        """Return the number of rows of a row group, for rows that are written together."""
-        if not self._sorted or self._block is not None:
-            return _ROW_GROUP_ROWS
-        return sorted_group_rows(rows, self._dictionaries)
-
     def _opened(self, first: pa.Table | None = None) -> Any:
         if self._writer is None:
-            used = self._with_dictionaries(first)
-            self._dictionaries = set(self._paths if used is True else used or ())
-            self._writer = self._open(self._encoded, used)
+            dictionaries = self._chosen_dictionaries(first)
+            self._dictionaries = set(dictionaries)
+            self._writer = self._open(self._encoded, dictionaries)
         return self._writer
 
-    def _open(self, sink: Any, dictionaries: bool | list[str]) -> Any:
-        return pq.ParquetWriter(sink, self._stored, **{**self._how, "use_dictionary": dictionaries})
+    def _open(self, sink: Any, dictionaries: list[str]) -> Any:
+        return pq.ParquetWriter(sink, self._stored, use_dictionary=dictionaries, **self._encoder_options)
 
-    def _with_dictionaries(self, first: pa.Table | None) -> bool | list[str]:
-        """Return the paths of the columns that get dictionaries, judged by the first rows; True: all columns."""
-        if self._choose_dictionaries and first is not None:
-            return self._repeating(first)
-        allowed: bool | list[str] = self._how["use_dictionary"]
-        return allowed
-
-    def _repeating(self, rows: pa.Table) -> bool | list[str]:
-        """Return the allowed paths whose values repeat in the rows; True: all columns."""
-        allowed = self._how["use_dictionary"]
-        distinct = _mostly_distinct(rows) if allowed else set()
-        if not distinct:
-            return bool(allowed) if isinstance(allowed, bool) else list(allowed)
-        return [path for path in (self._paths if allowed is True else allowed) if path not in distinct]
+    def _chosen_dictionaries(self, first: pa.Table | None) -> list[str]:
+        """Return the paths of the stored columns that get dictionaries, judged by the first rows."""
+        if first is None or not self._choose_dictionaries:
+            return self._allowed
+        distinct = _mostly_distinct(first)
+        return [path for path in self._allowed if path not in distinct]
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
         columns = [_without_absent_elements(c).cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
@@ -169,7 +154,7 @@ class ParquetFileWriter(FormatWriter):
     def _encode(self, sample: pa.Table) -> int:
         trial = pa.BufferOutputStream()
         rows = self._as_stored(sample)
-        with self._open(trial, self._with_dictionaries(rows)) as writer:
+        with self._open(trial, self._chosen_dictionaries(rows)) as writer:
             writer.write_table(rows)
         return int(trial.tell())
 
@@ -265,19 +250,13 @@ def _with_lists(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _dictionary(options: Options) -> bool:
-    return boolean(options.get("parquet.enable.dictionary", "true"))
-
-
-def _with_dictionary(fields: Sequence[DataField]) -> bool | list[str]:
-    """Return the paths of the stored columns that may have a dictionary; True: all columns.
+def _may_have_dictionary(t: AtomicType) -> bool:
+    """Return True if values of a stored column may be in a dictionary.
 
     Decimals of more than 18 digits may not: the Java engine searches the dictionary for a value with fewer bytes than
     stored, does not find it, and skips the rows.
     """
-    leaves = [leaf for f in fields for leaf in _leaves(f.name, f.type)]
-    allowed = [path for path, t in leaves if t.root != "DECIMAL" or (t.precision or 0) <= _LONG_DECIMAL]
-    return True if len(allowed) == len(leaves) else allowed
+    return t.root != "DECIMAL" or (t.precision or 0) <= _LONG_DECIMAL
 
 
 def _leaves(path: str, t: DataType) -> Iterator[tuple[str, AtomicType]]:
