@@ -20,7 +20,6 @@ EXCEPTIONS = {
     "fileindex": {"words"},  # of 8 bytes
     "format": {"below", "words"},
     "maintenance": {"_mark_or_rewrite", "below", "beside", "kept"},
-    "manifest": {"_LANES", "_MIN_LANES", "_holding", "compact_beside", "kept", "mark", "piece", "pieces", "place"},
     "merge": {
         "Pieces",
         "_PACKED_WORDS",

@@ -56,7 +56,7 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
         compact_changelog=(),
         compact_new_indexes=(),
         compact_deleted_indexes=(),
-        compact_beside=(),
+        compact_lookup_files=(),
     )
 
 
@@ -112,7 +112,7 @@ def _reorders_rows(
         live,
         store.schema.key_arrow,
         {f.file_name for f in message.new_files},
-        lookup_files=message.compact_beside if store.traits.needs_lookup else None,
+        lookup_files=message.compact_lookup_files if store.traits.needs_lookup else None,
         mixes=not store.traits.keeps_rows,
     )
 

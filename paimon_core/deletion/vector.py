@@ -40,7 +40,7 @@ class DeletionVector:
         unique = distinct(np.sort(np.asarray(positions, np.int64)))
         if unique.size and unique[0] < 0:
             raise InvalidInputError(f"a row cannot be deleted at position {unique[0]}: positions count from 0")
-        return _read_only(unique)
+        return _of_sorted(unique)
 
     def positions(self) -> Positions:
         """Return the positions, ascending, as a read-only ``int64`` array."""
@@ -59,7 +59,7 @@ class DeletionVector:
             return other
         both = np.concatenate([self._positions, other._positions])
         both.sort(kind="stable")
-        return _read_only(distinct(both))
+        return _of_sorted(distinct(both))
 
     def mask(self, first: int, count: int) -> Mask:
         """Return a boolean array of length ``count``: True at ``i`` if row ``first + i`` is deleted."""
@@ -85,7 +85,7 @@ class DeletionVector:
         The 32-bit form holds positions below ``2**31`` only: InvalidInputError for others.
         """
         if bitmap64:
-            body = _MAGIC_64 + self._halves()
+            body = _MAGIC_64 + self._bitmap64()
         elif self.cardinality and self._positions[-1] >= 1 << 31:
             raise InvalidInputError(
                 f"position {self._positions[-1]} does not fit a deletion vector of 32 bits: "
@@ -95,7 +95,8 @@ class DeletionVector:
             body = _MAGIC_32 + _bitmap(self._positions)
         return struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
 
-    def _halves(self) -> bytes:
+    def _bitmap64(self) -> bytes:
+        """Return the bitmap of the 64-bit form."""
         high = self._positions >> 32
         keys, begins = np.unique(high, return_index=True)
         parts = [struct.pack("<q", len(keys))]
@@ -119,7 +120,7 @@ class DeletionVector:
         if magic not in (_MAGIC_32, _MAGIC_64):
             raise CorruptedError(f"{where}: no known form of deletion vector begins with the bytes {magic.hex()}")
         try:
-            return _read_only(_parsed(bitmap) if magic == _MAGIC_32 else _parsed_halves(bitmap))
+            return _of_sorted(_decoded(bitmap) if magic == _MAGIC_32 else _decoded64(bitmap))
         except (ValueError, IndexError, struct.error) as error:
             raise CorruptedError(f"{where}: a deletion vector that is no roaring bitmap: {error}") from error
 
@@ -135,7 +136,8 @@ class DeletionVector:
         return f"DeletionVector({self.cardinality} rows)"
 
 
-def _read_only(positions: Positions) -> DeletionVector:
+def _of_sorted(positions: Positions) -> DeletionVector:
+    """Return the vector that holds these distinct ascending positions; makes the array read-only."""
     positions.flags.writeable = False
     return DeletionVector(positions)
 
@@ -146,7 +148,7 @@ def _bitmap(values: Positions) -> bytes:
     return bytes(bitmap.serialize())
 
 
-def _parsed(data: bytes) -> Positions:
+def _decoded(data: bytes) -> Positions:
     return _values(BitMap.deserialize(data))
 
 
@@ -154,7 +156,7 @@ def _values(bitmap: Any) -> Positions:
     return np.asarray(bitmap.to_array()).astype(np.int64)
 
 
-def _parsed_halves(data: bytes) -> Positions:
+def _decoded64(data: bytes) -> Positions:
     """Return the positions of a 64-bit bitmap.
 
     No length is stored for the bitmap of a half. It is the length of the same bitmap, serialised again.

@@ -111,5 +111,5 @@ def _as_compaction(message: CommitMessage) -> CommitMessage:
         compact_changelog=(*message.changelog_files, *message.compact_changelog),
         compact_new_indexes=(*message.new_indexes, *message.compact_new_indexes),
         compact_deleted_indexes=(*message.deleted_indexes, *message.compact_deleted_indexes),
-        compact_beside=message.compact_beside,
+        compact_lookup_files=message.compact_lookup_files,
     )

@@ -1,4 +1,4 @@
-"""Places: the buckets, or the whole partitions, whose entries alone are asked of a manifest."""
+"""A filter of manifest entries by bucket or by partition."""
 
 import itertools
 from collections.abc import Collection
@@ -8,36 +8,36 @@ from typing import Any, Final
 from paimon_core.format.avro_container import encode_long
 from paimon_core.manifest.bucket import BucketRef
 
-_MOST_MARKS: Final = 16  # looking for more takes about as long as decoding
+_MAX_PATTERNS: Final = 16  # a search for more patterns takes about as long as decoding
 
 
 @dataclass(frozen=True, slots=True)
 class BucketFilter:
-    """Some partitions (serialised rows), and of these only some buckets, or all where ``buckets`` is None."""
+    """A set of partitions (serialised rows), restricted to ``buckets``; `None`: all buckets of the partitions."""
 
     partitions: frozenset[bytes]
     buckets: frozenset[BucketRef] | None = None
 
     @staticmethod
     def for_buckets(buckets: Collection[BucketRef]) -> "BucketFilter":
-        """Return the places that are these buckets, each given by partition and number."""
+        """Return the filter that accepts these buckets only."""
         return BucketFilter(frozenset(partition for partition, _ in buckets), frozenset(buckets))
 
     def holds(self, partition: bytes, bucket: int) -> bool:
-        """Return True if a bucket is one of these."""
+        """Return True if the filter accepts the bucket."""
         return partition in self.partitions if self.buckets is None else (partition, bucket) in self.buckets
 
-    def marks(self, schema: Any) -> list[bytes] | None:
-        """Return bytes of which every encoded entry of these places contains one; None where none are known.
+    def byte_patterns(self, schema: Any) -> list[bytes] | None:
+        """Return byte strings; each encoded entry that the filter accepts contains one of them.
 
-        In a record of the Avro ``schema`` (without logical types) the number of the bucket must follow the partition.
-        They are also None where they would be so many that decoding is cheaper than looking for them.
+        ``schema`` is the Avro schema of the entries, without logical types. `None`: the number of the bucket does not
+        follow the partition in the schema, or so many patterns are needed that decoding is cheaper than a search.
         """
         fields = schema.get("fields", []) if isinstance(schema, dict) else []
-        kinds = [(field["name"], field["type"]) for field in fields]
-        if (("_PARTITION", "bytes"), ("_BUCKET", "int")) not in itertools.pairwise(kinds):
+        types = [(field["name"], field["type"]) for field in fields]
+        if (("_PARTITION", "bytes"), ("_BUCKET", "int")) not in itertools.pairwise(types):
             return None
         partitions = {partition: encode_long(len(partition)) + partition for partition in self.partitions}
-        if self.buckets is not None and len(self.buckets) <= _MOST_MARKS:
+        if self.buckets is not None and len(self.buckets) <= _MAX_PATTERNS:
             return [partitions[partition] + encode_long(bucket) for partition, bucket in self.buckets]
-        return list(partitions.values()) if len(partitions) <= _MOST_MARKS else None
+        return list(partitions.values()) if len(partitions) <= _MAX_PATTERNS else None

@@ -1,4 +1,4 @@
-"""What one writer did to one bucket, on its way to the committer."""
+"""The message from a writer to the committer: the files that the writer added to a bucket and deleted from it."""
 
 import io
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ _INDEXES: Final = ("new_indexes", "deleted_indexes", "compact_new_indexes", "com
 
 @dataclass(frozen=True, slots=True)
 class CommitMessage(InCountedBucket):
-    """New and deleted files of one bucket, and what compaction replaced there; changelog and index files of both.
+    """The changes of one bucket by one writer: its new and deleted files, and the files that it compacted.
 
-    Of a deleted file of deletion vectors those ranges are named that new ones, or the rewriting of their data files,
-    take the place of: whoever replaces a file with a vector, or its vector, names the one that is known.
+    A deleted index file of deletion vectors lists only the ranges whose vectors are replaced, or whose data files are
+    rewritten. A writer that replaces a data file with a vector, or only its vector, lists the range that it has read.
     """
 
     partition: bytes
@@ -51,27 +51,30 @@ class CommitMessage(InCountedBucket):
     deleted_indexes: tuple[IndexManifestEntry, ...] = ()
     compact_new_indexes: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_indexes: tuple[IndexManifestEntry, ...] = ()
-    compact_beside: tuple[str, ...] = ()
-    """Names of files above level 0 that a compaction which looks keys up knew of and left, near the keys it changed."""
+    compact_lookup_files: tuple[str, ...] = ()
+    """Names of files above level 0 that a lookup compaction read and did not replace, near the keys that it changed."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to commit."""
+        """True if the message has no file."""
         return not any(getattr(self, name) for name in (*_FILES, *_INDEXES))
 
     def to_bytes(self) -> bytes:
-        """For engines that carry nothing but bytes; what `from_bytes` of the same version of this engine reads."""
+        """Return bytes for the way to the committer, which `from_bytes` of the same version of this engine reads."""
         sink = io.BytesIO(_MAGIC)
         sink.seek(len(_MAGIC))
         files = {name: [DATA_FILE.to_record(file) for file in getattr(self, name)] for name in _FILES}
         indexes = {name: [INDEX_ENTRY.to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
-        names = {"compact_beside": list(self.compact_beside)}
+        names = {"compact_lookup_files": list(self.compact_lookup_files)}
         fastavro.schemaless_writer(sink, _SCHEMA, {**self.location._asdict(), **files, **indexes, **names})
         return sink.getvalue()
 
     @staticmethod
     def from_bytes(data: bytes) -> "CommitMessage":
-        """The inverse of `to_bytes`; safe on bytes of unknown origin. Raises InvalidInputError for other bytes."""
+        """Return the message that `to_bytes` encoded; safe on bytes of unknown origin.
+
+        Raises InvalidInputError for other bytes.
+        """
         if not data.startswith(_MAGIC):
             raise InvalidInputError("these bytes are no CommitMessage: expected what CommitMessage.to_bytes() gives")
         source = io.BytesIO(data)
@@ -80,7 +83,7 @@ class CommitMessage(InCountedBucket):
             record = fastavro.schemaless_reader(source, _SCHEMA)
             lists: dict[str, Any] = {name: tuple(map(DATA_FILE.from_record, record[name])) for name in _FILES}
             lists |= {name: tuple(map(INDEX_ENTRY.from_record, record[name])) for name in _INDEXES}
-            lists["compact_beside"] = tuple(record["compact_beside"])
+            lists["compact_lookup_files"] = tuple(record["compact_lookup_files"])
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause
         if source.read(1):
@@ -88,8 +91,8 @@ class CommitMessage(InCountedBucket):
         return CommitMessage(record["partition"], record["bucket"], record["total_buckets"], **lists)
 
 
-def _lists(names: tuple[str, ...], item: Any) -> list[dict[str, Any]]:
-    """Fields that are lists of one record: defined once, then by name."""
+def _list_fields(names: tuple[str, ...], item: Any) -> list[dict[str, Any]]:
+    """Return schemas of fields that are lists of the record ``item``: Avro defines a record once, then by its name."""
     name = ".".join(item[part] for part in ("namespace", "name") if part in item)
     kinds = [plain(item), *[name] * (len(names) - 1)]
     return [{"name": n, "type": {"type": "array", "items": k}} for n, k in zip(names, kinds, strict=True)]
@@ -103,9 +106,9 @@ _SCHEMA: Final = fastavro.parse_schema(
             {"name": "partition", "type": "bytes"},
             {"name": "bucket", "type": "int"},
             {"name": "total_buckets", "type": "int"},
-            *_lists(_FILES, DATA_FILE_SCHEMA),
-            *_lists(_INDEXES, INDEX_MANIFEST_SCHEMA),
-            {"name": "compact_beside", "type": {"type": "array", "items": "string"}},
+            *_list_fields(_FILES, DATA_FILE_SCHEMA),
+            *_list_fields(_INDEXES, INDEX_MANIFEST_SCHEMA),
+            {"name": "compact_lookup_files", "type": {"type": "array", "items": "string"}},
         ],
     }
 )

@@ -1,4 +1,4 @@
-"""What a manifest says of one data file (format 4.4)."""
+"""The metadata of a data file in a manifest (format 4.4)."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -7,7 +7,7 @@ from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats
 
 
 class FileSource:
-    """What made a file: a writer's flush, or compaction. Values as stored."""
+    """The kind of writer that made a file: a flush or a compaction. Values as stored."""
 
     APPEND: Final = 0
     COMPACT: Final = 1
@@ -15,11 +15,11 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class DataFileMeta:
-    """One data file.
+    """The metadata of one data file.
 
-    Keys and statistics stay serialised rows: planning decodes them many at a time. ``creation_time`` is the
-    wall clock of the writing machine in milliseconds, as if it were UTC. ``value_stats_cols`` None means that
-    ``value_stats`` covers every column of the schema ``schema_id`` (of ``write_cols``, if given).
+    Keys and statistics stay serialised rows: planning decodes the rows of many files at once. ``creation_time`` is the
+    wall clock of the writing machine in milliseconds, as if its zone were UTC. ``value_stats_cols`` names the columns
+    of ``value_stats``; `None`: every column of the schema ``schema_id``, or of ``write_cols`` if given.
     """
 
     file_name: str
@@ -50,5 +50,5 @@ class DataFileMeta:
         return self.delete_row_count != 0
 
     def without_stats(self) -> "DataFileMeta":
-        """The same file with its statistics left out, and said to be."""
+        """Return the file without statistics; ``value_stats_cols`` says that no column has any."""
         return replace(self, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS, value_stats_cols=())

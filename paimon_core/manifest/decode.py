@@ -1,4 +1,4 @@
-"""Bytes of a metadata file -> records of this engine; anything else is refused, naming the file."""
+"""The decoding of metadata files: bytes to entries and other values, or an error that names the file."""
 
 import io
 import itertools
@@ -17,10 +17,10 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.serializers import ENTRY, RecordType, plain, unknown_fields
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
-_LANES: Final = 256  # blocks decoded at once: fewer are slower, more take more memory
-_LEAST_BOUND: Final = 256 << 20
-_MOST_PACKED: Final = 200  # names of files are random: metadata never become so much smaller, but when made to
-_MIN_LANES: Final = 24  # mean number of blocks in step from which decoding them side by side is faster
+_BLOCKS_AT_ONCE: Final = 256  # fewer blocks are slower to decode, more blocks take more memory
+_MIN_SIZE_BOUND: Final = 256 << 20  # bytes
+_MAX_COMPRESSION: Final = 200  # random file names compress less: only a forged file has a higher ratio
+_MIN_BLOCKS: Final = 24  # blocks of full size from which vectorised decoding is faster
 
 T = TypeVar("T")
 Record = Mapping[str, Any]
@@ -28,7 +28,7 @@ Block = tuple[int, bytes]
 
 
 class UnknownFieldsError(UnsupportedError):
-    """The file has fields of a newer version: it can be read, but not rewritten without losing them."""
+    """An error for a file with fields of a newer version: a rewrite by this engine would lose these fields."""
 
 
 def decode_records(data: bytes, path: str, kind: RecordType[T]) -> list[T]:
@@ -46,17 +46,20 @@ def decode_records(data: bytes, path: str, kind: RecordType[T]) -> list[T]:
 def decode_entries(
     data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: BucketFilter | None = None
 ) -> list[ManifestEntry]:
-    """Return the entries of a manifest, in order: all, or those of the places in ``only``.
+    """Return the entries of a manifest, in order.
 
-    Without statistics decoding is faster and the entries say that they have none. ``lossless`` raises
-    UnknownFieldsError when the file says more than entries can hold. Blocks that hold no entry of ``only`` are
-    decompressed and not decoded.
+    Args:
+        data: the bytes of the file.
+        path: names the file in errors.
+        with_stats: False: leave out key and value statistics, which is faster.
+        lossless: raise UnknownFieldsError if the file has fields that entries cannot hold.
+        only: the buckets whose entries to return; blocks without such entries are decompressed and not decoded.
     """
     records = read_columnar_records(data, path)
     if records is not None:
         if lossless:
             raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
-        return _chosen(_columnar(records, path, ENTRY), with_stats, only)
+        return _filtered(_columnar(records, path, ENTRY), with_stats, only)
     container = _container(data, path)
     try:
         schema = _schema(container.header.text)
@@ -67,43 +70,39 @@ def decode_entries(
     entries: list[ManifestEntry] = []
     blocks = container.blocks()
     if only is not None:
-        blocks = _holding(blocks, only.marks(schema))
-    while some := list(itertools.islice(blocks, _LANES)):
-        entries += _entries(container, some, path, schema, with_stats, only)
+        blocks = _blocks_with(blocks, only.byte_patterns(schema))
+    while batch := list(itertools.islice(blocks, _BLOCKS_AT_ONCE)):
+        entries += _entries(container, batch, path, schema, with_stats, only)
     return entries
 
 
-def _holding(blocks: Iterator[Block], marks: Sequence[bytes] | None) -> Iterator[Block]:
-    """Return the blocks that contain one of the marks; all where there are no marks to look for."""
-    if marks is None:
+def _blocks_with(blocks: Iterator[Block], patterns: Sequence[bytes] | None) -> Iterator[Block]:
+    """Return the blocks that contain one of the byte patterns; `None`: all blocks."""
+    if patterns is None:
         return blocks
-    return (block for block in blocks if any(mark in block[1] for mark in marks))
+    return (block for block in blocks if any(pattern in block[1] for pattern in patterns))
 
 
 def _container(data: bytes, path: str) -> Container:
-    """The file, which must not decompress to much more than metadata do."""
-    return Container(io.BytesIO(data), path, max(_LEAST_BOUND, _MOST_PACKED * len(data)))
+    """Return the Avro container of a file, with a bound on its decompressed size: metadata compress only so well."""
+    return Container(io.BytesIO(data), path, max(_MIN_SIZE_BOUND, _MAX_COMPRESSION * len(data)))
 
 
 def _entries(
     container: Container, blocks: Sequence[Block], path: str, schema: Any, with_stats: bool, only: BucketFilter | None
 ) -> list[ManifestEntry]:
-    if sum(count for count, _ in blocks) >= _MIN_LANES * max(count for count, _ in blocks):
+    if sum(count for count, _ in blocks) >= _MIN_BLOCKS * max(count for count, _ in blocks):
         try:
             return decode_entry_blocks(schema, blocks, with_stats=with_stats, only=only)
         except (NotVectorizableError, KeyError, TypeError, ValueError):
-            pass  # whatever is wrong, if anything, the plain way finds out
-    return _chosen(_one_by_one(container, blocks, path, ENTRY), with_stats, only)
+            pass  # decoding one by one finds the error, if there is one
+    return _filtered(_one_by_one(container, blocks, path, ENTRY), with_stats, only)
 
 
-def _chosen(entries: list[ManifestEntry], with_stats: bool, only: BucketFilter | None) -> list[ManifestEntry]:
+def _filtered(entries: list[ManifestEntry], with_stats: bool, only: BucketFilter | None) -> list[ManifestEntry]:
     if only is not None:
         entries = [entry for entry in entries if only.holds(entry.partition, entry.bucket)]
-    return entries if with_stats else list(map(_bare, entries))
-
-
-def _bare(entry: ManifestEntry) -> ManifestEntry:
-    return replace(entry, file=entry.file.without_stats())
+    return entries if with_stats else [replace(entry, file=entry.file.without_stats()) for entry in entries]
 
 
 def _columnar(records: Sequence[Record], path: str, kind: RecordType[T]) -> list[T]:
@@ -124,20 +123,20 @@ def _check_version(records: Sequence[Record], path: str, version: int | None) ->
 
 @lru_cache(maxsize=64)
 def _schema(text: bytes) -> Any:
-    """A file's schema without logical types; of a small file making sense of it is most of the work.
+    """Return the schema of a file without logical types. For a small file, parsing the schema is most of the work.
 
-    Raises ValueError for one whose records have no end: they hold themselves, or lists of items without bytes.
+    Raises ValueError for records without bound: records that hold themselves, or lists of items without bytes.
     """
     schema = plain(json.loads(text))
-    _has_bytes(schema, {})
+    _takes_bytes(schema, {})
     return schema
 
 
-def _has_bytes(schema: Any, known: dict[str, bool | None]) -> bool:
-    """Return True if every value of this schema takes at least a byte; ``known``: the answers by name of a type."""
+def _takes_bytes(schema: Any, known: dict[str, bool | None]) -> bool:
+    """Return True if every value of this schema takes at least a byte. ``known``: the result for each named type."""
     if isinstance(schema, list):
         for branch in schema:
-            _has_bytes(branch, known)
+            _takes_bytes(branch, known)
         return True
     if isinstance(schema, str):
         schema = schema.rpartition(".")[2]
@@ -148,11 +147,11 @@ def _has_bytes(schema: Any, known: dict[str, bool | None]) -> bool:
         case "record":
             name = schema["name"].rpartition(".")[2]
             known[name] = None
-            fields = [_has_bytes(field["type"], known) for field in schema["fields"]]
+            fields = [_takes_bytes(field["type"], known) for field in schema["fields"]]
             known[name] = any(fields)
             return any(fields)
         case "array" | "map" as kind:
-            if not _has_bytes(schema["items" if kind == "array" else "values"], known) and kind == "array":
+            if not _takes_bytes(schema["items" if kind == "array" else "values"], known) and kind == "array":
                 raise ValueError("a list of items without bytes")
             return True
         case "fixed":
@@ -160,7 +159,7 @@ def _has_bytes(schema: Any, known: dict[str, bool | None]) -> bool:
         case "enum":
             return True
         case inner:
-            return _has_bytes(inner, known)
+            return _takes_bytes(inner, known)
 
 
 @lru_cache(maxsize=64)

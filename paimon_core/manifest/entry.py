@@ -1,4 +1,4 @@
-"""Manifest entries: a file was added, a file was deleted; and what remains of a sequence of them (format 4.6)."""
+"""Manifest entries, which add or delete a data file, and the merging of entries (format 4.6)."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,9 @@ Identity: TypeAlias = tuple[bytes, int, int, str, tuple[str, ...], bytes | None,
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry(InCountedBucket):
-    """``file`` was added to, or deleted from, a bucket of the partition (a serialised row).
+    """A line of a manifest: ``file`` was added to, or deleted from, a bucket of the partition (a serialised row).
 
-    ``total_buckets`` is the number of buckets the partition had for the writer; -1 dynamic or unaware, -2 postponed.
+    ``total_buckets`` is the writer's number of buckets of the partition; -1: dynamic or unaware, -2: postponed.
     """
 
     kind: int
@@ -30,7 +30,7 @@ class ManifestEntry(InCountedBucket):
 
     @property
     def identity(self) -> Identity:
-        """What a DELETE must repeat of the ADD it undoes; a file moved to another level has a new identity."""
+        """The fields that a DELETE shares with the ADD that it cancels; a file has another identity at each level."""
         file = self.file
         return (
             self.partition,
@@ -52,18 +52,18 @@ def files_by_bucket(entries: Iterable[ManifestEntry]) -> dict[BucketLocation, li
 
 
 def merge_entries(entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
-    """What remains, in order, when each DELETE cancels the ADD before it.
+    """Return the entries, in order, without each ADD that a later DELETE cancels and without that DELETE.
 
-    A DELETE whose ADD is not among the entries stays, for the ADD is in an older manifest; over all manifests of a
-    snapshot none is left. Raises CorruptedError when a file is added twice, or added after its lone DELETE.
+    A DELETE whose ADD is not among the entries stays: the ADD is in an older manifest. Merging all manifests of a
+    snapshot leaves no DELETE. Raises CorruptedError if a file is added twice, or added after a DELETE without an ADD.
     """
     seen = Counter([entry.file.file_name for entry in entries])
     if len(seen) == len(entries):  # names are unique in all but the busiest manifests: nothing to cancel
         return list(entries)
     merged: dict[Identity | int, ManifestEntry] = {}
-    for place, entry in enumerate(entries):
+    for position, entry in enumerate(entries):
         if seen[entry.file.file_name] == 1:
-            merged[place] = entry
+            merged[position] = entry
             continue
         identity = entry.identity
         if entry.kind == DELETE:
@@ -82,5 +82,5 @@ def _added_again(entry: ManifestEntry, earlier: ManifestEntry) -> str:
     before = "added" if earlier.kind == ADD else "deleted"
     return (
         f"manifests add the file {entry.file.file_name} (bucket {entry.bucket}, level {entry.file.level}, partition "
-        f"{entry.partition.hex()}) that they have {before} before: two commits have registered the same file"
+        f"{entry.partition.hex()}) that they {before} before: two commits have registered the same file"
     )

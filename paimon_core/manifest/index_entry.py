@@ -7,13 +7,16 @@ from paimon_core.manifest.bucket import InBucket
 
 HASH: Final = "HASH"
 HASH_PART: Final = "HASH_PART"
-"""Hashes to be added to those of a bucket: a kind for messages only, made a whole index by the committer."""
+"""New hashes of a bucket, in commit messages only: the committer merges them into the hash index of the bucket."""
 DELETION_VECTORS: Final = "DELETION_VECTORS"
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionRange:
-    """Where in an index file the deletion vector of a data file lies, in bytes, and how many rows it deletes."""
+    """The range of bytes in an index file that stores the deletion vector of a data file.
+
+    ``cardinality`` is the number of deleted rows; `None`: unknown.
+    """
 
     data_file: str
     offset: int
@@ -23,7 +26,7 @@ class DeletionRange:
 
 @dataclass(frozen=True, slots=True)
 class GlobalIndex:
-    """What a global index covers: a range of row ids, both ends included, and columns by field id."""
+    """The coverage of a global index: a range of row ids, both ends included, and columns by field id."""
 
     row_range_start: int
     row_range_end: int
@@ -35,7 +38,7 @@ class GlobalIndex:
 
 @dataclass(frozen=True, slots=True)
 class IndexManifestEntry(InBucket):
-    """One index file of a bucket. ``index_type`` is free text: kinds this engine does not know are carried along."""
+    """One index file of a bucket. ``index_type`` is free text: entries of unknown types are copied unchanged."""
 
     kind: int
     partition: bytes

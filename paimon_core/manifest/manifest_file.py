@@ -1,4 +1,4 @@
-"""What a manifest list says of one manifest (format 4.2)."""
+"""The metadata of a manifest in a manifest list (format 4.2)."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from paimon_core.manifest.stats import SimpleStats
 
 @dataclass(frozen=True, slots=True)
 class ManifestFileMeta:
-    """One manifest, with what readers need to pass it over.
+    """The metadata of one manifest, by which readers prune it.
 
-    ``partition_stats`` covers the partition columns of all entries, deleting ones too. Ranges of buckets, levels and
-    row ids include both ends and are None where the writer did not say.
+    ``partition_stats`` covers the partition columns of all entries, DELETE included. Ranges of buckets, levels and row
+    ids include both ends; `None`: the writer gave no range.
     """
 
     file_name: str

@@ -34,11 +34,10 @@ _COMPRESSION_LEVEL: Final = 1
 
 
 class Manifests:
-    """Manifest files of one table, each written once under a name nobody else has.
+    """A reader and writer of the manifest files of one table; each file is written once, under a unique name.
 
-    Names are ``<kind>-<uuid>-<n>``; one object asks ``new_name`` for its uuid once, when it first writes.
-    ``partition_schema`` has the partition columns only. A file that is gone is a FileNotFoundError, one that is
-    damaged a CorruptedError.
+    Names are ``<kind>-<uuid>-<n>``; an object calls ``new_name`` for its uuid once, before its first write.
+    ``partition_schema`` has the partition columns only. Reads raise CorruptedError for a missing or damaged file.
     """
 
     def __init__(
@@ -50,11 +49,11 @@ class Manifests:
         self._written: Counter[str] = Counter()
 
     def path(self, name: str) -> str:
-        """Where the file ``name`` is."""
+        """Return the path of the file ``name``."""
         return join(self.directory, name)
 
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFileMeta]:
-        """The manifests a list names, oldest first; a ``size`` the snapshot promised is checked."""
+        """Return the manifests of a manifest list, oldest first. ``size``: of the file in bytes, by the snapshot."""
         path = self.path(name)
         return decode_records(self._load(path, size), path, MANIFEST_FILE)
 
@@ -67,11 +66,14 @@ class Manifests:
         lossless: bool = False,
         only: BucketFilter | None = None,
     ) -> list[ManifestEntry]:
-        """Return the entries of a manifest, in order; a ``size`` the list promised is checked.
+        """Return the entries of a manifest, in order.
 
-        ``with_stats=False`` leaves key and value statistics out, which is faster and smaller. ``lossless`` raises
-        `decode.UnknownFieldsError` when writing the entries anew would lose something. ``only`` leaves out the entries
-        of all other places, most of them without decoding them.
+        Args:
+            name: of the file.
+            size: bytes of the file by the manifest list, checked; `None`: unknown.
+            with_stats: False: leave out key and value statistics, which is faster and smaller.
+            lossless: raise `decode.UnknownFieldsError` if a rewrite of the entries would lose fields.
+            only: the buckets whose entries to return; most other entries are not decoded.
         """
         return self.decode(name, self.load(name, size), with_stats=with_stats, lossless=lossless, only=only)
 
@@ -88,30 +90,30 @@ class Manifests:
         lossless: bool = False,
         only: BucketFilter | None = None,
     ) -> list[ManifestEntry]:
-        """Return the entries that the bytes ``data`` of the manifest ``name`` hold, as :meth:`read`."""
+        """Return the entries in the bytes ``data`` of the manifest ``name``; other arguments as in :meth:`read`."""
         return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:
-        """All index files a snapshot has."""
+        """Return the entries of all index files of a snapshot."""
         path = self.path(name)
         return decode_records(self._load(path), path, INDEX_ENTRY)
 
     def _load(self, path: str, size: int | None = None) -> bytes:
-        """The file's bytes, all of them: cut between two blocks it would still decode, to fewer records."""
+        """Return all bytes of a file. Checks the size: a file that is cut between two blocks would still decode."""
         try:
             data = self.io.read(path)
         except FileNotFoundError as missing:
             raise CorruptedError(
-                f"{path} is missing: its snapshot has expired while being read, or the file was deleted"
+                f"{path} is missing: its snapshot expired while it was read, or the file was deleted"
             ) from missing
         if size is not None and len(data) != size:
             raise CorruptedError(f"{path} has {len(data)} bytes where {size} were written: it was cut or replaced")
         return data
 
     def write(self, entries: Iterable[ManifestEntry]) -> list[ManifestFileMeta]:
-        """Write entries, in order, to one or more manifests of about the target size; none for no entries.
+        """Write entries, in order, to manifests of about the target size; return the metadata of these manifests.
 
-        Memory: one manifest's bytes. On failure what was written is deleted again.
+        Memory: the bytes of one manifest. After an error the written manifests are deleted.
         """
         target = self.options.value(MANIFEST_TARGET_FILE_SIZE)
         written: list[ManifestFileMeta] = []
@@ -127,16 +129,16 @@ class Manifests:
         return written
 
     def write_list(self, metas: Sequence[ManifestFileMeta]) -> tuple[str, int]:
-        """Write a manifest list; its name and size in bytes."""
+        """Write a manifest list; return its name and its size in bytes."""
         data = self._encode(MANIFEST_FILE, metas)
         return self._store("manifest-list", data), len(data)
 
     def write_index(self, entries: Sequence[IndexManifestEntry]) -> str:
-        """Write an index manifest (all index files of a snapshot); its name."""
+        """Write an index manifest (all index files of a snapshot); return its name."""
         return self._store("index-manifest", self._encode(INDEX_ENTRY, entries))
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files of this directory; missing ones are fine."""
+        """Delete files of this directory; a missing file is ignored."""
         for name in names:
             self.io.delete(self.path(name))
 
@@ -179,7 +181,7 @@ def _deletion_without_stats(entry: ManifestEntry) -> ManifestEntry:
 
 
 class _Summary:
-    """What the list will say of a manifest, gathered while it is written."""
+    """The metadata of a manifest, collected while the manifest is written."""
 
     def __init__(self) -> None:
         self.added = self.deleted = 0

@@ -1,7 +1,7 @@
-"""Merging small manifests, and those whose entries cancel each other (behaviour 7.4).
+"""The merging of small manifests, and of manifests whose entries cancel each other (behaviour 7.4).
 
-Law: replaying the merged manifests gives the live files that replaying the given ones gives, in the same order: it is
-the order of commits, by which equal sequence numbers are told apart.
+Law: the merged manifests have the same live files as the given manifests, in the same order. The order is that of the
+commits, which decides between rows with equal sequence numbers.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,11 +27,11 @@ from paimon_core.row.binary_row import decode_rows
 def merge_manifests(
     manifests: Manifests, metas: Sequence[ManifestFileMeta]
 ) -> tuple[list[ManifestFileMeta], list[str]]:
-    """All manifests of a snapshot, oldest first -> the manifests to go on with, and the names newly written.
+    """Merge the manifests of a snapshot (oldest first); return the manifests that replace them, and the new names.
 
-    The given files stay; who publishes nothing deletes the new ones. On failure they are deleted here. Manifests
-    with fields this engine does not know are never rewritten: with one among the due, nothing is merged.
-    Memory: one full manifest, or one group of small ones, and the identities of all deleted files.
+    The given files stay. After an error the new files are deleted; a caller that publishes no snapshot deletes them.
+    A manifest with unknown fields is never rewritten: if the merge includes such a manifest, nothing is merged.
+    Memory: one full manifest, or one group of small manifests, and the identities of all deleted files.
     """
     merge = _Merge(manifests)
     try:
@@ -46,7 +46,7 @@ def merge_manifests(
 
 
 class _Merge:
-    """One merging: thresholds, and what has been written so far."""
+    """One merge: its thresholds, and the names of the manifests that it has written."""
 
     def __init__(self, manifests: Manifests) -> None:
         options = manifests.options
@@ -60,27 +60,27 @@ class _Merge:
         return meta.num_deleted_files > 0 or meta.file_size < self.target
 
     def full(self, metas: Sequence[ManifestFileMeta]) -> list[ManifestFileMeta] | None:
-        """Every deletion carried out; None when that is not due yet, or would rewrite a single manifest."""
+        """Apply every DELETE. `None`: the full merge is not due yet, or would rewrite a single manifest."""
         if sum(meta.file_size for meta in metas if self.must_change(meta)) < self.full_threshold:
             return None
         deleted = self._deleted(metas)
-        touched = _touched(metas, deleted, self.manifests.partition_schema)
-        due = {meta.file_name for meta, hit in zip(metas, touched, strict=True) if hit or self.must_change(meta)}
+        affected = _affected(metas, deleted, self.manifests.partition_schema)
+        due = {meta.file_name for meta, hit in zip(metas, affected, strict=True) if hit or self.must_change(meta)}
         if len(due) <= 1:
             return None
         result: list[ManifestFileMeta] = []
         group: list[ManifestFileMeta] = []
         for meta in metas:
-            if meta.file_name in due and (self.must_change(meta) or self._loses(meta, deleted)):
+            if meta.file_name in due and (self.must_change(meta) or self._holds_deleted(meta, deleted)):
                 group.append(meta)
             else:
-                result += [*self._without(group, deleted), meta]
+                result += [*self._without_deleted(group, deleted), meta]
                 group = []
-        result += self._without(group, deleted)
+        result += self._without_deleted(group, deleted)
         return None if result == list(metas) else result
 
     def minor(self, metas: Sequence[ManifestFileMeta]) -> list[ManifestFileMeta]:
-        """Small neighbours merged whenever they amount to a whole manifest, or are too many."""
+        """Merge consecutive small manifests: each group of the target size, and many small ones at the end."""
         result: list[ManifestFileMeta] = []
         group: list[ManifestFileMeta] = []
         size = 0
@@ -106,14 +106,16 @@ class _Merge:
             if entry.kind == DELETE
         }
 
-    def _loses(self, meta: ManifestFileMeta, deleted: Collection[Identity]) -> bool:
-        """Return True if one of the files deleted is in the manifest."""
+    def _holds_deleted(self, meta: ManifestFileMeta, deleted: Collection[Identity]) -> bool:
+        """Return True if an entry of the manifest is one of the deleted files."""
         entries = self.manifests.read(meta.file_name, meta.file_size, with_stats=False) if deleted else []
         return any(entry.identity in deleted for entry in entries)
 
-    def _without(self, group: Sequence[ManifestFileMeta], deleted: Collection[Identity]) -> list[ManifestFileMeta]:
+    def _without_deleted(
+        self, group: Sequence[ManifestFileMeta], deleted: Collection[Identity]
+    ) -> list[ManifestFileMeta]:
         """Rewrite neighbouring manifests without the files deleted; a small one that loses nothing stays as it is."""
-        if len(group) == 1 and not group[0].num_deleted_files and not self._loses(group[0], deleted):
+        if len(group) == 1 and not group[0].num_deleted_files and not self._holds_deleted(group[0], deleted):
             return list(group)
         entries = (entry for meta in group for entry in self._read(meta))
         return self._write(e for e in entries if e.kind != DELETE and e.identity not in deleted) if group else []
@@ -127,19 +129,19 @@ class _Merge:
         return written
 
 
-def _touched(metas: Sequence[ManifestFileMeta], deleted: Collection[Identity], schema: pa.Schema) -> list[bool]:
-    """Whether a manifest can hold files of the partitions from which something was deleted."""
+def _affected(metas: Sequence[ManifestFileMeta], deleted: Collection[Identity], schema: pa.Schema) -> list[bool]:
+    """Return, for each manifest, True if it can hold files of a partition with deleted files."""
     if not deleted or not len(schema):
         return [bool(deleted)] * len(metas)
     rows = decode_rows(list({identity[0] for identity in deleted}), schema)
     columns = zip(rows.schema.names, rows.columns, strict=True)
     predicate = And(tuple(_one_of(name, column) for name, column in columns))
-    touched: list[bool] = may_hold_partitions(metas, predicate, schema).tolist()
-    return touched
+    affected: list[bool] = may_hold_partitions(metas, predicate, schema).tolist()
+    return affected
 
 
 def _one_of(name: str, column: pa.Array) -> Predicate:
-    """The column has one of these values; NaN is like every value, for bounds say nothing of it."""
+    """Return the predicate that the column has one of the values; always true for NaN, which bounds leave out."""
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         return TRUE
     values = internal_values(column.drop_null().unique())

@@ -1,4 +1,4 @@
-"""Statistics of the partitions that the entries of one manifest are in."""
+"""The statistics of the partitions of one manifest's entries."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from paimon_core.row.binary_row import decode_rows, serialize
 
 
 def partition_stats(partitions: Mapping[bytes, int], schema: pa.Schema) -> SimpleStats:
-    """Bounds and null counts over serialised partitions, each with its number of entries.
+    """Return the bounds and null counts of serialised partitions, given with the number of entries of each.
 
-    Bounds are exact, never truncated; a column with NaN has none, for arrow leaves NaN out of them.
+    Bounds are exact, never truncated. A column with NaN has no bounds: Arrow leaves NaN out of bounds.
     """
     if not len(schema):
         return EMPTY_STATS
@@ -36,7 +36,7 @@ def _bounds(column: pa.Array) -> tuple[object, object]:
 
 
 def internal_values(column: pa.Array) -> list[Any]:
-    """The values as rows and predicates hold them: dates and times as numbers in the unit of their type."""
+    """Return the values in Python, with dates and times as integers in the unit of their type."""
     if pa.types.is_date32(column.type) or pa.types.is_time32(column.type):
         column = column.cast(pa.int32())
     elif pa.types.is_timestamp(column.type):

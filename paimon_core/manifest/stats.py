@@ -1,4 +1,4 @@
-"""Statistics of a set of rows as stored: two serialised rows and counts of nulls (format 5.7)."""
+"""The stored statistics of a set of rows: two serialised rows, and counts of nulls (format 5.7)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ _EMPTY_ROW: Final = bytes(12)
 
 @dataclass(frozen=True, slots=True)
 class SimpleStats:
-    """Smallest and largest values and null counts of some columns.
+    """The smallest values, largest values and null counts of some columns; the columns are listed elsewhere.
 
-    ``min_values`` and ``max_values`` are BinaryRows with arity prefix, one field per column, null where unknown;
-    ``null_counts`` has one item per column, None where unknown. Which columns is said elsewhere.
+    ``min_values`` and ``max_values`` are BinaryRows with arity prefix and one field per column (null: unknown).
+    ``null_counts`` has one item per column (`None`: unknown).
     """
 
     min_values: bytes
@@ -26,13 +26,13 @@ class SimpleStats:
 
 
 EMPTY_STATS: Final = SimpleStats(_EMPTY_ROW, _EMPTY_ROW, ())
-"""Statistics of no column."""
+"""The statistics of no column."""
 
 
 def stats_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """The Arrow schema that bounds of these columns are serialised by: every one nullable.
+    """Return the Arrow schema of the serialised bounds of these columns, all nullable.
 
-    Columns of nested types have no bounds, so their slot is a null of whatever fixed width.
+    A column of a nested type has no bounds: its field is always null, and has the type int64 here.
     """
     kinds = [to_arrow(f.type) for f in fields]
     return pa.schema(

@@ -1,4 +1,4 @@
-"""Manifest entries from blocks decoded side by side: the fields as columns first, then objects in one sweep."""
+"""The vectorised decoding of manifest blocks: all fields as columns first, then the entries from the columns."""
 
 import io
 from collections.abc import Iterable, Sequence
@@ -47,42 +47,42 @@ _data_file, _entry, _simple_stats = (
 def decode_entry_blocks(
     schema: Schema, blocks: Sequence[tuple[int, bytes]], *, with_stats: bool, only: BucketFilter | None = None
 ) -> list[ManifestEntry]:
-    """Return the entries of decompressed blocks that have some: all, or those of the places in ``only``.
+    """Return the entries of decompressed blocks, or only those that ``only`` accepts. REQUIRES: no block is empty.
 
-    Raises `NotVectorizableError`, KeyError, TypeError or ValueError for anything unusual.
+    Raises `NotVectorizableError`, KeyError, TypeError or ValueError for data that only the slow decoder can judge.
     """
     columns = _Columns(schema, blocks, with_stats)
     if (columns.numbers(("_VERSION",)) != MANIFEST_VERSION).any():
         raise NotVectorizableError("another version")
     if only is not None:
-        columns.keep(only)
+        columns.filter(only)
     files = map(_data_file, *columns.file_fields(with_stats))
     kinds, buckets, totals = (columns.numbers((n,)).tolist() for n in ("_KIND", "_BUCKET", "_TOTAL_BUCKETS"))
     return list(map(_entry, kinds, columns.contents(("_PARTITION",), shared=True), buckets, totals, files))
 
 
 class _Columns:
-    """The wanted fields of all records, turned into Python values column by column."""
+    """The fields of all records as columns of numbers or byte ranges, and their conversion to Python values."""
 
     def __init__(self, schema: Schema, blocks: Sequence[tuple[int, bytes]], with_stats: bool) -> None:
-        wanted: dict[Path, str] = {(name,): kind for name, kind in _ENTRY.items()}
+        kinds: dict[Path, str] = {(name,): kind for name, kind in _ENTRY.items()}
         for name, kind in _FILE.items():
             if kind != "stats":
-                wanted["_FILE", name] = kind
+                kinds["_FILE", name] = kind
             elif with_stats:
-                wanted.update({("_FILE", name, part): how for part, how in _STATS.items()})
-        self._data, self._found = decode_columns(schema, blocks, wanted)
+                kinds.update({("_FILE", name, part): how for part, how in _STATS.items()})
+        self._data, self._found = decode_columns(schema, blocks, kinds)
         self._schema = schema
 
-    def keep(self, only: BucketFilter) -> None:
-        """Go on with the records of these places."""
-        places = zip(self.contents(("_PARTITION",)), self.numbers(("_BUCKET",)).tolist(), strict=True)
-        rows = np.flatnonzero([only.holds(partition, bucket) for partition, bucket in places])
+    def filter(self, only: BucketFilter) -> None:
+        """Remove the records that the filter does not accept."""
+        buckets = zip(self.contents(("_PARTITION",)), self.numbers(("_BUCKET",)).tolist(), strict=True)
+        rows = np.flatnonzero([only.holds(partition, bucket) for partition, bucket in buckets])
         if len(rows) < len(self.numbers(("_BUCKET",))):
             self._found = {path: (first[rows], second[rows]) for path, (first, second) in self._found.items()}
 
     def file_fields(self, with_stats: bool) -> list[Iterable[Any]]:
-        """One iterable per argument of `DataFileMeta`."""
+        """Return one iterable for each argument of `DataFileMeta`."""
         found: list[Iterable[Any]] = []
         for name, kind in _FILE.items():
             path = ("_FILE", name)
@@ -107,20 +107,20 @@ class _Columns:
         return found
 
     def numbers(self, path: Path) -> np.ndarray:
-        """Integers that are always there."""
+        """Return the integers of a field that is never null."""
         return self._found[path][0]
 
     def contents(self, path: Path, *, shared: bool = False) -> list[bytes]:
-        """Bytes that are always there; equal ones ``shared``, where many are."""
+        """Return the bytes of a field that is never null. ``shared``: equal values become one object."""
         first, second = self._found[path]
         if (first < 0).any():
             raise NotVectorizableError(f"{path[-1]} is null")
         data = self._data
-        pieces = [data[a:b] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        values = [data[a:b] for a, b in zip(first.tolist(), second.tolist(), strict=True)]
         if shared:
             known: dict[bytes, bytes] = {}
-            pieces = [known.setdefault(piece, piece) for piece in pieces]
-        return pieces
+            values = [known.setdefault(value, value) for value in values]
+        return values
 
     def _bytes(self, path: Path, *, text: bool) -> Iterable[Any]:
         first, second = self._found[path]
@@ -133,12 +133,12 @@ class _Columns:
         return [data[a:b] if a >= 0 else None for a, b in ends]
 
     def _numbers_or_none(self, path: Path) -> Iterable[int | None]:
-        values, there = self._found[path]
-        if there.all():
+        values, is_known = self._found[path]
+        if is_known.all():
             return cast("list[int]", values.tolist())
-        if not there.any():
+        if not is_known.any():
             return repeat(None)
-        return [value if known else None for value, known in zip(values.tolist(), there.tolist(), strict=True)]
+        return [value if known else None for value, known in zip(values.tolist(), is_known.tolist(), strict=True)]
 
     def _stats(self, path: Path) -> list[SimpleStats]:
         counts = self._counts((*path, "_NULL_COUNTS"))
@@ -146,7 +146,7 @@ class _Columns:
         return list(map(_simple_stats, low, high, counts))
 
     def _counts(self, path: Path) -> Sequence[tuple[Any, ...]]:
-        """Null counts. Hardly two are equal, but as many of one width and without unknown ones are one table."""
+        """Return the null counts. If all have the same length and no count is unknown, they are read as one table."""
         first, second = self._found[path]
         if self._type(path) == _COUNTS_TYPE and len(first):
             numbers, width = variable_numbers(self._data, first, second)
@@ -156,7 +156,7 @@ class _Columns:
         return self._arrays(path, ())
 
     def _arrays(self, path: Path, null: tuple[()] | None) -> list[Any]:
-        """Arrays as tuples; equal ones are decoded once and shared."""
+        """Return arrays as tuples; equal arrays are decoded once and shared."""
         known = _Arrays(self._type(path), null)
         data = self._data
         first, second = self._found[path]
@@ -170,22 +170,22 @@ class _Columns:
 
 
 def _names(found: list[Any]) -> list[Any]:
-    """File names, or tuples of some. Raises Irregular where one of them is a path."""
+    """Return the file names, or tuples of file names. Raises NotVectorizableError if one of them is a path."""
     names = found if found and isinstance(found[0], str) else [name for several in set(found) for name in several]
     if not are_file_names(names):
-        raise NotVectorizableError("a name that is none")
+        raise NotVectorizableError("a file name is a path")
     return found
 
 
 def _all_known(table: np.ndarray) -> bool:
-    """Whether each row is: not null, n items, n times (not null, a number), no more items; n > 0."""
+    """Return True if each row is: not null, n items, n times (not null, a number), end of the array; n > 0."""
     width = table.shape[1]
     frame = [1, (width - 3) // 2, *[1] * ((width - 3) // 2), 0]
     return width > 3 and width % 2 == 1 and bool((table[:, [0, 1, *range(2, width - 1, 2), width - 1]] == frame).all())
 
 
 class _Arrays(dict[bytes, Any]):
-    """Encoded array -> tuple, or ``null`` for a null one; decoded when first asked for."""
+    """A cache from encoded arrays to tuples, which decodes at the first access; ``null`` stands for a null array."""
 
     def __init__(self, schema: Schema, null: tuple[()] | None) -> None:
         super().__init__()
@@ -195,6 +195,6 @@ class _Arrays(dict[bytes, Any]):
         source = io.BytesIO(raw)
         values = fastavro.schemaless_reader(source, self._parsed)
         if source.tell() != len(raw):
-            raise NotVectorizableError("an array is not what it seemed")
+            raise NotVectorizableError("bytes follow the end of an array")
         found = self[raw] = self._null if values is None else tuple(values)
         return found

@@ -10,7 +10,7 @@ from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.manifest_file import ManifestFileMeta
-from paimon_core.manifest.prune import keep
+from paimon_core.manifest.prune import prune_manifests
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import And, Leaf, Predicate, disjunction
 from paimon_core.row.binary_row import decode_rows
@@ -59,7 +59,7 @@ def live_entries(
     """
     metas = manifest_metas(store, snapshot)
     fields = store.schema.partition_fields
-    chosen = keep(metas, partition, fields, buckets=None if buckets is None else {b for _, b in buckets})
+    chosen = prune_manifests(metas, partition, fields, buckets=None if buckets is None else {b for _, b in buckets})
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
 
     manifests = store.manifests

@@ -144,7 +144,7 @@ class BucketCompaction:
             compact_changelog=tuple(self._changelog),
             compact_new_indexes=self._new_indexes if changed else (),
             compact_deleted_indexes=self._entries if changed else (),
-            compact_beside=overlapping_names(
+            compact_lookup_files=overlapping_names(
                 self._store,
                 tuple(self._before.values()),
                 (f for f in self._levels.all_files if f.file_name not in self._after),

@@ -13,7 +13,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
-from paimon_core.manifest.prune import keep
+from paimon_core.manifest.prune import prune_manifests
 from paimon_core.options.bucket import BUCKET, POSTPONED
 from paimon_core.scan.entries import manifest_metas, partitions_predicate
 from paimon_core.snapshot.snapshot import Snapshot
@@ -137,7 +137,7 @@ class Restore:
             self._metas = manifest_metas(self._store, self.snapshot)
         numbers = None if places.buckets is None else {bucket for _, bucket in places.buckets}
         where = partitions_predicate(self._store, places.partitions)
-        return keep(self._metas, where, self._store.schema.partition_fields, buckets=numbers)
+        return prune_manifests(self._metas, where, self._store.schema.partition_fields, buckets=numbers)
 
     def _read(self, meta: ManifestFileMeta, places: BucketFilter) -> list[ManifestEntry]:
         manifests, data = self._store.manifests, self._kept.get(meta.file_name)

@@ -179,8 +179,8 @@ def test_more_records_than_bytes():
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_manifest_does_not_decompress_without_bound(codec, monkeypatch):
-    monkeypatch.setattr(decode, "_LEAST_BOUND", 1 << 16)
-    monkeypatch.setattr(decode, "_MOST_PACKED", 0 if codec == "none" else 1)
+    monkeypatch.setattr(decode, "_MIN_SIZE_BOUND", 1 << 16)
+    monkeypatch.setattr(decode, "_MAX_COMPRESSION", 0 if codec == "none" else 1)
     data = manifest_of(MANIFEST_SCHEMA, 1, b"\0" * (1 << 22), codec)
     with pytest.raises(CorruptedError, match=r"manifest-0.*more than the \d+ bytes"):
         decode_entries(data, "manifest-0")

@@ -44,10 +44,10 @@ def test_both_ways_of_decoding_give_back_what_was_written(given_entries, per_blo
     assert side_by_side(data, with_stats=False) == list(map(bare, given_entries))
 
 
-def test_many_blocks_are_decoded_side_by_side(monkeypatch):
+def test_many_blocks_are_decoded_together(monkeypatch):
     given_entries = [entry(f"data-{i}-0.parquet", high=i * 100, p=i % 3, creation_time=i << 40) for i in range(700)]
     data = container([ENTRY.to_record(e) for e in given_entries], 2)
-    assert len(given_entries) > 2 * decode._LANES
+    assert len(given_entries) > 2 * decode._BLOCKS_AT_ONCE
     monkeypatch.setattr(decode, "_one_by_one", None)  # would fail
     assert decode_entries(data, "m") == given_entries
 
@@ -64,9 +64,9 @@ def test_entries_of_some_buckets_are_found_among_all(given_entries, per_block, c
     found = Container(io.BytesIO(data))
     schema, blocks = plain(found.header.schema), list(found.blocks())
     assert decode_entry_blocks(schema, blocks, with_stats=True, only=only) == among
-    marks = only.marks(schema)
+    patterns = only.byte_patterns(schema)
     held = {i // per_block for i, e in enumerate(given_entries) if only.holds(e.partition, e.bucket)}
-    assert held <= {i for i, (_, block) in enumerate(blocks) if any(mark in block for mark in marks)}
+    assert held <= {i for i, (_, block) in enumerate(blocks) if any(mark in block for mark in patterns)}
 
 
 def test_blocks_without_an_entry_that_is_asked_for_are_not_decoded(monkeypatch):
@@ -168,13 +168,13 @@ def test_a_changed_byte_is_refused_or_harmless_the_same_way_for_both(at, change)
     start = len(container([], codec="null"))
     at = start + at % (len(data) - start)
     data[at] ^= change
-    limit, outcomes = decode._MIN_LANES, []
+    limit, outcomes = decode._MIN_BLOCKS, []
     for lanes in (0, 10**9):
-        decode._MIN_LANES = lanes
+        decode._MIN_BLOCKS = lanes
         try:
             outcomes.append(decode_entries(bytes(data), "m"))
         except (CorruptedError, UnsupportedError) as refusal:
             outcomes.append(str(refusal))
         finally:
-            decode._MIN_LANES = limit
+            decode._MIN_BLOCKS = limit
     assert outcomes[0] == outcomes[1]

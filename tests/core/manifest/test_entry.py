@@ -76,7 +76,7 @@ def _legal(part):
     return all(kind == ADD or sum(e.identity == i for e in part) == 1 for i, kind in first.items())
 
 
-def test_files_made_quickly_are_like_others():
+def test_a_fast_constructor_makes_equal_values():
     made = fast_constructor(DataFileMeta)(*(getattr(data_file(), name) for name in DataFileMeta.__slots__))
     assert type(made) is DataFileMeta
     assert made == data_file()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.manifest.prune import keep
+from paimon_core.manifest.prune import prune_manifests
 from paimon_core.manifest.stats import EMPTY_STATS
 from paimon_core.predicate.expr import col
 from paimon_core.types.datatype import AtomicType, DataField
@@ -40,7 +40,7 @@ def metas():
     ],
 )
 def test_partitions(metas, predicate, kept):
-    assert keep(metas, predicate, FIELDS) == [metas[i] for i in kept]
+    assert prune_manifests(metas, predicate, FIELDS) == [metas[i] for i in kept]
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_partitions(metas, predicate, kept):
     [({1}, None, [0, 1]), ({8, 10}, None, []), (set(), None, []), (None, {5}, [1]), ({0, 3}, {1, 2}, [3])],
 )
 def test_buckets_and_levels(metas, buckets, levels, kept):
-    assert keep(metas, None, FIELDS, buckets=buckets, levels=levels) == [metas[i] for i in kept]
+    assert prune_manifests(metas, None, FIELDS, buckets=buckets, levels=levels) == [metas[i] for i in kept]
 
 
 def test_unknown_statistics_prune_nothing(metas):
     silent = replace(metas[0], min_bucket=None, max_bucket=None, min_level=None, max_level=None)
     silent = replace(silent, partition_stats=EMPTY_STATS)
-    assert keep([silent], p == 99, FIELDS, buckets={77}, levels={77}) == [silent]
+    assert prune_manifests([silent], p == 99, FIELDS, buckets={77}, levels={77}) == [silent]
 
 
 @draws(60)
@@ -69,4 +69,4 @@ def test_no_manifest_with_a_match_is_lost(groups, wanted, nulls):
     metas = [meta for g in groups for meta in m.write([entry(f"f{i}", p=v) for i, v in enumerate(g)])]
     matching = wanted | {None} if nulls else wanted
     needed = [meta for meta, g in zip(metas, groups, strict=True) if matching & set(g)]
-    assert [meta for meta in keep(metas, predicate, FIELDS) if meta in needed] == needed
+    assert [meta for meta in prune_manifests(metas, predicate, FIELDS) if meta in needed] == needed
