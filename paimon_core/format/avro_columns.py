@@ -167,6 +167,7 @@ class _BlockCursors:
         return step
 
     def _field(self, schema: Schema, columns: Mapping[tuple[str, ...], FieldColumn], path: tuple[str, ...]) -> Step:
+        """Return a step over a field of a record; arguments as for `record`."""
         column = columns.get(path)
         if column is None:
             nested = isinstance(schema, dict) and schema.get("type") == "record"

@@ -248,6 +248,7 @@ def _uncompressed(packed: bytes, max_bytes: int) -> bytes:
 
 
 def _check_size(packed: bytes, size: int, max_bytes: int) -> None:
+    """Raise ValueError if the block ``packed``, of ``size`` bytes when decompressed, exceeds ``max_bytes``."""
     if size > max_bytes:
         raise ValueError(f"{len(packed)} compressed bytes become more than the {max_bytes} bytes that are allowed")
 
@@ -318,6 +319,7 @@ _COMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
 
 
 def _codec(codecs: Mapping[str, Any], name: str, path: str) -> Any:
+    """Return ``codecs[name]``. Raises UnsupportedError, naming the file ``path`` if there is one, for other names."""
     if name not in codecs:
         problem = f"{path} is compressed with" if path else "no such"
         raise UnsupportedError(f"{problem} Avro codec {name!r}; known are {', '.join(codecs)}")

@@ -91,11 +91,13 @@ def _record(name: str, fields: Sequence[DataField], used: set[str]) -> dict[str,
 
 
 def _type(name: str, t: DataType, used: set[str]) -> Schema:
+    """Return the Avro type of a column type; ``name`` is for a record in it, ``used`` as for `_record`."""
     plain = _required(name, t, used)
     return ["null", plain] if t.nullable else plain
 
 
 def _required(name: str, t: DataType, used: set[str]) -> Schema:
+    """Return the Avro type of the values that are not null; arguments as for `_type`."""
     match t:
         case AtomicType():
             return _PLAIN.get(t.root) or _logical(t)
@@ -110,6 +112,7 @@ def _required(name: str, t: DataType, used: set[str]) -> Schema:
 
 
 def _map(name: str, key: DataType, value: Schema, used: set[str]) -> Schema:
+    """Return an Avro map, or for other keys than text an array of records (key, value) called ``name``."""
     if _text_key(key):
         return {"type": "map", "values": value}
     pair = {
@@ -230,6 +233,7 @@ def to_stored(array: pa.Array, t: DataType) -> pa.Array:
 
 
 def _stored_map(array: pa.Array, key: DataType, values: pa.Array) -> pa.Array:
+    """Return maps with these values as Avro stores them: as maps for text keys, else as lists of pairs."""
     if _text_key(key):
         return rebuilt_map(array, array.keys, values)
     pairs = pa.StructArray.from_arrays([to_stored(array.keys, key), values], ["key", "value"])

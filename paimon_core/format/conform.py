@@ -95,6 +95,7 @@ def _is_text(t: pa.DataType) -> bool:
 
 
 def _temporal(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return dates, times or timestamps in type ``target``; raises as `conform` does."""
     found = array.type
     if pa.types.is_integer(found):  # numbers of the column's own unit
         width = pa.int32() if target.bit_width == 32 else pa.int64()
@@ -127,12 +128,14 @@ def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _floor(array: pa.Array, factor: int) -> pa.Array:
+    """Return the numbers of a timestamp array divided by ``factor``, rounded down."""
     numbers = pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
     mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(np.floor_divide(numbers, factor), pa.int64(), mask=mask)
 
 
 def _nested(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return structs, lists or maps in type ``target``; raises as `conform` does."""
     found = array.type
     if pa.types.is_struct(target):
         return _struct(array, target)

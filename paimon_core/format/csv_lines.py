@@ -208,6 +208,7 @@ class CsvFileWriter(LineWriter):
         return pc.fill_null(self._quoted(texts), null)
 
     def _refuse(self, bad: pa.Array, field: DataField, reason: str) -> None:
+        """Raise InvalidInputError with this reason if an item of ``bad`` is True."""
         if pc.any(bad).as_py():
             raise InvalidInputError(f"a value of column {field.name!r} {reason}: CSV files cannot hold it")
 

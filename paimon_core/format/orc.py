@@ -110,6 +110,7 @@ def _finish(batch: pa.RecordBatch, fields: Sequence[DataField], path: str) -> pa
 
 
 def _has_char(t: DataType) -> bool:
+    """Return True if the type is or contains CHAR."""
     match t:
         case AtomicType(root=root):
             return root == "CHAR"

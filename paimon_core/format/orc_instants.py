@@ -46,7 +46,10 @@ def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:
 
 
 def _column_beyond(reader: Any, first: int, end: int | None) -> bool:
-    """Return True if a column with ``first <= id < end`` may hold such a timestamp. ``end`` `None`: no upper limit."""
+    """Return True if a column with ``first <= id < end`` may hold a timestamp outside the range of nanoseconds.
+
+    ``end`` `None`: all columns from ``first`` on.
+    """
     column_id = first
     while end is None or column_id < end:
         try:

@@ -69,10 +69,12 @@ class OrcFileWriter(FormatWriter):
         writer.close()
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
+        """Return rows of canonical types in the types for the encoder."""
         columns = [_compact(c.cast(f.type)) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
     def _encode(self, sample: pa.Table) -> int:
+        """Return the bytes of a file of these rows."""
         trial = pa.BufferOutputStream()
         with paorc.ORCWriter(trial, **self._how) as writer:
             writer.write(sample)

@@ -127,6 +127,7 @@ class BoundsSink:
 
 
 def _leaf_count(kind: pa.DataType) -> int:
+    """Return the number of stored columns of a column."""
     return sum(_leaf_count(kind.field(i).type) for i in range(kind.num_fields)) or 1
 
 

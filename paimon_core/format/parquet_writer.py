@@ -126,11 +126,13 @@ class ParquetFileWriter(FormatWriter):
         self._writer = None  # frees the encoder's memory before this object is garbage-collected
 
     def _is_full(self) -> bool:
+        """Return True if the rows in memory are enough for a row group."""
         if self._size.held_bytes >= self._group_bytes or self._size.held_rows >= _ROW_GROUP_ROWS:
             return True
         return self._block is not None and self._size.held() >= self._block
 
     def _opened(self, first: pa.Table | None = None) -> Any:
+        """Return the encoder; if it is not open yet, open it with encodings for the rows ``first``."""
         if self._writer is None:
             dictionaries = self._chosen_dictionaries(first)
             self._dictionaries = set(dictionaries)
@@ -148,10 +150,12 @@ class ParquetFileWriter(FormatWriter):
         return [path for path in self._allowed if path not in distinct]
 
     def _as_stored(self, rows: pa.Table) -> pa.Table:
+        """Return rows of canonical types in the types for the encoder."""
         columns = [_without_absent_elements(c).cast(f.type) for c, f in zip(rows.columns, self._stored, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._stored)
 
     def _encode(self, sample: pa.Table) -> int:
+        """Return the bytes of a file of these rows."""
         trial = pa.BufferOutputStream()
         rows = self._as_stored(sample)
         with self._open(trial, self._chosen_dictionaries(rows)) as writer:

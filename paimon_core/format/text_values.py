@@ -47,6 +47,7 @@ def check_storable(field: DataField, kind: str, *, nested: bool) -> None:
 
 
 def _unstorable(t: DataType, nested: bool) -> str | None:
+    """Return the reason why values of a type cannot be restored from text. `None`: they can be."""
     match t:
         case AtomicType(root="TIMESTAMP_LTZ"):
             return "the text would depend on the time zone of the machine"
@@ -98,6 +99,7 @@ def from_text(array: ArrowArray, t: DataType, column: str, path: str) -> ArrowAr
 
 
 def _leaves(array: ArrowArray, t: DataType, leaf: Callable[[ArrowArray, AtomicType], ArrowArray]) -> ArrowArray:
+    """Return the values of type ``t`` with ``leaf`` applied to the values of each atomic type in it."""
     match t:
         case AtomicType():
             return leaf(array, t)
