@@ -56,6 +56,7 @@ def plain(table):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", [BESIDE, EMBEDDED], ids=["beside", "embedded"])
 @pytest.mark.parametrize("keys", [(), ("k",)], ids=["append", "keys"])
+@pytest.mark.cases(5)
 def test_filters_find_the_same_rows_as_without(tmp_path, kind, place, keys):
     rng = random.Random(f"{kind}{keys}")
     table = made(tmp_path, {**KINDS[kind], **place, "write-only": "true"}, keys)

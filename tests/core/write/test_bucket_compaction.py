@@ -96,6 +96,7 @@ def orphans(table: Table) -> set[str]:
 
 
 @pytest.mark.parametrize("trigger", [2, 3, 5])
+@pytest.mark.cases(1)
 def test_runs_and_what_is_written_twice_are_bounded(trigger):
     """A row is rewritten about as often as the table has grown by the size ratio, not once a commit."""
     table = table_in_memory(**{"num-sorted-run.compaction-trigger": str(trigger)})

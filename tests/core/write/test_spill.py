@@ -133,18 +133,18 @@ def wide(count: int) -> pa.Table:
 
 
 def test_files_are_fewer_and_the_disk_is_empty_afterwards(tmp_path, local_disk):
-    counts = {}
+    counts, rows = {}, wide(20_000)
     for spill in ("true", "false"):
         options = {"write-buffer-size": "64 kb", "write-buffer-spillable": spill, "write-only": "true"}
         table = keyed_table(tmp_path / spill, bucket="4", **options)
         with table.writer() as writer:
             for at in range(0, 20_000, 1000):
-                writer.write(wide(20_000).slice(at, 1000))
+                writer.write(rows.slice(at, 1000))
             assert any(local_disk.iterdir()) == (spill == "true")
             table.committer().commit(writer.prepare_commit())
             assert not list(local_disk.rglob("*.arrow"))
         assert not any(local_disk.iterdir())
-        assert rows_of(table.to_arrow()) == rows_of(wide(20_000))
+        assert rows_of(table.to_arrow()) == rows_of(rows)
         counts[spill] = number_of_files(table)
     assert counts["true"] == 4 < counts["false"]
 
@@ -153,9 +153,9 @@ def test_files_are_fewer_and_the_disk_is_empty_afterwards(tmp_path, local_disk):
 def test_spilled_files_are_deleted(tmp_path, local_disk, end):
     options = {"write-buffer-size": "16 kb", "write-buffer-spillable": "true"}
     table = keyed_table(tmp_path / "t", **options)
-    writer = table.writer()
+    writer, rows = table.writer(), wide(5_000)
     for at in range(0, 5_000, 500):
-        writer.write(wide(5_000).slice(at, 500))
+        writer.write(rows.slice(at, 500))
     assert any(local_disk.iterdir())
     if end == "error":
         with pytest.raises(ZeroDivisionError), writer:
@@ -171,15 +171,15 @@ def test_no_more_is_spilled_than_the_disk_may_hold(tmp_path, local_disk):
     options = {"write-buffer-size": "64 kb", "write-buffer-spillable": "true", "spill-compression": "none",
                "write-buffer-spill.max-disk-size": "200 kb", "write-only": "true"}  # fmt: skip
     table = keyed_table(tmp_path / "t", bucket="1", **options)
-    most = 0
+    most, rows = 0, wide(20_000)
     with table.writer() as writer:
         for at in range(0, 20_000, 500):
-            writer.write(wide(20_000).slice(at, 500))
+            writer.write(rows.slice(at, 500))
             most = max(most, sum(f.stat().st_size for f in local_disk.rglob("*.arrow")))
         table.committer().commit(writer.prepare_commit())
     assert 0 < most <= 220 << 10
     assert number_of_files(table) > 1
-    assert rows_of(table.to_arrow()) == rows_of(wide(20_000))
+    assert rows_of(table.to_arrow()) == rows_of(rows)
 
 
 @pytest.mark.parametrize(
