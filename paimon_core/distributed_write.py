@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from paimon_core.commit.compaction import has_compaction, without_compaction
+from paimon_core.commit.clean_up import without_compaction
+from paimon_core.commit.compaction import has_compaction
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.after_commit import after_commit

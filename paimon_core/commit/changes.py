@@ -28,7 +28,7 @@ class Changes:
     deleted_indexes: tuple[IndexManifestEntry, ...] = ()
     """Index files that the commit replaces. For files of deletion vectors: only the ranges it replaces."""
     cleared_buckets: frozenset[BucketRef] = frozenset()
-    """Buckets that lose all their files and indexes, as pairs of partition (serialised BinaryRow) and bucket number."""
+    """Buckets that lose all their files and indexes."""
     written_indexes: tuple[IndexManifestEntry, ...] = ()
     """The part of ``new_indexes`` that was written for one attempt. An attempt on another base cannot use these."""
     read_at: int | None = None

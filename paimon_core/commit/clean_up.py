@@ -1,6 +1,7 @@
 """Deletion of files that a commit does not need."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.compaction import RejectedCompaction, written_files
@@ -34,3 +35,18 @@ def delete_rejected(store: FileStore, rejected: Sequence[RejectedCompaction]) ->
     """Delete the files of rejected compactions. Errors of the storage are only logged: the commit itself succeeded."""
     with best_effort("deleting the files of rejected compactions"):
         delete_compacted_files(store, [compaction.message for compaction in rejected])
+
+
+def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessage:
+    """Return the message without its compaction, whose files are deleted. REQUIRES: it was not committed."""
+    with best_effort("deleting the files of a compaction that is not committed"):
+        delete_compacted_files(store, [message])
+    return replace(
+        message,
+        compact_before=(),
+        compact_after=(),
+        compact_changelog=(),
+        compact_new_indexes=(),
+        compact_deleted_indexes=(),
+        compact_lookup_files=(),
+    )

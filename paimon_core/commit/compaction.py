@@ -1,9 +1,8 @@
 """Compactions beside other commits: check which ones are still valid, and name the files that they wrote."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes, compact_changes
 from paimon_core.commit.conflict import Conflict, order_conflict, replacement_conflict
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
@@ -39,25 +38,6 @@ def written_files(message: CommitMessage) -> list[DataFileMeta]:
     """
     known = {f.file_name for f in (*message.compact_before, *message.new_files)}
     return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known]
-
-
-def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessage:
-    """Return the message without its compaction, whose files are deleted. REQUIRES: it was not committed."""
-    for file in written_files(message):
-        with best_effort(f"deleting {file.file_name}"):  # a file that remains costs nothing but space
-            store.delete_file(message.bucket_ref, file)
-    for entry in message.compact_new_indexes:
-        with best_effort(f"deleting {entry.file_name}"):
-            store.delete_index(entry)
-    return replace(
-        message,
-        compact_before=(),
-        compact_after=(),
-        compact_changelog=(),
-        compact_new_indexes=(),
-        compact_deleted_indexes=(),
-        compact_lookup_files=(),
-    )
 
 
 def still_valid(
@@ -141,5 +121,4 @@ def _whole_partitions_only(
 def _live(store: FileStore, base: Snapshot | None, buckets: set[BucketRef]) -> dict[BucketRef, list[ManifestEntry]]:
     if base is None:
         return {}
-    choice = partitions_predicate(store, {bucket.partition for bucket in buckets})
-    return group_by_bucket(live_entries(store, base, partition=choice, buckets=buckets, with_stats=False).live)
+    return group_by_bucket(live_entries(store, base, buckets=buckets, with_stats=False).live)

@@ -58,10 +58,8 @@ class ConflictCheck:
 
     def _replacement_conflict(self, changes: Changes, base: Snapshot) -> Conflict | None:
         """Check replaced data files and deletion vectors against the live files of the buckets they belong to."""
-        touched = {e.bucket_ref for e in changes.entries}
-        touched |= {e.bucket_ref for e in changes.new_indexes}
-        where = partitions_predicate(self._store, {partition for partition, _ in touched})
-        live = live_entries(self._store, base, partition=where, buckets=touched, with_stats=False).live
+        touched = {e.bucket_ref for e in (*changes.entries, *changes.new_indexes)}
+        live = live_entries(self._store, base, buckets=touched, with_stats=False).live
         return replacement_conflict(
             changes, live, self._store.schema.key_arrow if self._store.schema.primary_keys else None
         ) or vector_conflict(
@@ -77,8 +75,7 @@ class ConflictCheck:
         Raises UnsupportedError if postponed rows wait there: the reader has not seen them.
         """
         waiting = {e.bucket_ref for e in changes.entries if e.bucket == POSTPONED}
-        where = partitions_predicate(self._store, {partition for partition, _ in waiting})
-        if waiting and live_entries(self._store, base, partition=where, buckets=waiting, with_stats=False).live:
+        if waiting and live_entries(self._store, base, buckets=waiting, with_stats=False).live:
             raise UnsupportedError(
                 f"what was read of {self._store.root} lacks the rows that wait in bucket {POSTPONED}: compact() first"
             )

@@ -69,8 +69,8 @@ Decide = Callable[[Snapshot | None], Changes | None]
 class CommitResult:
     """The outcome of a commit: its last snapshot, and the buckets whose compaction was rejected.
 
-    ``snapshot`` is ``None`` if there was nothing to commit. A bucket is a pair of its partition (serialised BinaryRow)
-    and its number. Its compaction is rejected if another commit replaced the same files; the rows are committed anyway.
+    ``snapshot`` is ``None`` if there was nothing to commit. The compaction of a bucket is rejected if another commit
+    replaced the same files; the rows are committed anyway.
     """
 
     snapshot: Snapshot | None
@@ -166,9 +166,7 @@ class TableCommit:
             return self._compact_after(made, identity, messages)
         made, rejected = self._compact(identity, messages)
         if made is None:
-            raise CommitConflictError(
-                f"commit to {self._store.root} conflicts with another one: {rejected[0].conflict.reason}"
-            )
+            raise self._conflict(rejected[0].conflict.reason)
         delete_rejected(self._store, rejected)
         return _result(made, rejected)
 
@@ -389,9 +387,7 @@ class TableCommit:
             appended = follow(None)
             assert appended is not None  # empty changes are changes, too
             if read_at is not None and contents(self._store, base, where) != contents(self._store, read_at, where):
-                raise CommitConflictError(
-                    f"commit to {self._store.root} conflicts with another one: the files to be rewritten have changed"
-                )
+                raise self._conflict("the files to be rewritten have changed")
             live = live_entries(self._store, base, partition=where).live if base is not None else []
             removed = [ManifestEntry(DELETE, *e.location, e.file) for e in live if not only or e.partition in only]
             cleared_buckets = frozenset(e.bucket_ref for e in removed) | indexed_buckets(self._store, base, where, only)
@@ -455,7 +451,7 @@ class TableCommit:
         try:
             conflict = self._check.find(changes, base, seen)
             if conflict is not None:
-                raise CommitConflictError(f"commit to {self._store.root} conflicts with another one: {conflict.reason}")
+                raise self._conflict(conflict.reason)
             prepared = write_attempt(self._store, base, changes, identity)
             try:
                 self._make_durable(prepared, changes, attempts)
@@ -487,6 +483,9 @@ class TableCommit:
         named = {*data, *map(store.index_path, changes.new_indexes), *prepared.paths(store)}
         store.sync(named - attempts.synced)
         attempts.synced |= named
+
+    def _conflict(self, reason: str) -> CommitConflictError:
+        return CommitConflictError(f"commit to {self._store.root} conflicts with another one: {reason}")
 
     def _unknown(self, identity: Identity) -> CommitUnknownError:
         return CommitUnknownError(

@@ -27,7 +27,7 @@ def after_commit(
     """Compact these buckets as far as it is due, then expire snapshots; return the snapshot of the compaction, if any.
 
     Args:
-        buckets: pairs of a partition (serialised BinaryRow) and a bucket number.
+        buckets: the buckets that the commit wrote to.
         writes_changelog: False after an overwrite, for which no changelog is written.
         number: of the commit, if its user numbers commits (see `compact_written_buckets`).
     """

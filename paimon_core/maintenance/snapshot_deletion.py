@@ -19,7 +19,7 @@ from paimon_core.manifest.data_file import FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
-from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshot import Snapshot
@@ -212,8 +212,7 @@ def _live_names(store: FileStore, snapshot: Snapshot, deleted: Sequence[DeletedF
     if not deleted:
         return set()
     buckets = {one.entry.bucket_ref for one in deleted}
-    where = partitions_predicate(store, {partition for partition, _ in buckets})
-    found = live_entries(store, snapshot, partition=where, buckets=buckets, with_stats=False)
+    found = live_entries(store, snapshot, buckets=buckets, with_stats=False)
     return {e.file.file_name for e in found.live}
 
 

@@ -13,7 +13,7 @@ from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.predicate.expr import Predicate, conjunction
 from paimon_core.predicate.rewrite import columns
-from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -116,8 +116,7 @@ def live_files(
     """
     if request.snapshot is None:
         return {}
-    where, buckets = request.partitions, request.buckets
-    if where is None and buckets is not None:
-        where = partitions_predicate(store, {bucket.partition for bucket in buckets})
-    found = live_entries(store, request.snapshot, partition=where, buckets=buckets, with_stats=with_stats).live
-    return files_by_bucket(entry for entry in found if entry.bucket >= 0)
+    found = live_entries(
+        store, request.snapshot, partition=request.partitions, buckets=request.buckets, with_stats=with_stats
+    )
+    return files_by_bucket(entry for entry in found.live if entry.bucket >= 0)

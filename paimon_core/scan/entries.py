@@ -54,12 +54,14 @@ def live_entries(
         store: the table.
         snapshot: the snapshot.
         partition: only files in matching partitions; bound to the table's schema.
-        buckets: only files of these (partition, bucket).
+        buckets: only files of these buckets.
         with_stats: decode the statistics of the files.
     """
+    if partition is None and buckets is not None:
+        partition = partitions_predicate(store, {bucket.partition for bucket in buckets})
     metas = manifest_metas(store, snapshot)
     fields = store.schema.partition_fields
-    chosen = prune_manifests(metas, partition, fields, buckets=None if buckets is None else {b for _, b in buckets})
+    chosen = prune_manifests(metas, partition, fields, buckets=None if buckets is None else {b.bucket for b in buckets})
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
 
     manifests = store.manifests

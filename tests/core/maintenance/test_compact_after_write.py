@@ -2,7 +2,8 @@
 
 import pytest
 
-from paimon_core.commit.compaction import has_compaction, without_compaction
+from paimon_core.commit.clean_up import without_compaction
+from paimon_core.commit.compaction import has_compaction
 from paimon_core.errors import PaimonError
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
 from paimon_core.manifest.bucket import BucketRef
