@@ -28,7 +28,7 @@ def engine_type(options: Options) -> EngineType:
 
 
 def merge_engine(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:
-    """Return the merge engine that a table's options ask for; ``key`` is the primary key with partition columns.
+    """Return the merge engine that a table's options name; ``key`` is the primary key with partition columns.
 
     Raises InvalidInputError for an unknown name and for options that contradict each other.
     """

@@ -57,9 +57,9 @@ def _aggregated(window: Window, functions: Mapping[str, Aggregate], opened: Mask
         retract = ~all_true(count)
     else:
         retract[window.starts[opened]] = False
-    feed = AggregateInput(window.starts, retract, ~all_true(count), opened)
+    inputs = AggregateInput(window.starts, retract, ~all_true(count), opened)
     made = {
-        name: apply(window, name, function, replace(feed, seen=seen.get(name)))
+        name: apply(window, name, function, replace(inputs, seen=seen.get(name)))
         for name, function in functions.items()
         if name in window.rows.column_names
     }
@@ -74,8 +74,8 @@ def _seen(window: Window, name: str, function: RowPick, restart: Positions) -> M
     before = np.arange(window.num_rows) < np.repeat(restart, sizes_of(starts, window.num_rows))
     nothing = ~all_true(window.num_rows)
     retract = retracts_of(kinds)
-    feed = AggregateInput(starts, nothing if retract is None else retract, nothing, ~all_true(len(starts)))
-    return seen_after(function, is_present(window, name), feed, (before & (kinds != DELETE)).astype(np.int64))
+    inputs = AggregateInput(starts, nothing if retract is None else retract, nothing, ~all_true(len(starts)))
+    return seen_after(function, is_present(window, name), inputs, (before & (kinds != DELETE)).astype(np.int64))
 
 
 def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:

@@ -55,8 +55,8 @@ class ChangelogDiff:
 
     def _same(self, before: pa.Table, after: pa.Table, rows: tuple[Positions, Positions]) -> Positions:
         """Return the numbers of the pairs of rows that are equal in all compared columns."""
-        left = np.arange(len(rows[0]))
+        equal = np.arange(len(rows[0]))
         for name in self.compared or ():
             old, new = only_chunk(before, name), only_chunk(after, name)
-            left = left[equal_values(take_rows(old, rows[0][left]), take_rows(new, rows[1][left]))]
-        return left
+            equal = equal[equal_values(take_rows(old, rows[0][equal]), take_rows(new, rows[1][equal]))]
+        return equal

@@ -1,4 +1,4 @@
-"""Merge engines as other packages see them: the facts of an engine, and an engine made for one table."""
+"""Merge engines as other packages use them: the facts of an engine, and an engine made for one table."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ the result as a retracting row (-U, -D): readers and compactions drop it if no o
 """
 
 
-def no_further_columns(asked: Collection[str]) -> frozenset[str]:
-    """Return the columns asked for: enough for an engine that treats every column alike."""
-    return frozenset(asked)
+def no_further_columns(names: Collection[str]) -> frozenset[str]:
+    """Return the same columns, for an engine that merges each column independently of the others."""
+    return frozenset(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class MergeEngine:
     """A merge engine made for one table.
 
     ``fold`` works on any window that holds key, kind and a set of columns to which ``needs`` adds nothing.
-    ``needs(asked)``: the columns asked for and the columns that their merged values depend on.
+    ``needs(names)``: these columns and the columns that their merged values depend on.
     ``keeps_rows``, ``skips_level_0``: as in :class:`EngineType`.
-    ``refuses``: kinds of rows (1 for -U, 3 for -D) that can never be merged, with the reason and the way out.
+    ``refuses``: kinds of rows (1: -U, 3: -D) that can never be merged, with the reason and the remedy.
     ``newest_wins``: the result is the row that was written last, whatever older rows hold.
     """
 

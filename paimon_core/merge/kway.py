@@ -30,12 +30,13 @@ from paimon_core.types.selection import only_chunk
 __all__ = ["MergeOrder", "merge_runs", "sort_rows"]
 
 Key: TypeAlias = tuple[Any, ...]
-Pieces: TypeAlias = list[list[pa.RecordBatch]]
+RunBatches: TypeAlias = list[list[pa.RecordBatch]]
+"""The rows of a window: a list of batches for each run that has some."""
 
 _BUFFERED_ROWS = 16_384  # a run refills below this, so that tiny batches do not make tiny windows,
 _BUFFERED_BYTES = 4 << 20  # but not with long rows: a window of many runs would hold all of them,
 _ALL_BUFFERED = 32 << 20  # nor with many runs
-_SINGLE_RUN_ROWS = 4_096  # so many rows in a row of one run only pass unchanged
+_SINGLE_RUN_ROWS = 4_096  # from this many consecutive rows of one run on, the rows are a window of their own
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
 
@@ -55,9 +56,9 @@ def merge_runs(
         fold: the merge function.
         repeated: a run may hold a key several times, in merge order and in one batch.
     """
-    for pieces in ahead(_window_bounds(runs, order)):
-        lone = len(pieces) == 1 and not repeated
-        windows = map(_single_run_window, pieces[0]) if lone else (_window(pieces, order),)
+    for batches in ahead(_window_bounds(runs, order)):
+        single_run = len(batches) == 1 and not repeated
+        windows = map(_single_run_window, batches[0]) if single_run else (_window(batches, order),)
         for window in windows:
             result = fold(window)
             if result.num_rows:
@@ -81,7 +82,7 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
     return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=None))
 
 
-def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[Pieces]:
+def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[RunBatches]:
     """Yield complete rows cut from the front of the runs: for each run that has some a list of batches."""
     share = min(_BUFFERED_BYTES, _ALL_BUFFERED // max(1, len(runs)))
     heads = [_RunCursor(run, order, number, share) for number, run in enumerate(runs)]
@@ -90,7 +91,7 @@ def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) 
             yield [single]
             continue
         bound = _bound(heads)
-        yield [piece for head in heads if (piece := head.take_through(bound))]
+        yield [batches for head in heads if (batches := head.take_through(bound))]
 
 
 def _single_run_rows(heads: Sequence["_RunCursor"]) -> list[pa.RecordBatch]:
@@ -119,25 +120,25 @@ def _single_run_window(rows: pa.RecordBatch) -> Window:
     return Window(pa.Table.from_batches([rows]), None, np.arange(rows.num_rows))
 
 
-def _window(pieces: Pieces, order: MergeOrder) -> Window:
+def _window(batches: RunBatches, order: MergeOrder) -> Window:
     """Return the complete rows of several runs. Runs written one after the other keep that order and need no sort."""
-    in_age = None if order.sequence_fields else list(pieces) if order.by_run else _by_age(pieces)
-    rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(in_age or pieces)))
-    ends = np.cumsum([sum(batch.num_rows for batch in piece) for piece in in_age or pieces])
+    aged = None if order.sequence_fields else batches if order.by_run else _by_age(batches)
+    rows = _one_chunk(pa.Table.from_batches(itertools.chain.from_iterable(aged or batches)))
+    ends = np.cumsum([sum(batch.num_rows for batch in run) for run in aged or batches])
     firsts = np.concatenate([[0], ends[:-1]])
     extremes = np.concatenate([firsts, ends - 1])
     age = [] if order.by_run else age_words(rows)
-    then = [] if in_age else sequence_words(rows, order) + age
+    then = [] if aged else sequence_words(rows, order) + age
     return Window(rows, *sort_groups(key_words(rows, order, extremes), then, rows.num_rows, runs=firsts))
 
 
-def _by_age(pieces: Pieces) -> list[list[pa.RecordBatch]] | None:
-    """Return the pieces from older to newer if their ranges of sequence numbers do not overlap; else `None`."""
-    if SEQUENCE_NUMBER not in pieces[0][0].schema.names:
+def _by_age(batches: RunBatches) -> RunBatches | None:
+    """Return the runs from older to newer if their ranges of sequence numbers do not overlap; else `None`."""
+    if SEQUENCE_NUMBER not in batches[0][0].schema.names:
         return None
-    numbers = [[batch.column(SEQUENCE_NUMBER).to_numpy() for batch in piece] for piece in pieces]
+    numbers = [[batch.column(SEQUENCE_NUMBER).to_numpy() for batch in run] for run in batches]
     order = ascending_order([(min(int(n.min()) for n in run), max(int(n.max()) for n in run)) for run in numbers])
-    return None if order is None else [pieces[number] for number in order]
+    return None if order is None else [batches[number] for number in order]
 
 
 def _one_chunk(table: pa.Table) -> pa.Table:

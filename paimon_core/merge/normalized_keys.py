@@ -2,7 +2,7 @@
 
 Sorting and grouping then need one kind of comparison for every type. Numbers, times and booleans are one word, wide
 decimals two. Strings and binary are the bytes behind the window's common prefix, eight to a word, zero padded, then
-their length (it distinguishes ``a`` from ``a\\0``). A word is computed only for the rows asked for, so the tail of a
+their length (it distinguishes ``a`` from ``a\\0``). A word is computed only for the requested rows, so the tail of a
 long string costs nothing if its head decides.
 
 Order of values: numbers by value with -0.0 equal to 0.0 and NaN largest, instants and dates by time, false before
@@ -194,7 +194,7 @@ def _ragged_bytes(
 
 
 def _ranked(column: Column) -> KeyWord:
-    """Return the rank of each value among the rows asked for."""
+    """Return the rank of each value among the requested rows."""
 
     def word(rows: Positions | None) -> U64:
         values = column if rows is None else take_rows(column, rows)

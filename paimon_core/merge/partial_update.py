@@ -85,7 +85,7 @@ class PartialUpdate:
     remove_on_delete: bool = False
 
     def __call__(self, window: Window) -> pa.Table:
-        """One row a group. InvalidInputError for a row that cannot be taken."""
+        """Return one row for each group. InvalidInputError for a row whose kind the options refuse."""
         if window.all_single:
             return window.take(window.starts) if window.order is not None else window.rows
         kinds, single = kinds_of(window), window.single
@@ -137,14 +137,14 @@ class PartialUpdate:
             index = last(opening | (has_order & newer), starts)
             made.update(dict.fromkeys(group.ordering, index))
             plain = np.where(back[index] & has_order[index], -1, index) if back.any() else index
-            feed, times = _group_feed(state, opening, back & has_order, has_order, newer)
+            inputs, times = _group_inputs(state, opening, back & has_order, has_order, newer)
             for name, function in group.columns.items():
                 if name not in window.rows.column_names:
                     continue
                 if function is None:
                     made[name] = plain
                 else:
-                    made[name] = apply(window, name, function, replace(feed, seen=state.seen.get(name)), times)
+                    made[name] = apply(window, name, function, replace(inputs, seen=state.seen.get(name)), times)
         adding = None if state.retract is None else opening | ~state.retract
         newest_of_all = window.ends - 1
         for name in window.rows.column_names:
@@ -163,7 +163,7 @@ class _State:
     """A window during the fold.
 
     ``single``: groups that had one row from the start. ``removed``: groups that begin with a row that removes the
-    record. ``seen``: by column, groups whose first-value function was fed before that row.
+    record. ``seen``: by column, groups whose first-value function had a value before that row.
     """
 
     window: Window
@@ -198,7 +198,7 @@ class _State:
         return opening, back
 
 
-def _group_feed(
+def _group_inputs(
     state: _State, opening: Mask, back: Mask, has_order: Mask, newer: Mask
 ) -> tuple[AggregateInput, Positions | None]:
     """Return the input of a sequence group's aggregates, and how often they get each row (`None`: once)."""
@@ -218,11 +218,11 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
         return []
     opening, back = state.opening(False)
     has_order, newer = newest(state.window, group.ordering)
-    feed, times = _group_feed(state, opening, back & has_order, has_order, newer)
+    inputs, times = _group_inputs(state, opening, back & has_order, has_order, newer)
     before = np.arange(state.window.num_rows) < np.repeat(restart, state.sizes)
     fed = np.where(before, 1 if times is None else times, 0)
     return [
-        (name, seen_after(function, is_present(state.window, name), replace(feed, seen=state.seen.get(name)), fed))
+        (name, seen_after(function, is_present(state.window, name), replace(inputs, seen=state.seen.get(name)), fed))
         for name, function in names
     ]
 
@@ -296,7 +296,7 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
     groups = sequence_groups(options, fields, key)
     ignore, remove = options.value(IGNORE_DELETE), options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE)
     listed = options.value(PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP)
-    _exclusive(
+    _check_exclusive(
         {
             "ignore-delete": ignore,
             "partial-update.remove-record-on-delete": remove,
@@ -327,7 +327,7 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
             )
     refuses = {} if ignore or remove or groups else dict.fromkeys((UPDATE_BEFORE, DELETE), _REFUSED)
     fold = PartialUpdate(tuple(key), groups, ignore, remove)
-    return MergeEngine(fold, _Needs(groups).closed, refuses=refuses)
+    return MergeEngine(fold, _Needs(groups).closure, refuses=refuses)
 
 
 class _Needs:
@@ -337,12 +337,12 @@ class _Needs:
         self._always = frozenset(name for group in groups if group.removes for name in group.ordering)
         self._with = {name: frozenset(group.ordering) for group in groups for name in (*group.columns, *group.ordering)}
 
-    def closed(self, asked: Collection[str]) -> frozenset[str]:
-        """Return the columns asked for and the columns they need, which is a closed set."""
-        return frozenset(asked).union(self._always, *(self._with.get(name, ()) for name in asked))
+    def closure(self, names: Collection[str]) -> frozenset[str]:
+        """Return these columns and all columns that they need."""
+        return frozenset(names).union(self._always, *(self._with.get(name, ()) for name in names))
 
 
-def _exclusive(given: Mapping[str, bool]) -> None:
+def _check_exclusive(given: Mapping[str, bool]) -> None:
     on = [option for option, value in given.items() if value]
     if "ignore-delete" in on and len(on) > 1:
         raise InvalidInputError(f"options {on[0]!r} and {on[1]!r} exclude each other: leave one")

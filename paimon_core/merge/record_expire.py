@@ -51,13 +51,13 @@ class RecordLevelExpire:
             )
         return RecordLevelExpire(name, now_millis // 1000 - int(age.total_seconds()))
 
-    def kept(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def without_expired(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are not expired; batches are never empty."""
         for batch in batches:
             past = pc.fill_null(pc.less(_seconds(batch.column(self.column)), self.cutoff), False)
-            left = batch.filter(pc.invert(past)) if pc.any(past).as_py() else batch
-            if left.num_rows:
-                yield left
+            live = batch.filter(pc.invert(past)) if pc.any(past).as_py() else batch
+            if live.num_rows:
+                yield live
 
     def reaches(self, least: Any, kind: pa.DataType) -> bool:
         """Return True if a column with this smallest value holds an expired row.

@@ -43,7 +43,7 @@ def is_present(window: Window, name: str) -> Mask:
 
 
 def apply(
-    window: Window, name: str, function: Aggregate, feed: AggregateInput, times: Positions | None = None
+    window: Window, name: str, function: Aggregate, inputs: AggregateInput, times: Positions | None = None
 ) -> ColumnResult:
     """Return the function's result for a column.
 
@@ -53,14 +53,14 @@ def apply(
         window: the rows.
         name: the column.
         function: the column's aggregate function.
-        feed: groups and kinds of the rows.
+        inputs: groups and kinds of the rows.
         times: how often (0, 1, 2) the function gets each row; `None`: once.
     """
     if isinstance(function, RowPick):
         mask = is_present(window, name)
-        return function.rows(mask, feed) if times is None else choose_some(function, mask, feed, times)
+        return function.rows(mask, inputs) if times is None else choose_some(function, mask, inputs, times)
     column = window.column(name)
-    return function(column, feed) if times is None else apply_repeated(function, column, feed, times)
+    return function(column, inputs) if times is None else apply_repeated(function, column, inputs, times)
 
 
 def all_true(count: int) -> Mask:

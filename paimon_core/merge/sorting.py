@@ -1,9 +1,9 @@
-"""Stable sorting and grouping by words (see ``words``): sort a packed prefix, then refine only the rows that tie.
+"""Stable sorting and grouping by normalized keys (words): sort a packed prefix, then refine only the rows that tie.
 
 As many leading bits of the words as fit go into one integer a row; bits that are the same in all rows are left out, so
 a composite key, a timestamp or a string of digits mostly fits whole. Rows equal in that integer are tied. The next
 bits are compared for tied rows only, until the rows differ or no bit is left. Exact for any input; the
-packing decides the speed alone.
+packing affects only the speed.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from paimon_core.errors import CorruptedError
 from paimon_core.merge.normalized_keys import U64, KeyWord
 from paimon_core.types.selection import Positions
 
-_WORTH_A_WORD = 8  # free bits below which the next word is not looked at before ties are known
+_WORTH_A_WORD = 8  # with fewer free bits the next word is computed only for rows that are still tied
 _WORTH_SQUEEZING = 12  # constant bits inside a word from which closing the gaps pays where the word does not fit
 _WORTH_THE_NEXT = 20  # the same where it fits, to make room for the next word
 

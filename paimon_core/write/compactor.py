@@ -170,7 +170,7 @@ class _Compaction:
         self._may_expire = expiring(store, expiry)
         self._fields = (*schema.fields, SEQUENCE_NUMBER, VALUE_KIND)
         read = file_reader(store, task.bucket_ref, self._fields, vectors=vectors)
-        self._read = read if expiry is None else lambda *file: expiry.kept(read(*file))
+        self._read = read if expiry is None else lambda *file: expiry.without_expired(read(*file))
         self._order, self._engine = traits.merge_order(), traits.merge_engine()
         self._needs_lookup, self._has_vectors = traits.needs_lookup, traits.deletion_vectors
         producer = traits.changelog_producer

@@ -1,8 +1,8 @@
-"""Unions of roaring bitmaps: rbm32 and rbm64. Null takes part in nothing; a value alone stays byte for byte.
+"""The aggregate functions rbm32 and rbm64: unions of roaring bitmaps. Null has no effect; a single value is unchanged.
 
-The bytes are those of the reference engine: of 32 bits the portable format, of 64 bits the format of :mod:`bitmap64`,
-in both every container as runs where that is smaller (of 32 bits, where both are as small, either). Loops over values:
-each is a data structure of its own.
+The bytes are those of the Java engine: for 32 bits the portable format, for 64 bits the format of :mod:`bitmap64`. A
+container is stored as runs if that is smaller (32 bits: runs of equal size may be stored either way). Values are united
+in a loop, because each is a data structure of its own.
 """
 
 import itertools
@@ -22,7 +22,7 @@ Union = Callable[[bytes, bytes], bytes]
 
 
 def rbm32(field: FieldOptions) -> Aggregate:
-    """Union of roaring bitmaps of 32-bit integers. Lawful."""
+    """Make rbm32: union of roaring bitmaps of 32-bit integers. Associative."""
     field.check_root("rbm32", "VARBINARY")
 
     def union(one: bytes, other: bytes) -> bytes:
@@ -35,7 +35,7 @@ def rbm32(field: FieldOptions) -> Aggregate:
 
 
 def rbm64(field: FieldOptions) -> Aggregate:
-    """Union of roaring bitmaps of 64-bit integers. Lawful."""
+    """Make rbm64: union of roaring bitmaps of 64-bit integers. Associative."""
     field.check_root("rbm64", "VARBINARY")
 
     def union(one: bytes, other: bytes) -> bytes:
@@ -46,26 +46,26 @@ def rbm64(field: FieldOptions) -> Aggregate:
     return partial(unions, field, "rbm64", union)
 
 
-def unions(field: FieldOptions, function: str, union: Union, column: Column, feed: AggregateInput) -> Column:
-    """The values of each group united one after the other, a late one with what is there, not the other way round.
+def unions(field: FieldOptions, function: str, union: Union, column: Column, inputs: AggregateInput) -> Column:
+    """Return the union of each group's values, as `union(so_far, value)`, or `union(value, so_far)` of a late row.
 
-    CorruptedError names the column where a value has no meaning.
+    Raises CorruptedError, naming the column, for a value that is no such structure.
     """
-    refuse_retract(field, function, feed)
-    values, older = column.to_pylist(), feed.older.tolist()
+    refuse_retract(field, function, inputs)
+    values, late_rows = column.to_pylist(), inputs.late.tolist()
     united: list[bytes | None] = []
-    for begin, end in itertools.pairwise([*feed.starts.tolist(), len(values)]):
-        held: bytes | None = None
-        for value, late in zip(values[begin:end], older[begin:end], strict=True):
-            if held is None or value is None:
-                held = value if held is None else held
+    for begin, end in itertools.pairwise([*inputs.starts.tolist(), len(values)]):
+        so_far: bytes | None = None
+        for value, late in zip(values[begin:end], late_rows[begin:end], strict=True):
+            if so_far is None or value is None:
+                so_far = value if so_far is None else so_far
                 continue
             try:
-                held = union(value, held) if late else union(held, value)
+                so_far = union(value, so_far) if late else union(so_far, value)
             except (ValueError, IndexError, RuntimeError, MemoryError) as error:
                 raise CorruptedError(
-                    f"column {field.name!r}: a value of {len(value)} bytes, or the one of {len(held)} bytes that it is "
-                    f"to be united with, is not what {function} works on: {error}"
+                    f"column {field.name!r}: a value of {len(value)} bytes, or the union of {len(so_far)} bytes of "
+                    f"older values, cannot be read by the aggregate function {function}: {error}"
                 ) from error
-        united.append(held)
+        united.append(so_far)
     return pa.array(united, column.type)

@@ -1,21 +1,24 @@
-"""Roaring bitmaps of 64-bit integers, as the reference engine serialises them (format 15.2).
+"""Roaring64Bitmap (ART), as Java serialises it: roaring bitmaps of 64-bit integers in a radix tree (format 15.2).
 
-Not the portable format, which has a 32-bit bitmap for each upper half: here the upper 48 bits of the integers are the
-keys of a radix tree, and its leaves point into a table of containers for the lower 16 bits. All numbers are little
-endian. Node: kind (1), number of children (2), length of the prefix (1), prefix, then by kind
+No library writes this form: pyroaring writes the portable form only, which has a 32-bit bitmap for each upper half.
+Here the upper 48 bits of the integers are the keys of an adaptive radix tree (ART). The leaves of the tree point into a
+table of containers, which hold the lower 16 bits. All numbers are little endian. Sizes in bytes are in parentheses.
+
+A node: kind (1), number of children (2), length of the prefix (1), the prefix, a body by kind, then the children in
+the order of their key bytes.
 
 =  ===============  ====================================================================================
 0  to 4 children    their key bytes, ascending, 4 in all
 1  to 16 children   their key bytes, ascending, 16 in all
-2  to 48 children   for each byte the place of its child, in order of insertion, or 255; 256 in all
+2  to 48 children   for each byte the index of its child in order of insertion, or 255; 256 in all
 3  to 256 children  a bit for each byte, 32 in all
-4  leaf             the whole key (6), the place of its container (8)
+4  leaf             the whole key (6), the index of its container (8)
 =  ===============  ====================================================================================
 
-and the children in the order of their bytes. Bytes of kinds 0, 1, 2 stand reversed within words of four or eight.
-Before the tree: 1 (0 for an empty bitmap, and nothing more) and the number of keys (8). Behind it the containers: 1,
--2, the room in their table, each container (1, kind, cardinality, content) or 0 where there is none; their number (8),
-0 and the place of the last.
+Key bytes of kinds 0, 1 and 2 are stored reversed within words of four or eight bytes. The tree follows a 1 and the
+number of keys (8); an empty bitmap is one byte 0. Behind the tree: 1 (4), -2 (1), the capacity of the container table
+(4), each container (1, kind, cardinality, content) or 0 for an unused entry, the number of containers (8), 0 (4), the
+index of the last container (4).
 """
 
 import struct
@@ -27,17 +30,17 @@ import numpy.typing as npt
 Values = npt.NDArray[np.uint16]
 
 _Leaf = tuple[bytes, int]
-"""A whole key and the place of its container."""
+"""A whole key and the index of its container."""
 
 _RUNS, _BITS, _ARRAY = range(3)
 _LEAF = 4
-_FEW = 4096  # values up to which a container is an array, not a bitmap
+_MAX_ARRAY = 4096  # values up to which a container is an array, not a bitmap
 _KEY_BYTES = ((0, 4, 4), (4, 16, 8), (16, 48, 8), (48, 256, 8))  # (fewer children, most children, bytes in a word)
 
 
 @dataclass(slots=True)
 class _Container:
-    """Sorted values of 16 bits; ``runs`` whether they are stored as runs."""
+    """Sorted values of 16 bits. ``runs``: the values are stored as runs."""
 
     values: Values
     runs: bool
@@ -46,14 +49,14 @@ class _Container:
         return _Container(np.union1d(self.values, other.values), self.runs or other.runs).optimized()
 
     def optimized(self) -> "_Container":
-        """As runs where that is smaller; what is an array turns to runs only where that saves more than its length."""
+        """Return the container as runs if that form is smaller; runs also stay runs at about the size of an array."""
         count, runs = len(self.values), len(self._ends())
-        if count > _FEW:
-            return _Container(self.values, 2 + 4 * runs < 2 * _FEW)
+        if count > _MAX_ARRAY:
+            return _Container(self.values, 2 + 4 * runs < 2 * _MAX_ARRAY)
         return _Container(self.values, count > 2 * runs + 1 or (self.runs and count >= 2 * runs))
 
     def _ends(self) -> npt.NDArray[np.intp]:
-        """Positions of the last value of each run."""
+        """Return the position of the last value of each run."""
         return np.flatnonzero(np.diff(self.values.astype(np.int32), append=-1) != 1)
 
     def serialize(self) -> bytes:
@@ -63,7 +66,7 @@ class _Container:
             starts = np.append(0, ends[:-1] + 1)
             pairs = np.stack([values[starts], values[ends] - values[starts]], 1).astype("<u2")
             kind, content = _RUNS, struct.pack("<H", len(ends)) + pairs.tobytes()
-        elif len(values) > _FEW:
+        elif len(values) > _MAX_ARRAY:
             bits = np.zeros(1 << 16, np.bool_)
             bits[values] = True
             kind, content = _BITS, np.packbits(bits, bitorder="little").tobytes()
@@ -80,7 +83,7 @@ class _Node:
     children: "dict[int, _Node | _Leaf]" = field(default_factory=dict)
 
     def add(self, byte: int, child: "_Node | _Leaf") -> None:
-        if len(self.children) == 16:  # up to here children lie sorted, and so they are numbered from here on
+        if len(self.children) == 16:  # up to 16 children are sorted, and a larger node keeps that numbering
             self.children = dict(sorted(self.children.items()))
         self.children[byte] = child
 
@@ -91,7 +94,7 @@ class _Node:
 
 @dataclass(slots=True)
 class Bitmap64:
-    """A set of integers of 64 bits. ``room`` is how many containers its table had room for."""
+    """A set of integers of 64 bits. ``room``: the capacity of its container table."""
 
     root: _Node | _Leaf | None
     containers: list[_Container | None]
@@ -99,23 +102,23 @@ class Bitmap64:
 
     @staticmethod
     def parse(data: bytes) -> "Bitmap64":
-        """ValueError where the bytes are no such bitmap."""
+        """Return the bitmap of these bytes. ValueError: the bytes are no such bitmap."""
         try:
             return _Reader(data).bitmap()
         except (struct.error, IndexError) as error:
             raise ValueError(f"the bytes of a 64-bit roaring bitmap end too early: {error}") from error
 
     def update(self, other: "Bitmap64") -> None:
-        """Unite with another bitmap, which is not to be used any more."""
-        places = dict(_leaves(self.root))
-        for key, place in _leaves(other.root):
-            theirs = other.containers[place]
+        """Add another bitmap. REQUIRES: the caller does not use the other one any more, because containers are shared."""
+        indexes = dict(_leaves(self.root))
+        for key, index in _leaves(other.root):
+            theirs = other.containers[index]
             if theirs is None:
                 raise ValueError(f"a 64-bit roaring bitmap without the container of its key {key.hex()}")
-            at = places.get(key)
-            mine = None if at is None else self.containers[at]
-            if at is not None and mine is not None:
-                self.containers[at] = mine.united(theirs)
+            own_index = indexes.get(key)
+            own = None if own_index is None else self.containers[own_index]
+            if own_index is not None and own is not None:
+                self.containers[own_index] = own.united(theirs)
             else:
                 self.root = _inserted(self.root, key, 0, len(self.containers))
                 self.containers.append(theirs)
@@ -123,15 +126,15 @@ class Bitmap64:
                     self.room = max(self.room + (self.room >> 1), len(self.containers))
 
     def serialize(self) -> bytes:
-        """Return the bytes that the reference engine writes for the same bitmap."""
+        """Return the bytes that the Java engine writes for the same bitmap."""
         if self.root is None:
             return b"\0"
-        held = [container for container in self.containers if container is not None]
-        parts = [b"\1", struct.pack("<q", len(held)), *_node_bytes(self.root)]
+        used = [container for container in self.containers if container is not None]
+        parts = [b"\1", struct.pack("<q", len(used)), *_node_bytes(self.root)]
         parts.append(struct.pack("<ibi", 1, -2, self.room))
         parts += [b"\0" if c is None else c.optimized().serialize() for c in self.containers]
         parts.append(bytes(self.room - len(self.containers)))
-        parts.append(struct.pack("<qii", len(held), 0, len(self.containers) - 1))
+        parts.append(struct.pack("<qii", len(used), 0, len(self.containers) - 1))
         return b"".join(parts)
 
 
@@ -144,10 +147,10 @@ def _leaves(node: _Node | _Leaf | None) -> list[_Leaf]:
     return [leaf for _, child in sorted(node.children.items(), key=lambda item: item[0]) for leaf in _leaves(child)]
 
 
-def _inserted(node: _Node | _Leaf | None, key: bytes, depth: int, place: int) -> _Node | _Leaf:
+def _inserted(node: _Node | _Leaf | None, key: bytes, depth: int, index: int) -> _Node | _Leaf:
     """Return the tree with a further key; ``depth``: bytes of the key that the nodes above it consume."""
     if node is None:
-        return (key, place)
+        return (key, index)
     prefix = node[0][depth:] if isinstance(node, tuple) else node.prefix
     shared = next((i for i, (a, b) in enumerate(zip(prefix, key[depth:], strict=False)) if a != b), len(prefix))
     if isinstance(node, tuple) or shared < len(node.prefix):
@@ -155,18 +158,19 @@ def _inserted(node: _Node | _Leaf | None, key: bytes, depth: int, place: int) ->
         if isinstance(node, _Node):
             node.prefix = prefix[shared + 1 :]
         above.add(prefix[shared], node)
-        above.add(key[depth + shared], (key, place))
+        above.add(key[depth + shared], (key, index))
         return above
     depth += shared
     child = node.children.get(key[depth])
     if child is None:
-        node.add(key[depth], (key, place))
+        node.add(key[depth], (key, index))
     else:
-        node.children[key[depth]] = _inserted(child, key, depth + 1, place)
+        node.children[key[depth]] = _inserted(child, key, depth + 1, index)
     return node
 
 
 def _node_bytes(node: _Node | _Leaf) -> list[bytes]:
+    """Return the bytes of a node and of all nodes below it."""
     if isinstance(node, tuple):
         return [struct.pack("<bhb", _LEAF, 0, 0), node[0], struct.pack("<q", node[1])]
     in_order, kind = sorted(node.children), node.kind
@@ -175,10 +179,10 @@ def _node_bytes(node: _Node | _Leaf) -> list[bytes]:
         bits[in_order] = True
         body = np.packbits(bits, bitorder="little").tobytes()
     elif kind == 2:
-        places = bytearray(b"\xff" * 256)
-        for place, byte in enumerate(node.children):
-            places[byte] = place
-        body = _reversed(bytes(places), 8)
+        indexes = bytearray(b"\xff" * 256)
+        for index, byte in enumerate(node.children):
+            indexes[byte] = index
+        body = _reversed(bytes(indexes), 8)
     else:
         _, most, word = _KEY_BYTES[kind]
         body = _reversed(bytes(in_order).ljust(most, b"\0"), word)
@@ -189,11 +193,14 @@ def _node_bytes(node: _Node | _Leaf) -> list[bytes]:
 
 
 def _reversed(data: bytes, word: int) -> bytes:
+    """Return the bytes reversed within words of this many bytes."""
     return np.frombuffer(data, np.uint8).reshape(-1, word)[:, ::-1].tobytes()
 
 
 @dataclass(slots=True)
 class _Reader:
+    """A cursor in the bytes of a bitmap. Its methods raise ValueError or struct.error for other bytes."""
+
     data: bytes
     at: int = 0
 
@@ -229,9 +236,9 @@ class _Reader:
             bits = np.unpackbits(np.frombuffer(self.take(32), np.uint8), bitorder="little")
             in_order = inserted = np.flatnonzero(bits).tolist()
         elif kind == 2:
-            places = np.frombuffer(_reversed(self.take(256), 8), np.uint8)
-            in_order = np.flatnonzero(places != 255).tolist()
-            inserted = sorted(in_order, key=places.__getitem__)
+            indexes = np.frombuffer(_reversed(self.take(256), 8), np.uint8)
+            in_order = np.flatnonzero(indexes != 255).tolist()
+            inserted = sorted(in_order, key=indexes.__getitem__)
         else:
             _, most, word = _KEY_BYTES[kind]
             in_order = inserted = list(_reversed(self.take(most), word))[:count]

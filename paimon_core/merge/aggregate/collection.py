@@ -1,4 +1,4 @@
-"""Functions on arrays and maps as collections: collect, merge_map, merge_map_with_keytime.
+"""The aggregate functions collect, merge_map and merge_map_with_keytime: arrays and maps as collections.
 
 A null has no effect, a retracted null included.
 """
@@ -25,7 +25,7 @@ from paimon_core.types.selection import Mask, Positions
 
 
 def collect(field: FieldOptions) -> Aggregate:
-    """Make collect: concatenation, or with distinct the set union, of arrays. Lawful without retracts.
+    """Make collect: concatenation, or with distinct the set union, of arrays. Associative without retracts.
 
     A retract removes the oldest equal element for each of its own; before any array it has no effect. Late rows append
     like others. A distinct collect keeps the first of equal elements, but an array that was copied as the
@@ -35,32 +35,32 @@ def collect(field: FieldOptions) -> Aggregate:
     return partial(_collect, field.distinct)
 
 
-def _collect(distinct: bool, column: Column, feed: AggregateInput) -> Column:
-    elements = Elements.of(column, feed)
-    absent = _never_added(column, feed)
+def _collect(distinct: bool, column: Column, inputs: AggregateInput) -> Column:
+    elements = Elements.of(column, inputs)
+    absent = _never_added(column, inputs)
     if not (distinct or elements.retract.any()) or not len(elements.row):
         return elements.gather(np.arange(len(elements.row)), absent)
-    code = codes(elements.values, one_zero=pt.is_nested(elements.values.type))  # plain elements are told apart by bits
+    code = codes(elements.values, one_zero=pt.is_nested(elements.values.type))  # plain elements are compared by bits
     classes = Classes.of(code, elements.group)
-    order, place = classes.order, np.arange(len(classes.order))
+    order, position = classes.order, np.arange(len(classes.order))
     add = ~elements.retract[order]
-    in_set = _in_set(feed)[elements.row[order]] if distinct else np.zeros(len(order), np.bool_)
-    left = classes.spread(_queue_length(np.where(in_set, 0, np.where(add, 1, -1)), classes))
+    in_set = _in_set(inputs)[elements.row[order]] if distinct else np.zeros(len(order), np.bool_)
+    length = classes.spread(_queue_length(np.where(in_set, 0, np.where(add, 1, -1)), classes))
     listed = np.cumsum(add & ~in_set)
-    still_to_come = classes.spread(listed[classes.starts + classes.counts - 1]) - listed
+    added_later = classes.spread(listed[classes.starts + classes.counts - 1]) - listed
     cleared = classes.spread(classes.last(in_set & ~add))
-    stays = add & (place > cleared) & (in_set | (still_to_come < left))
+    stays = add & (position > cleared) & (in_set | (added_later < length))
     if distinct:
-        made_set = any_of(_in_set(feed), feed.starts)[elements.group[order]]
-        stays &= ~made_set | (place == classes.spread(classes.first(stays)))
+        made_set = any_of(_in_set(inputs), inputs.starts)[elements.group[order]]
+        stays &= ~made_set | (position == classes.spread(classes.first(stays)))
     return elements.gather(np.sort(order[stays]), absent)
 
 
-def _in_set(feed: AggregateInput) -> Mask:
+def _in_set(inputs: AggregateInput) -> Mask:
     """Return the mask of rows that a distinct collect adds as a set: not a copied array and the retracts after it."""
-    added: Positions = np.cumsum(~feed.retract)
-    within: Positions = added - (added - ~feed.retract)[feed.starts][feed.group()]
-    in_set: Mask = ~feed.opened[feed.group()] | (within > 1)
+    added: Positions = np.cumsum(~inputs.retract)
+    within: Positions = added - (added - ~inputs.retract)[inputs.starts][inputs.group()]
+    in_set: Mask = ~inputs.opened[inputs.group()] | (within > 1)
     return in_set
 
 
@@ -73,27 +73,30 @@ def _queue_length(steps: Positions, classes: Classes) -> Positions:
     return length
 
 
-def _never_added(column: Column, feed: AggregateInput) -> Mask:
-    return ~any_of(valid(column) & ~feed.retract, feed.starts)
+def _never_added(column: Column, inputs: AggregateInput) -> Mask:
+    return ~any_of(valid(column) & ~inputs.retract, inputs.starts)
 
 
 # ---- merge_map
 
 
 def merge_map(field: FieldOptions) -> Aggregate:
-    """Make merge_map: union of maps; the last entry of a key wins, a retract drops keys. Lawful without retracts."""
+    """Make merge_map: union of maps; the last entry of a key wins, a retract drops keys.
+
+    Associative without retracts.
+    """
     field.check_type("merge_map", isinstance(field.type, MapType), "MAP")
     return _merge_map
 
 
-def _merge_map(column: Column, feed: AggregateInput) -> Column:
-    elements = Elements.of(column, feed)
+def _merge_map(column: Column, inputs: AggregateInput) -> Column:
+    elements = Elements.of(column, inputs)
     classes = Classes.of(codes(elements.values.flatten()[0]), elements.group)
-    rank = np.where(_kept(elements, classes), elements.line()[classes.order], -1)
-    return elements.gather(_winners(rank, classes), _never_added(column, feed))
+    rank = np.where(_live(elements, classes), elements.final_rank()[classes.order], -1)
+    return elements.gather(_winners(rank, classes), _never_added(column, inputs))
 
 
-def _kept(elements: Elements, classes: Classes) -> Mask:
+def _live(elements: Elements, classes: Classes) -> Mask:
     """Return the mask, in class order, of elements that are added and not retracted by a later one of their class."""
     minus = elements.retract[classes.order]
     stays: Mask = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
@@ -113,7 +116,8 @@ def merge_map_with_keytime(field: FieldOptions) -> Aggregate:
     """Make merge_map_with_keytime: union of maps to rows; a row replaces one of its key if its time (text) is greater.
 
     ``fields.<name>.ts-field`` names the time column of the row, by default the last. The first map is copied. In later
-    maps a null row drops its key, and a row without time has no effect. Lawful but for null rows and missing times.
+    maps a null row drops its key, and a row without time has no effect. Associative without null rows and missing
+    times.
     """
     kind, name = field.type, "merge_map_with_keytime"
     row = kind.value if isinstance(kind, MapType) else None
@@ -137,13 +141,13 @@ def merge_map_with_keytime(field: FieldOptions) -> Aggregate:
     return partial(_merge_map_with_keytime, field, at)
 
 
-def _merge_map_with_keytime(field: FieldOptions, time: int, column: Column, feed: AggregateInput) -> Column:
-    refuse_retract(field, "merge_map_with_keytime", feed)
-    elements = Elements.of(column, feed)
+def _merge_map_with_keytime(field: FieldOptions, time: int, column: Column, inputs: AggregateInput) -> Column:
+    refuse_retract(field, "merge_map_with_keytime", inputs)
+    elements = Elements.of(column, inputs)
     keys, rows = elements.values.flatten()
-    entries = _Entries(codes(keys), valid(rows), _places(rows.flatten()[time]))
-    keep = _keytime_in_turn(entries, elements) if feed.older.any() else _keytime(entries, elements)
-    return elements.gather(keep, ~any_of(valid(column), feed.starts))
+    entries = _Entries(codes(keys), valid(rows), _time_ranks(rows.flatten()[time]))
+    keep = _keytime_row_by_row(entries, elements) if inputs.late.any() else _keytime(entries, elements)
+    return elements.gather(keep, ~any_of(valid(column), inputs.starts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,34 +159,34 @@ class _Entries:
     time: Positions
 
 
-def _places(texts: Column) -> Positions:
-    places: Positions = codes(texts)
-    present = places >= 0
+def _time_ranks(texts: Column) -> Positions:
+    ranks: Positions = codes(texts)
+    present = ranks >= 0
     if present.any():
-        places[present] = numbers(pc.rank(texts.filter(pa.array(present)), tiebreaker="dense"), 0)
-    return places
+        ranks[present] = numbers(pc.rank(texts.filter(pa.array(present)), tiebreaker="dense"), 0)
+    return ranks
 
 
 def _keytime(entries: _Entries, elements: Elements) -> Positions:
     """Return the elements of the result, if no row is late."""
     classes = Classes.of(entries.key, elements.group)
-    order, place = classes.order, np.arange(len(classes.order))
-    opening = (elements.row == first(valid(elements.column), elements.feed.starts)[elements.group])[order]
+    order, position = classes.order, np.arange(len(classes.order))
+    opening = (elements.row == first(valid(elements.column), elements.inputs.starts)[elements.group])[order]
     has_row, time = entries.has_row[order], entries.time[order]
     cleared = classes.spread(classes.last(~has_row & ~opening))
-    stands = (place > cleared) & (opening | (time >= 0))
-    rank = (time + 1) * (len(order) + 1) + len(order) - place  # of equal times the first
-    return _winners(np.where(stands, rank, -1), classes)
+    counts = (position > cleared) & (opening | (time >= 0))
+    rank = (time + 1) * (len(order) + 1) + len(order) - position  # of equal times the first
+    return _winners(np.where(counts, rank, -1), classes)
 
 
-def _keytime_in_turn(entries: _Entries, elements: Elements) -> Positions:
+def _keytime_row_by_row(entries: _Entries, elements: Elements) -> Positions:
     """Return the elements of the result, by a loop over rows.
 
     Earlier entries are merged into a late map, so its null rows and missing times count again.
     """
     key, has_row, time = entries.key.tolist(), entries.has_row.tolist(), entries.time.tolist()
-    older, present = elements.feed.older.tolist(), valid(elements.column).tolist()
-    begins = np.searchsorted(elements.row, np.arange(len(older) + 1)).tolist()
+    late, present = elements.inputs.late.tolist(), valid(elements.column).tolist()
+    begins = np.searchsorted(elements.row, np.arange(len(late) + 1)).tolist()
 
     def merged(into: dict[int, int], more: dict[int, int]) -> dict[int, int]:
         result = dict(into)
@@ -194,11 +198,11 @@ def _keytime_in_turn(entries: _Entries, elements: Elements) -> Positions:
         return result
 
     keep: list[int] = []
-    for begin, end in itertools.pairwise([*elements.feed.starts.tolist(), len(older)]):
+    for begin, end in itertools.pairwise([*elements.inputs.starts.tolist(), len(late)]):
         held: dict[int, int] | None = None
         for row in range(begin, end):
             if present[row]:
                 new = {key[e]: e for e in range(begins[row], begins[row + 1])}
-                held = new if held is None else merged(new, held) if older[row] else merged(held, new)
+                held = new if held is None else merged(new, held) if late[row] else merged(held, new)
         keep += sorted((held or {}).values())
     return np.array(keep, np.int64)

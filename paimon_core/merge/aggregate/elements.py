@@ -1,6 +1,6 @@
-"""Columns of lists and maps as flat elements with the number of their row, codes of equal elements, and lists again.
+"""Columns of lists and maps as flat elements with row numbers, and the way back from elements to lists.
 
-Functions on collections decide which elements stay; no list is ever built in Python.
+Functions on collections choose elements by position; no list is ever built in Python.
 """
 
 from dataclasses import dataclass
@@ -25,40 +25,40 @@ class Elements:
     """
 
     column: Column
-    feed: AggregateInput
+    inputs: AggregateInput
     values: Column
     row: Positions
     group: Positions
     retract: Mask
 
     @staticmethod
-    def of(column: Column, feed: AggregateInput) -> "Elements":
+    def of(column: Column, inputs: AggregateInput) -> "Elements":
         """Return the elements of a column of lists or maps; a null has none."""
         values, row = spread(column)
-        return Elements(column, feed, values, row, feed.group()[row], feed.retract[row])
+        return Elements(column, inputs, values, row, inputs.group()[row], inputs.retract[row])
 
-    def line(self) -> Positions:
+    def final_rank(self) -> Positions:
         """Return the rank of each element in the final order of rows, where late rows are before earlier ones."""
-        rows = self.feed.line()
+        rows = self.inputs.final_order()
         if rows is None:
             return np.arange(len(self.row))
-        place = np.empty_like(rows)
-        place[rows] = np.arange(len(rows))
-        line = np.empty(len(self.row), np.int64)
-        line[np.argsort(place[self.row], kind="stable")] = np.arange(len(self.row))
-        return line
+        row_rank = np.empty_like(rows)
+        row_rank[rows] = np.arange(len(rows))
+        rank = np.empty(len(self.row), np.int64)
+        rank[np.argsort(row_rank[self.row], kind="stable")] = np.arange(len(self.row))
+        return rank
 
     def gather(self, keep: Positions, absent: Mask, values: Column | None = None) -> Column:
         """Return one list or map for each group, of the elements ``keep`` in their order; null for groups ``absent``.
 
         ``values``: replacements of the elements ``keep``, one each; `None`: the elements.
         """
-        at = pa.array(offsets(np.bincount(self.group[keep], minlength=len(self.feed.starts))))
-        kept = self.values.take(pa.array(keep)) if values is None else values
+        ends = pa.array(offsets(np.bincount(self.group[keep], minlength=len(self.inputs.starts))))
+        chosen = self.values.take(pa.array(keep)) if values is None else values
         kind, mask = self.column.type, pa.array(absent)
         if pt.is_map(kind):
-            return pa.MapArray.from_arrays(at, *kept.flatten(), kind, mask=mask)
-        return pa.ListArray.from_arrays(at, kept, kind, mask=mask)
+            return pa.MapArray.from_arrays(ends, *chosen.flatten(), kind, mask=mask)
+        return pa.ListArray.from_arrays(ends, chosen, kind, mask=mask)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,9 +111,9 @@ def spread(column: Column) -> tuple[Column, Positions]:
 def codes(values: Column, *, one_zero: bool = False) -> Positions:
     """Return numbers that are equal if the values are; -1: null.
 
-    NaN equals itself and maps are equal in any order; -0.0 equals 0.0 only with ``one_zero``. So values that differ in
-    Java are equal here: binary elements of one content, inner arrays with nulls that were read from files,
-    inner NaN.
+    NaN equals itself, and the order of map entries has no effect; -0.0 equals 0.0 only with ``one_zero``. Some values
+    that differ in Java are equal here: binary elements with the same bytes, inner arrays with nulls that were read
+    from files, inner NaN.
     """
     kind = values.type
     if pt.is_struct(kind):

@@ -1,6 +1,6 @@
 """Functions that pick one row of each group: first and last values.
 
-They need to know which values are null, never the values. So an engine copies only the picked values.
+They need the masks of nulls, but no values. So an engine copies only the picked values.
 """
 
 from collections.abc import Callable
@@ -25,85 +25,89 @@ from paimon_core.types.selection import Mask, Positions
 
 @dataclass(frozen=True, slots=True)
 class RowPick:
-    """An aggregate that picks a row: `rows(present, feed)` is its position for each group, -1: null.
+    """An aggregate that picks a row: `rows(present, inputs)` is its position for each group, -1: null.
 
-    `seen(present, feed)`: mask of groups that have a first value; `None`: the function needs no memory of it.
+    `seen(present, inputs)`: mask of groups that have a first value; `None`: the function needs no memory of it.
     """
 
     rows: Callable[[Mask, AggregateInput], Positions]
     seen: Callable[[Mask, AggregateInput], Mask] | None = None
 
-    def __call__(self, column: Column, feed: AggregateInput) -> Column:
+    def __call__(self, column: Column, inputs: AggregateInput) -> Column:
         """Return the picked values."""
-        return pick(column, self.rows(valid(column), feed))
+        return pick(column, self.rows(valid(column), inputs))
 
 
-def choose_some(function: RowPick, present: Mask, feed: AggregateInput, times: Positions) -> Positions:
+def choose_some(function: RowPick, present: Mask, inputs: AggregateInput, times: Positions) -> Positions:
     """Return the picked rows of an input whose rows are repeated ``times`` (0, 1, 2), as in :func:`apply_repeated`."""
     if (times == 1).all():
-        return function.rows(present, feed)
-    index, part, back = repeated(feed, times)
+        return function.rows(present, inputs)
+    index, part, back = repeated(inputs, times)
     if not len(index):
         return back
     chosen = function.rows(present[index], part)[back]
     return np.where((back < 0) | (chosen < 0), -1, index[chosen])
 
 
-def seen_after(function: RowPick, present: Mask, feed: AggregateInput, times: Positions) -> Mask:
+def seen_after(function: RowPick, present: Mask, inputs: AggregateInput, times: Positions) -> Mask:
     """Return the mask of groups in which a function with memory has a first value."""
     assert function.seen is not None
-    index, part, back = repeated(feed, times)
-    before = np.zeros(len(back), bool) if feed.seen is None else feed.seen
+    index, part, back = repeated(inputs, times)
+    before = np.zeros(len(back), bool) if inputs.seen is None else inputs.seen
     return np.where(back < 0, before, function.seen(present[index], part)[back]) if len(index) else before
 
 
 def ignore_retract(function: Aggregate) -> Aggregate:
-    """Return the function with rows that retract left out."""
+    """Return the function without the rows that retract."""
+
+    def once(inputs: AggregateInput) -> Positions:
+        return np.where(inputs.retract, 0, 1)
+
     if not isinstance(function, RowPick):
-        return lambda column, feed: apply_repeated(function, column, feed, np.where(feed.retract, 0, 1))
+        return lambda column, inputs: apply_repeated(function, column, inputs, once(inputs))
     return RowPick(
-        lambda present, feed: choose_some(function, present, feed, np.where(feed.retract, 0, 1)),
-        function.seen and (lambda present, feed: seen_after(function, present, feed, np.where(feed.retract, 0, 1))),
+        lambda present, inputs: choose_some(function, present, inputs, once(inputs)),
+        function.seen and (lambda present, inputs: seen_after(function, present, inputs, once(inputs))),
     )
 
 
 def last_value(_: FieldOptions) -> Aggregate:
-    """Make last_value: the last value, null too; null after a retract. Lawful."""
+    """Make last_value: the last value, null too; null after a retract. Associative."""
     return RowPick(_last_row)
 
 
-def _last_row(_: Mask, feed: AggregateInput) -> Positions:
-    index = sizes_of(feed.starts, len(feed.retract)) + feed.starts - 1
-    if feed.older.any():
-        index = last(~feed.older | feed.retract, feed.starts)  # a late row changes nothing, a late retract clears
-    return np.where((index >= 0) & feed.retract[index], -1, index) if feed.retract.any() else index
+def _last_row(_: Mask, inputs: AggregateInput) -> Positions:
+    index = sizes_of(inputs.starts, len(inputs.retract)) + inputs.starts - 1
+    if inputs.late.any():
+        index = last(~inputs.late | inputs.retract, inputs.starts)  # a late row changes nothing, a late retract clears
+    return np.where((index >= 0) & inputs.retract[index], -1, index) if inputs.retract.any() else index
 
 
 def last_non_null_value(_: FieldOptions) -> Aggregate:
-    """Make last_non_null_value: a retract of a value clears the column. Lawful without retracts."""
+    """Make last_non_null_value: a retract of a value clears the column. Associative without retracts."""
     return RowPick(_last_present)
 
 
-def _last_present(present: Mask, feed: AggregateInput) -> Positions:
-    line = feed.line()
-    if line is None:
-        if not feed.retract.any():
-            return _last_row(present, feed) if present.all() else last(present, feed.starts)
-        index = last(present, feed.starts)
-        return np.where((index >= 0) & ~feed.retract[index], index, -1)
-    cleared = last(present & feed.retract, feed.starts)
-    left = present & (np.arange(len(present)) > cleared[feed.group()])
-    index = last(left[line], feed.starts)
-    return np.where(index >= 0, line[index], -1)
+def _last_present(present: Mask, inputs: AggregateInput) -> Positions:
+    order = inputs.final_order()
+    if order is None:
+        if not inputs.retract.any():
+            return _last_row(present, inputs) if present.all() else last(present, inputs.starts)
+        index = last(present, inputs.starts)
+        return np.where((index >= 0) & ~inputs.retract[index], index, -1)
+    cleared = last(present & inputs.retract, inputs.starts)
+    live = present & (np.arange(len(present)) > cleared[inputs.group()])
+    index = last(live[order], inputs.starts)
+    return np.where(index >= 0, order[index], -1)
 
 
 def primary_key(_: FieldOptions) -> Aggregate:
-    """Make primary-key: the value of the last row, whatever its kind. Lawful."""
-    return RowPick(lambda _, feed: last(~feed.older | feed.retract, feed.starts))
+    """Make primary-key: the value of the last row, whatever its kind. Associative."""
+    return RowPick(lambda _, inputs: last(~inputs.late | inputs.retract, inputs.starts))
 
 
 def first_value(field: FieldOptions) -> Aggregate:
-    """Make first_value: the first value, null too. Lawful without late rows.
+    """Make first_value: the first value, null too. Associative without late rows.
 
     A late row replaces the value if a first value was *seen*: applied, and not only copied by an opening row. A removal
     of the record does not reset this: the first value of the following rows is then the one of the removing row.
@@ -117,46 +121,46 @@ def first_non_null_value(field: FieldOptions) -> Aggregate:
 
 
 def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
-    def rows(present: Mask, feed: AggregateInput) -> Positions:
-        refuse_retract(field, name, feed)
+    def rows(present: Mask, inputs: AggregateInput) -> Positions:
+        refuse_retract(field, name, inputs)
         counts = present if skip_null else np.ones(len(present), bool)
-        if feed.older.any():
-            return _follow(counts, feed, skip_null=skip_null)[0]
-        if not feed.opened.any():
-            return first(counts, feed.starts)
+        if inputs.late.any():
+            return _follow(counts, inputs, skip_null=skip_null)[0]
+        if not inputs.opened.any():
+            return first(counts, inputs.starts)
         if counts.all():
-            index = _behind_opened(feed)
+            index = _behind_opened(inputs)
         else:
             counts = counts.copy()
-            counts[feed.starts[feed.opened]] = False
-            index = first(counts, feed.starts)
-        stays = feed.opened & ((index < 0) if feed.seen is None else feed.seen | (index < 0))
-        return np.where(stays, feed.starts, index)
+            counts[inputs.starts[inputs.opened]] = False
+            index = first(counts, inputs.starts)
+        stays = inputs.opened & ((index < 0) if inputs.seen is None else inputs.seen | (index < 0))
+        return np.where(stays, inputs.starts, index)
 
-    def seen(present: Mask, feed: AggregateInput) -> Mask:
-        return _follow(present if skip_null else np.ones(len(present), bool), feed, skip_null=skip_null)[1]
+    def seen(present: Mask, inputs: AggregateInput) -> Mask:
+        return _follow(present if skip_null else np.ones(len(present), bool), inputs, skip_null=skip_null)[1]
 
     return RowPick(rows, seen)
 
 
-def _behind_opened(feed: AggregateInput) -> Positions:
+def _behind_opened(inputs: AggregateInput) -> Positions:
     """Return the first row of each group; of an opened group the second, -1: it has one row."""
-    second = np.where(sizes_of(feed.starts, len(feed.retract)) > 1, feed.starts + 1, -1)
-    return np.where(feed.opened, second, feed.starts)
+    second = np.where(sizes_of(inputs.starts, len(inputs.retract)) > 1, inputs.starts + 1, -1)
+    return np.where(inputs.opened, second, inputs.starts)
 
 
-def _follow(counts: Mask, feed: AggregateInput, *, skip_null: bool) -> tuple[Positions, Mask]:
+def _follow(counts: Mask, inputs: AggregateInput, *, skip_null: bool) -> tuple[Positions, Mask]:
     """Return the picked row of each group and the mask of groups with a first value, by a loop over rows.
 
     ``counts``: mask of rows that can be a first value. A late first row makes null the first value, if null may be one.
     """
-    lone = feed.older[feed.starts] & ~feed.opened
-    at = np.where(lone & (not skip_null), -1, feed.starts)
-    seen = np.where(lone, not skip_null, counts[feed.starts] & ~feed.opened)
-    if feed.seen is not None:
-        seen |= feed.seen
-    for group, row in rounds(feed.starts, len(counts)):
-        late, unseen = feed.older[row], ~seen[group]
+    opens_late = inputs.late[inputs.starts] & ~inputs.opened
+    at = np.where(opens_late & (not skip_null), -1, inputs.starts)
+    seen = np.where(opens_late, not skip_null, counts[inputs.starts] & ~inputs.opened)
+    if inputs.seen is not None:
+        seen |= inputs.seen
+    for group, row in rounds(inputs.starts, len(counts)):
+        late, unseen = inputs.late[row], ~seen[group]
         stays = unseen & (at[group] >= 0) & counts[at[group]]
         takes = unseen & counts[row]
         at[group] = np.where(np.where(late, ~stays, takes), row, at[group])

@@ -1,7 +1,7 @@
 """Aggregate functions as engines see them: from a column and its rows to one value for each group.
 
-"Lawful" in the docstrings of functions: feeding the results of parts equals feeding the whole. "Unlawful", or "lawful
-without ...": the answer depends on where flushes and compactions fell, for every engine of the format.
+An "associative" function has the same result for the rows as for the results of parts of the rows. The result of any
+other function depends on the boundaries of flushes and compactions, in every engine of the format.
 """
 
 import itertools
@@ -24,23 +24,23 @@ from paimon_core.types.selection import Mask, Positions
 class AggregateInput:
     """The rows of one aggregate function, in order of arrival; group i begins at `starts[i]` and has rows.
 
-    ``retract``: mask of rows whose value is taken back. ``older``: mask of late rows, which their sequence group orders
+    ``retract``: mask of rows whose value is taken back. ``late``: mask of late rows, which their sequence group orders
     before the rows that arrived earlier. ``opened``: mask of groups whose first row is copied, not applied; such a row
     never retracts. ``seen``: mask of groups that had a first value before a row removed the record; `None`: no group.
     """
 
     starts: Positions
     retract: Mask
-    older: Mask
+    late: Mask
     opened: Mask
     seen: Mask | None = None
 
-    def line(self) -> Positions | None:
+    def final_order(self) -> Positions | None:
         """Return the final order of the rows, late rows first and the latest foremost; `None`: order of arrival."""
-        if not self.older.any():
+        if not self.late.any():
             return None
-        at = np.arange(len(self.older))
-        return np.lexsort((np.where(self.older, -at, at), self.group()))
+        at = np.arange(len(self.late))
+        return np.lexsort((np.where(self.late, -at, at), self.group()))
 
     def group(self) -> Positions:
         """Return the number of each row's group."""
@@ -77,43 +77,43 @@ def offsets(counts: Positions) -> npt.NDArray[np.int32]:
     return np.append(0, np.cumsum(counts)).astype(np.int32)
 
 
-def refuse_retract(field: FieldOptions, function: str, feed: AggregateInput) -> None:
+def refuse_retract(field: FieldOptions, function: str, inputs: AggregateInput) -> None:
     """Raise InvalidInputError, naming the column and the way out, if a row retracts."""
-    if feed.retract.any():
+    if inputs.retract.any():
         raise InvalidInputError(
-            f"column {field.name!r}: a row of kind -U or -D came, and the aggregate function {function} cannot take a "
-            f"value back; set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
+            f"column {field.name!r}: the aggregate function {function} cannot take a value back for a row of kind -U or "
+            f"-D; set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
         )
 
 
-def apply_repeated(function: Aggregate, column: Column, feed: AggregateInput, times: Positions) -> Column:
+def apply_repeated(function: Aggregate, column: Column, inputs: AggregateInput, times: Positions) -> Column:
     """Apply the function to rows that are repeated; the value of a group without rows is null.
 
     Args:
         function: the aggregate function.
         column: the values.
-        feed: the rows.
+        inputs: the rows.
         times: how often (0, 1, 2) each row is repeated. If twice, the first is added and the second taken back.
     """
     if (times == 1).all():
-        return function(column, feed)
-    index, part, back = repeated(feed, times)
+        return function(column, inputs)
+    index, part, back = repeated(inputs, times)
     if not len(index):
         return pa.nulls(len(back), column.type)
     return pick(function(column.take(pa.array(index)), part), back)
 
 
-def repeated(feed: AggregateInput, times: Positions) -> tuple[Positions, AggregateInput, Positions]:
+def repeated(inputs: AggregateInput, times: Positions) -> tuple[Positions, AggregateInput, Positions]:
     """Return the repeated rows, their input, and each group's number in it (-1: the group has no rows)."""
-    index, counts = np.repeat(np.arange(len(times)), times), np.add.reduceat(times, feed.starts)
+    index, counts = np.repeat(np.arange(len(times)), times), np.add.reduceat(times, inputs.starts)
     some = counts > 0
     again = np.append(False, index[1:] == index[:-1])[: len(index)] | (times[index] < 2)
     part = AggregateInput(
         (np.cumsum(counts) - counts)[some],
-        feed.retract[index] & again,
-        feed.older[index],
-        feed.opened[some],
-        None if feed.seen is None else feed.seen[some],
+        inputs.retract[index] & again,
+        inputs.late[index],
+        inputs.opened[some],
+        None if inputs.seen is None else inputs.seen[some],
     )
     return index, part, np.where(some, np.cumsum(some) - 1, -1)
 
@@ -121,9 +121,9 @@ def repeated(feed: AggregateInput, times: Positions) -> tuple[Positions, Aggrega
 def per_group(function: Step) -> Aggregate:
     """Return an aggregate that calls the function for one group at a time, in a Python loop, and ignores late rows."""
 
-    def aggregate(column: Column, feed: AggregateInput) -> Column:
-        pairs = list(zip(column.to_pylist(), feed.retract.tolist(), strict=True))
-        edges: Sequence[int] = [*feed.starts.tolist(), len(pairs)]
+    def aggregate(column: Column, inputs: AggregateInput) -> Column:
+        pairs = list(zip(column.to_pylist(), inputs.retract.tolist(), strict=True))
+        edges: Sequence[int] = [*inputs.starts.tolist(), len(pairs)]
         return pa.array([function(pairs[a:b]) for a, b in itertools.pairwise(edges)], column.type)
 
     return aggregate

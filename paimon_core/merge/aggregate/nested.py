@@ -1,4 +1,4 @@
-"""Functions on arrays of rows as small tables: nested_update, nested_partial_update.
+"""The aggregate functions nested_update and nested_partial_update: arrays of rows as small tables.
 
 Both copy the first array, null rows and repeated keys included; the next array makes it a table. Rows of a table with a
 key have no defined order.
@@ -52,46 +52,46 @@ class _Nested:
         return _Nested(field, key, field.count_limit)
 
 
-def _indexes(field: FieldOptions, names: Sequence[str], option: str, wanted: Iterable[str]) -> tuple[int, ...]:
-    for name in wanted:
+def _indexes(field: FieldOptions, names: Sequence[str], option: str, chosen: Iterable[str]) -> tuple[int, ...]:
+    for name in chosen:
         if name not in names:
             raise InvalidInputError(
                 f"'fields.{field.name}.{option}' names {name!r}, and the rows in column {field.name!r} have the "
                 f"columns {', '.join(names)}"
             )
-    return tuple(map(names.index, wanted))
+    return tuple(map(names.index, chosen))
 
 
-# ---- what both are made of
+# ---- common to both functions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
     """The inner rows of a column: codes of their keys, mask of rows of a table, mask of copied rows.
 
-    ``line``: rank of each in the final order, as in :meth:`Elements.line`.
+    ``rank``: rank of each in the final order, as :meth:`Elements.final_rank` returns it.
     """
 
     elements: Elements
     code: Positions
     table: Mask
     copied: Mask
-    line: Positions
+    rank: Positions
 
     @staticmethod
-    def of(nested: _Nested, column: Column, feed: AggregateInput) -> "_Rows":
-        elements = Elements.of(column, feed)
+    def of(nested: _Nested, column: Column, inputs: AggregateInput) -> "_Rows":
+        elements = Elements.of(column, inputs)
         values, row, group = elements.values, elements.row, elements.group
-        present, opening = valid(column), first(valid(column) & ~feed.retract, feed.starts)
-        later = present & (np.arange(len(column)) > opening[feed.group()]) & (opening[feed.group()] >= 0)
-        touched = any_of(later, feed.starts)
+        present, opening = valid(column), first(valid(column) & ~inputs.retract, inputs.starts)
+        later = present & (np.arange(len(column)) > opening[inputs.group()]) & (opening[inputs.group()] >= 0)
+        touched = any_of(later, inputs.starts)
         in_use = (row >= opening[group]) & (opening[group] >= 0)
         table = touched[group] & in_use & valid(values)
         columns = values.flatten()
         keys = [columns[i] for i in nested.key or range(len(columns))]
         named = pa.StructArray.from_arrays(keys, [str(i) for i in range(len(keys))])
-        code = codes(named, one_zero=not nested.key)  # keys are told apart by bits
-        return _Rows(elements, code, table, ~touched[group] & (row == opening[group]), elements.line())
+        code = codes(named, one_zero=not nested.key)  # keys are compared by bits
+        return _Rows(elements, code, table, ~touched[group] & (row == opening[group]), elements.final_rank())
 
 
 # ---- nested_update
@@ -100,20 +100,20 @@ class _Rows:
 def nested_update(field: FieldOptions) -> Aggregate:
     """Make nested_update: an upsert of rows by nested key, without one a concatenation, of up to count-limit rows.
 
-    A retract removes rows by key, or all rows equal to its own. Lawful without retracts and limits.
+    A retract removes rows by key, or all rows equal to its own. Associative without retracts and limits.
     """
     return partial(_nested_update, _Nested.of(field, "nested_update"))
 
 
-def _nested_update(nested: _Nested, column: Column, feed: AggregateInput) -> Column:
-    rows = _Rows.of(nested, column, feed)
+def _nested_update(nested: _Nested, column: Column, inputs: AggregateInput) -> Column:
+    rows = _Rows.of(nested, column, inputs)
     elements = rows.elements
-    absent = ~any_of(valid(column) & ~feed.retract, feed.starts)
-    many = np.bincount(elements.group[~elements.retract], minlength=len(feed.starts)) >= nested.limit
+    absent = ~any_of(valid(column) & ~inputs.retract, inputs.starts)
+    many = np.bincount(elements.group[~elements.retract], minlength=len(inputs.starts)) >= nested.limit
     if not many.any():
         return elements.gather(_updated(nested, rows), absent)
     slow, keep = many[elements.group], _updated(nested, rows)
-    keep = np.append(keep[~slow[keep]], _in_turn(nested, rows, np.flatnonzero(many)))
+    keep = np.append(keep[~slow[keep]], _row_by_row(nested, rows, np.flatnonzero(many)))
     return elements.gather(keep[np.argsort(elements.group[keep], kind="stable")], absent)
 
 
@@ -124,23 +124,23 @@ def _updated(nested: _Nested, rows: _Rows) -> Positions:
         among = np.flatnonzero(rows.table)
         classes = Classes.of(rows.code[among], elements.group[among])
         minus = elements.retract[among][classes.order]
-        kept = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
+        live = ~minus & (np.arange(len(minus)) > classes.spread(classes.last(minus)))
         if nested.key:
-            rank = np.where(kept, rows.line[among][classes.order], -1)
-            kept &= rank == classes.spread(classes.best(rank))
-        stays[among[classes.order[kept]]] = True
+            rank = np.where(live, rows.rank[among][classes.order], -1)
+            live &= rank == classes.spread(classes.best(rank))
+        stays[among[classes.order[live]]] = True
     else:
         stays |= rows.table
     keep = np.flatnonzero(stays)
-    return keep[np.argsort(rows.line[keep], kind="stable")]
+    return keep[np.argsort(rows.rank[keep], kind="stable")]
 
 
-def _in_turn(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
+def _row_by_row(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
     """Return the inner rows of the result in groups that may meet the limit, by a loop over rows."""
-    elements, feed = rows.elements, rows.elements.feed
-    present, retract, older = valid(elements.column).tolist(), feed.retract.tolist(), feed.older.tolist()
+    elements, inputs = rows.elements, rows.elements.inputs
+    present, retract, late = valid(elements.column).tolist(), inputs.retract.tolist(), inputs.late.tolist()
     begins = np.searchsorted(elements.row, np.arange(len(present) + 1)).tolist()
-    ends = [*feed.starts.tolist(), len(present)]
+    ends = [*inputs.starts.tolist(), len(present)]
     table = _Table(nested, rows.code.tolist(), valid(elements.values).tolist())
     keep: list[int] = []
     for group in groups.tolist():
@@ -154,7 +154,7 @@ def _in_turn(nested: _Nested, rows: _Rows, groups: Positions) -> Positions:
             elif held is None:
                 held = new
             else:
-                held = table.put(new, held) if older[row] else table.put(held, new)
+                held = table.put(new, held) if late[row] else table.put(held, new)
         keep += held or []
     return np.array(keep, np.int64)
 
@@ -188,7 +188,7 @@ class _Table:
 
 
 def nested_partial_update(field: FieldOptions) -> Aggregate:
-    """Make nested_partial_update: for each nested key the last non-null value of every inner column. Lawful."""
+    """Make nested_partial_update: for each nested key the last non-null value of every inner column. Associative."""
     nested = _Nested.of(field, "nested_partial_update")
     if not nested.key:
         raise InvalidInputError(
@@ -198,25 +198,25 @@ def nested_partial_update(field: FieldOptions) -> Aggregate:
     return partial(_nested_partial_update, nested)
 
 
-def _nested_partial_update(nested: _Nested, column: Column, feed: AggregateInput) -> Column:
-    refuse_retract(nested.field, "nested_partial_update", feed)
-    rows = _Rows.of(nested, column, feed)
+def _nested_partial_update(nested: _Nested, column: Column, inputs: AggregateInput) -> Column:
+    refuse_retract(nested.field, "nested_partial_update", inputs)
+    rows = _Rows.of(nested, column, inputs)
     elements = rows.elements
     among = np.flatnonzero(rows.table)
     classes = Classes.of(rows.code[among], elements.group[among])
-    at, line = among[classes.order], rows.line[among][classes.order]
-    found = np.full(len(rows.line), -1)
-    found[rows.line] = np.arange(len(rows.line))
+    at, rank = among[classes.order], rows.rank[among][classes.order]
+    found = np.full(len(rows.rank), -1)
+    found[rows.rank] = np.arange(len(rows.rank))
     copied = np.flatnonzero(rows.copied)
     keep = np.append(copied, at[classes.starts])
     by_group = np.argsort(elements.group[keep], kind="stable")
     columns = []
     for inner in elements.values.flatten():
-        best = classes.best(np.where(valid(inner)[at], line, -1))
+        best = classes.best(np.where(valid(inner)[at], rank, -1))
         source = np.append(copied, np.where(best >= 0, found[best], -1))[by_group]
         columns.append(inner.take(pa.array(source, mask=source < 0)))
     keep = keep[by_group]
     null = pa.array(~valid(elements.values)[keep])
     kind = elements.values.type
     made = pa.StructArray.from_arrays(columns, fields=[kind.field(i) for i in range(kind.num_fields)], mask=null)
-    return elements.gather(keep, ~any_of(valid(column), feed.starts), made)
+    return elements.gather(keep, ~any_of(valid(column), inputs.starts), made)

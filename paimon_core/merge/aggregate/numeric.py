@@ -1,4 +1,4 @@
-"""Functions that compute: sum, product, max, min.
+"""The aggregate functions sum, product, max and min.
 
 Results are exact or refused: a sum or product that does not fit the column's type is an error, never a wrapped number.
 Floats add and multiply strictly in order, so that the last bit is that of any other engine.
@@ -27,7 +27,7 @@ from paimon_core.types.sorted_values import run_starts
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 ORDERED = (*NUMBERS, "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
 _I64 = npt.NDArray[np.int64]
-_HOT = 64  # rows of a group that is worth a call of its own
+_LARGE_GROUP = 64  # rows from which a group gets a numpy call of its own
 _EXACT = Context(prec=80)
 
 
@@ -35,20 +35,20 @@ _EXACT = Context(prec=80)
 
 
 def sum_(field: FieldOptions) -> Aggregate:
-    """Make sum: the sum of the non-null values; a retract subtracts. Lawful but for float rounding."""
+    """Make sum: the sum of the non-null values; a retract subtracts. Associative but for float rounding."""
     field.check_root("sum", *NUMBERS)
 
-    def aggregate(column: Column, feed: AggregateInput) -> Column:
+    def aggregate(column: Column, inputs: AggregateInput) -> Column:
         present = valid(column)
-        absent = ~any_of(present, feed.starts)
+        absent = ~any_of(present, inputs.starts)
         if pa.types.is_floating(column.type):
             values = numbers(column, -0.0)  # adding -0.0 changes nothing, not even 0.0
-            values = np.where(feed.retract & present, -values, values) if feed.retract.any() else values
-            return pa.array(_in_order(np.add, values, feed.starts), column.type, mask=absent)
+            values = np.where(inputs.retract & present, -values, values) if inputs.retract.any() else values
+            return pa.array(_in_order(np.add, values, inputs.starts), column.type, mask=absent)
         if pa.types.is_decimal(column.type):
-            return _decimal_sums(column, feed, absent, field)
+            return _decimal_sums(column, inputs, absent, field)
         values = numbers(column, 0).astype(np.int64, copy=False)
-        total = _sums(values, feed)
+        total = _sums(values, inputs)
         if total is None or not _fits(total, column.type):
             _overflow(field, "sum")
         return pa.array(total.astype(numpy_type(column.type), copy=False), mask=absent)
@@ -56,34 +56,34 @@ def sum_(field: FieldOptions) -> Aggregate:
     return aggregate
 
 
-def _sums(values: _I64, feed: AggregateInput) -> _I64 | None:
+def _sums(values: _I64, inputs: AggregateInput) -> _I64 | None:
     """Return the sums of signed 64-bit values; `None`: a sum that does not fit."""
-    most = max(-int(values.min()), int(values.max()))
-    if most * int(sizes_of(feed.starts, len(values)).max()) < 2**63:
-        signed = np.where(feed.retract, -values, values) if feed.retract.any() else values
-        small: _I64 = np.add.reduceat(signed, feed.starts)
+    largest = max(-int(values.min()), int(values.max()))
+    if largest * int(sizes_of(inputs.starts, len(values)).max()) < 2**63:
+        signed = np.where(inputs.retract, -values, values) if inputs.retract.any() else values
+        small: _I64 = np.add.reduceat(signed, inputs.starts)
         return small
-    top, low = _limb_sums([values >> 32, values & 0xFFFF_FFFF], feed)
+    top, low = _limb_sums([values >> 32, values & 0xFFFF_FFFF], inputs)
     return top << 32 | low if _fits(top, pa.int32()) else None
 
 
-def _limb_sums(limbs: list[_I64], feed: AggregateInput) -> list[_I64]:
+def _limb_sums(limbs: list[_I64], inputs: AggregateInput) -> list[_I64]:
     """Return sums of numbers in limbs of 32 bits, most significant first; only the first may be wide."""
-    sign = np.where(feed.retract, -1, 1)
-    sums = [np.add.reduceat(limb * sign, feed.starts) for limb in limbs]
+    sign = np.where(inputs.retract, -1, 1)
+    sums = [np.add.reduceat(limb * sign, inputs.starts) for limb in limbs]
     for i in range(len(sums) - 1, 0, -1):
         sums[i - 1] = sums[i - 1] + (sums[i] >> 32)
         sums[i] = sums[i] & 0xFFFF_FFFF
     return sums
 
 
-def _decimal_sums(column: Column, feed: AggregateInput, absent: Mask, field: FieldOptions) -> Column:
+def _decimal_sums(column: Column, inputs: AggregateInput, absent: Mask, field: FieldOptions) -> Column:
     halves = _halves(column.fill_null(pa.scalar(Decimal(0), column.type)))
     low, high = halves[:, 0], halves[:, 1]
-    limbs = _limb_sums([high >> 32, high & 0xFFFF_FFFF, low >> 32 & 0xFFFF_FFFF, low & 0xFFFF_FFFF], feed)
+    limbs = _limb_sums([high >> 32, high & 0xFFFF_FFFF, low >> 32 & 0xFFFF_FFFF, low & 0xFFFF_FFFF], inputs)
     if not _fits(limbs[0], pa.int32()):
         _overflow(field, "sum")
-    made = np.empty((len(feed.starts), 2), np.int64)
+    made = np.empty((len(inputs.starts), 2), np.int64)
     made[:, 0], made[:, 1] = limbs[2] << 32 | limbs[3], limbs[0] << 32 | limbs[1]
     present = np.packbits(~absent, bitorder="little")
     sums = pa.Array.from_buffers(column.type, len(made), [pa.py_buffer(present), pa.py_buffer(made)])
@@ -116,11 +116,11 @@ def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.
     """Combine the values of each group strictly from left to right."""
     total = values[starts]
     sizes = sizes_of(starts, len(values))
-    hot = np.flatnonzero(sizes > _HOT)
+    large = np.flatnonzero(sizes > _LARGE_GROUP)
     with np.errstate(over="ignore", invalid="ignore"):  # infinities are results
-        for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _HOT) if len(hot) else None):
+        for group, row in rounds(starts, len(values), np.flatnonzero(sizes <= _LARGE_GROUP) if len(large) else None):
             total[group] = combine(total[group], values[row])
-        for i in hot.tolist():
+        for i in large.tolist():
             total[i] = combine.accumulate(values[starts[i] : starts[i] + sizes[i]])[-1]
     return total
 
@@ -131,26 +131,26 @@ def _in_order(combine: Any, values: npt.NDArray[Any], starts: Positions) -> npt.
 def product(field: FieldOptions) -> Aggregate:
     """Make product: the product of the non-null values; a retract divides, integers towards zero.
 
-    A retract before any value has no effect. Lawful without retracts. Decimals need a loop, because each step
+    A retract before any value has no effect. Associative without retracts. Decimals need a loop, because each step
     rounds to the column's scale.
     """
     field.check_root("product", *NUMBERS)
 
-    def aggregate(column: Column, feed: AggregateInput) -> Column:
+    def aggregate(column: Column, inputs: AggregateInput) -> Column:
         if pa.types.is_decimal(column.type):
-            return per_group(partial(_decimal_product, field, column.type))(column, feed)
+            return per_group(partial(_decimal_product, field, column.type))(column, inputs)
         floating = pa.types.is_floating(column.type)
         values, present = numbers(column, 1), valid(column)
-        if not feed.retract.any():
-            absent = ~any_of(present, feed.starts)
+        if not inputs.retract.any():
+            absent = ~any_of(present, inputs.starts)
             if floating:
-                total = _in_order(np.multiply, values, feed.starts)
+                total = _in_order(np.multiply, values, inputs.starts)
             else:
-                total = _products(values.astype(np.int64), feed.starts, column.type, field)
+                total = _products(values.astype(np.int64), inputs.starts, column.type, field)
             return pa.array(total.astype(values.dtype, copy=False), column.type, mask=absent)
         if not floating:
             values = values.astype(np.int64)
-        total, seen = _divided(values, present, feed, column.type, field)
+        total, seen = _divided(values, present, inputs, column.type, field)
         return pa.array(total.astype(numpy_type(column.type)), column.type, mask=~seen)
 
     return aggregate
@@ -173,14 +173,14 @@ def _products(values: _I64, starts: Positions, kind: pa.DataType, field: FieldOp
 
 
 def _divided(
-    values: npt.NDArray[Any], present: Mask, feed: AggregateInput, kind: pa.DataType, field: FieldOptions
+    values: npt.NDArray[Any], present: Mask, inputs: AggregateInput, kind: pa.DataType, field: FieldOptions
 ) -> tuple[npt.NDArray[Any], Mask]:
     """Return products with retracts, one row of every group at a time, and the mask of groups that have one."""
     one = values.dtype.type(1)
-    seen = present[feed.starts] & ~feed.retract[feed.starts]
-    total = np.where(seen, values[feed.starts], one)
-    for group, row in rounds(feed.starts, len(values)):
-        minus = feed.retract[row]
+    seen = present[inputs.starts] & ~inputs.retract[inputs.starts]
+    total = np.where(seen, values[inputs.starts], one)
+    for group, row in rounds(inputs.starts, len(values)):
+        minus = inputs.retract[row]
         divisor, factor = np.where(minus & seen[group], values[row], one), np.where(minus, one, values[row])
         if values.dtype == np.int64:
             total[group] = _step(total[group], factor, divisor, kind, field)
@@ -193,10 +193,7 @@ def _divided(
 
 def _step(total: _I64, factor: _I64, divisor: _I64, kind: pa.DataType, field: FieldOptions) -> _I64:
     if (divisor == 0).any():
-        raise InvalidInputError(
-            f"column {field.name!r}: a row of kind -U or -D takes a factor 0 back from a product; "
-            f"set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
-        )
+        _refuse_zero(field)
     with np.errstate(over="ignore"):
         made = total * factor
     if (np.abs(total.astype(np.float64) * factor.astype(np.float64)) >= 2.0**63).any() or not _fits(made, kind):
@@ -205,16 +202,20 @@ def _step(total: _I64, factor: _I64, divisor: _I64, kind: pa.DataType, field: Fi
     return back
 
 
+def _refuse_zero(field: FieldOptions) -> NoReturn:
+    raise InvalidInputError(
+        f"column {field.name!r}: a row of kind -U or -D takes a factor 0 back from a product; "
+        f"set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
+    )
+
+
 def _decimal_product(field: FieldOptions, kind: pa.Decimal128Type, pairs: list[tuple[Any, bool]]) -> Decimal | None:
     total, unit = None, Decimal(1).scaleb(-kind.scale)
     for value, minus in pairs:
         if value is None or (total is None and minus):
             continue
         if minus and not value:
-            raise InvalidInputError(
-                f"column {field.name!r}: a row of kind -U or -D takes a factor 0 back from a product; "
-                f"set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
-            )
+            _refuse_zero(field)
         if total is None:
             total = value
             continue
@@ -229,41 +230,41 @@ def _decimal_product(field: FieldOptions, kind: pa.Decimal128Type, pairs: list[t
 
 
 def max_(field: FieldOptions) -> Aggregate:
-    """Make max: the largest value, nulls skipped; NaN is the largest, 0.0 above -0.0. Lawful."""
+    """Make max: the largest value, nulls skipped; NaN is the largest, 0.0 above -0.0. Associative."""
     return _extreme(field, "max", np.maximum)
 
 
 def min_(field: FieldOptions) -> Aggregate:
-    """Make min: the smallest value, nulls skipped; NaN is the largest, -0.0 below 0.0. Lawful."""
+    """Make min: the smallest value, nulls skipped; NaN is the largest, -0.0 below 0.0. Associative."""
     return _extreme(field, "min", np.minimum)
 
 
 def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
     field.check_root(name, *ORDERED)
 
-    def aggregate(column: Column, feed: AggregateInput) -> Column:
-        refuse_retract(field, name, feed)
+    def aggregate(column: Column, inputs: AggregateInput) -> Column:
+        refuse_retract(field, name, inputs)
         kind, present = column.type, valid(column)
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
-            return column.take(pa.array(_best_rows(column, present, feed, better), pa.int64(), from_pandas=True))
+            return column.take(pa.array(_best_rows(column, present, inputs, better), pa.int64(), from_pandas=True))
         values = sortable(column)
         bounds = np.iinfo(values.dtype)
         worst = values.dtype.type(bounds.min if better is np.maximum else bounds.max)
-        best = better.reduceat(values if present.all() else np.where(present, values, worst), feed.starts)
+        best = better.reduceat(values if present.all() else np.where(present, values, worst), inputs.starts)
         if pa.types.is_floating(kind):
             best = flip(best).view(numpy_type(kind))
-        return pa.array(best, mask=~any_of(present, feed.starts)).view(kind)
+        return pa.array(best, mask=~any_of(present, inputs.starts)).view(kind)
 
     return aggregate
 
 
-def _best_rows(column: Column, present: Mask, feed: AggregateInput, better: Any) -> npt.NDArray[Any]:
+def _best_rows(column: Column, present: Mask, inputs: AggregateInput, better: Any) -> npt.NDArray[Any]:
     """Return the row with the best value of each group, NaN: none; word by word, among rows that still tie."""
-    found = np.full(len(feed.starts), np.nan)
+    found = np.full(len(inputs.starts), np.nan)
     rows = np.flatnonzero(present)
     if not len(rows):
         return found
-    group = feed.group()[rows]
+    group = inputs.group()[rows]
     dense = column if len(rows) == len(column) else column.take(pa.array(rows))
     at = np.arange(len(rows))
     load: Callable[[Positions], npt.NDArray[np.uint64]]

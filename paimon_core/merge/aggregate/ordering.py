@@ -1,4 +1,4 @@
-"""Integers in the order of values."""
+"""Integers that compare as the values of a column do."""
 
 from typing import Any
 

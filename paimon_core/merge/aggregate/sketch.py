@@ -1,6 +1,8 @@
-"""Unions of Apache DataSketches: hll_sketch and theta_sketch. Null has no effect; a single value is unchanged.
+"""The aggregate functions hll_sketch and theta_sketch: unions of Apache DataSketches.
 
-Each step unites the result with the next value in the order and precision of the reference engine. So the estimates are
+Null has no effect; a single value is unchanged.
+
+Each step unites the result with the next value in the order and precision of the Java engine. So the estimates are
 equal, and the bytes too, except for the HIP accumulator of HLL, which a union does not use. Values are united in a
 loop, because each is a data structure of its own.
 """
@@ -24,10 +26,10 @@ def hll_sketch(field: FieldOptions) -> Aggregate:
     sketches = _datasketches(field, "hll_sketch")
 
     def union(one: bytes, other: bytes) -> bytes:
-        held, new = (sketches.hll_sketch.deserialize(data) for data in (one, other))
+        so_far, new = (sketches.hll_sketch.deserialize(data) for data in (one, other))
         both = sketches.hll_union(new.lg_config_k)
         both.update(new)
-        both.update(held)
+        both.update(so_far)
         return bytes(both.get_result(sketches.tgt_hll_type.HLL_4).serialize_compact())
 
     return partial(unions, field, "hll_sketch", union)

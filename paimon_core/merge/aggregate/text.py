@@ -1,4 +1,4 @@
-"""listagg: texts joined."""
+"""The aggregate function listagg, which joins texts."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,32 +15,32 @@ from paimon_core.types.sorted_values import run_starts
 
 
 def listagg(field: FieldOptions) -> Aggregate:
-    """Make listagg: texts joined by the delimiter, null and empty ones skipped. Lawful.
+    """Make listagg: texts joined by the delimiter, null and empty ones skipped. Associative.
 
     If all texts are empty, the result is empty. Distinct: the first text is unchanged; of later texts new tokens
-    between delimiters are added. This is lawful too.
+    between delimiters are added. This is associative too.
     """
     root = isinstance(field.type, AtomicType) and field.type.root == "VARCHAR" and field.type.length == MAX_LENGTH
     field.check_type("listagg", root, "STRING")
     if field.distinct and not field.delimiter:
         raise InvalidInputError(
-            f"option 'fields.{field.name}.distinct' of listagg needs a delimiter to tell texts apart by, and "
+            f"option 'fields.{field.name}.distinct' of listagg needs a delimiter to separate texts, and "
             f"'fields.{field.name}.list-agg-delimiter' is empty"
         )
 
-    def aggregate(column: Column, feed: AggregateInput) -> Column:
-        refuse_retract(field, "listagg", feed)
-        line = feed.line()
-        if line is not None:
-            column = column.take(pa.array(line))
+    def aggregate(column: Column, inputs: AggregateInput) -> Column:
+        refuse_retract(field, "listagg", inputs)
+        order = inputs.final_order()
+        if order is not None:
+            column = column.take(pa.array(order))
         filled = pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
         rows = np.flatnonzero(filled.to_numpy(zero_copy_only=False))
-        texts, group = column.take(pa.array(rows)), feed.group()[rows]
+        texts, group = column.take(pa.array(rows)), inputs.group()[rows]
         if field.distinct:
             texts, group = _new_tokens(texts, group, field.delimiter)
-        counts = np.bincount(group, minlength=len(feed.starts))
+        counts = np.bincount(group, minlength=len(inputs.starts))
         lists = pa.ListArray.from_arrays(pa.array(offsets(counts)), texts)
-        absent = pa.array(~any_of(valid(column), feed.starts))
+        absent = pa.array(~any_of(valid(column), inputs.starts))
         return pc.if_else(absent, None, pc.binary_join(lists, field.delimiter))
 
     return aggregate
@@ -56,8 +56,8 @@ def _new_tokens(texts: Column, group: Positions, delimiter: str) -> tuple[Column
     codes = tokens.dictionary_encode().indices.to_numpy().astype(np.int64)
     codes += group[of] * (int(codes.max()) + 1)
     firsts = np.unique(codes, return_index=True)[1]
-    wanted = pc.greater(pc.binary_length(tokens), 0).to_numpy(zero_copy_only=False)
-    fresh = np.sort(firsts[(~opens[of] & wanted)[firsts]])
+    not_empty = pc.greater(pc.binary_length(tokens), 0).to_numpy(zero_copy_only=False)
+    fresh = np.sort(firsts[(~opens[of] & not_empty)[firsts]])
     elements = pa.concat_arrays([texts.filter(pa.array(opens)), tokens.take(pa.array(fresh))])
     groups = np.concatenate([group[opens], group[of[fresh]]])
     order = np.argsort(groups, kind="stable")

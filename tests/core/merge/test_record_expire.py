@@ -21,7 +21,7 @@ def expiry(kind):
 
 def left(kind, arrow, values):
     batch = pa.record_batch({"t": pa.array(values, arrow), "row": pa.array(range(len(values)))})
-    return [row for kept in expiry(kind).kept([batch]) for row in kept.column("row").to_pylist()]
+    return [row for kept in expiry(kind).without_expired([batch]) for row in kept.column("row").to_pylist()]
 
 
 def test_the_second_of_the_cutoff_stays_and_rows_without_a_time_do():
@@ -43,7 +43,7 @@ def test_timestamps(kind, unit, scale):
 
 def test_batches_wholly_past_their_time_are_left_out():
     batch = pa.record_batch({"t": pa.array([1, 2], pa.int32())})
-    assert list(expiry("INT").kept([batch, batch.slice(0, 0)])) == []
+    assert list(expiry("INT").without_expired([batch, batch.slice(0, 0)])) == []
 
 
 def test_a_file_is_judged_by_its_least_time():
