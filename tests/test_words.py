@@ -20,26 +20,9 @@ EXCEPTIONS = {
     "fileindex": {"words"},  # of 8 bytes
     "format": {"below", "words"},
     "maintenance": {"_mark_or_rewrite", "below", "beside", "kept"},
-    "merge": {
-        "Pieces",
-        "_PACKED_WORDS",
-        "_group_feed",
-        "_kept",
-        "age_words",
-        "feed",
-        "kept",
-        "key_words",
-        "nullable_key_words",
-        "piece",
-        "pieces",
-        "place",
-        "sequence_words",
-        "take_below",
-        "words",
-    },
+    "merge": {"_PACKED_WORDS", "age_words", "key_words", "nullable_key_words", "sequence_words", "words"},
     "options": {"Mark", "PARTITION_MARK_DONE_ACTION", "mark"},
     "predicate": {"_WORDS", "below", "kept"},
-    "read": {"_place", "_upper_only", "alone", "piece", "pieces", "place"},
     "row": {"_words", "decimal_words", "header_words", "words"},  # of 8 bytes
     "types": {"_Place", "_element_place", "kept", "low_words", "mark", "place", "words"},
     "write": {

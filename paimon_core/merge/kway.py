@@ -99,7 +99,7 @@ def _single_run_rows(heads: Sequence["_RunCursor"]) -> list[pa.RecordBatch]:
     if len(heads) == 1:
         return heads[0].take_all()
     lowest, second = sorted(heads, key=lambda head: head.first_key)[:2]
-    return lowest.take_below(second.first_key, at_least=_SINGLE_RUN_ROWS)
+    return lowest.take_before(second.first_key, at_least=_SINGLE_RUN_ROWS)
 
 
 def _bound(heads: Sequence["_RunCursor"]) -> Key:
@@ -250,7 +250,7 @@ class _RunCursor:
         """Cut off the rows at or below the bound."""
         return self._take(self.count_through(bound))
 
-    def take_below(self, bound: Key, at_least: int) -> list[pa.RecordBatch]:
+    def take_before(self, bound: Key, at_least: int) -> list[pa.RecordBatch]:
         """Cut off the rows below the bound if they are ``at_least`` so many; else none."""
         count = self._count(bound, bisect_left)
         return self._take(count) if count >= at_least else []

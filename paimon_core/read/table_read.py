@@ -108,10 +108,11 @@ class TableRead:
 
     def _merged(self, split: DataSplit, *, kinds: bool = False) -> Iterator[pa.Table]:
         vectors = load_vectors(self.store.io, split.vectors)
-        place = self.store, split.bucket_ref
         return self.merged(
             split.files,
-            lambda fields, predicate: self._skipping_bad_files(split, file_reader(*place, fields, predicate, vectors)),
+            lambda fields, predicate: self._skipping_bad_files(
+                split, file_reader(self.store, split.bucket_ref, fields, predicate, vectors)
+            ),
             kinds=kinds,
         )
 

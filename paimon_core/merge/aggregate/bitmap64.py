@@ -109,7 +109,7 @@ class Bitmap64:
             raise ValueError(f"the bytes of a 64-bit roaring bitmap end too early: {error}") from error
 
     def update(self, other: "Bitmap64") -> None:
-        """Add another bitmap. REQUIRES: the caller does not use the other one any more, because containers are shared."""
+        """Add another bitmap. REQUIRES: the caller does not use the other one any more: containers are shared."""
         indexes = dict(_leaves(self.root))
         for key, index in _leaves(other.root):
             theirs = other.containers[index]

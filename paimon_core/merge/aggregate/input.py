@@ -81,8 +81,8 @@ def refuse_retract(field: FieldOptions, function: str, inputs: AggregateInput) -
     """Raise InvalidInputError, naming the column and the way out, if a row retracts."""
     if inputs.retract.any():
         raise InvalidInputError(
-            f"column {field.name!r}: the aggregate function {function} cannot take a value back for a row of kind -U or "
-            f"-D; set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
+            f"column {field.name!r}: the aggregate function {function} cannot take a value back for a row of kind -U "
+            f"or -D; set 'fields.{field.name}.ignore-retract' = 'true' to leave the column as it is then"
         )
 
 
