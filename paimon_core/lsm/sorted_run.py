@@ -29,6 +29,11 @@ class SortedRun:
         return sum(file.row_count for file in self.files)
 
     @property
+    def min_sequence_number(self) -> int:
+        """The sequence number of the oldest row."""
+        return min(file.min_sequence_number for file in self.files)
+
+    @property
     def max_sequence_number(self) -> int:
         """The sequence number of the newest row."""
         return max(file.max_sequence_number for file in self.files)

@@ -1,6 +1,6 @@
 """The policy that picks the runs of a bucket to compact next and their output level (behaviour 3.3).
 
-It computes with sizes only and does no I/O.
+It computes with sizes and sequence numbers only, and does no I/O.
 """
 
 from collections.abc import Collection, Sequence
@@ -99,7 +99,8 @@ class UniversalCompaction:
     ``max_size_amplification``: the size of all newer runs together that is allowed, in percent of the oldest run.
     ``size_ratio``: a compaction includes the next run if this run is at most so many percent larger than those before.
     ``run_trigger``: with fewer runs no compaction is due. ``force_level_0``: every n-th call that finds no other reason
-    compacts level 0; 0: never. ``force_rewrite``: a full compaction rewrites all files.
+    compacts level 0; 0: never. ``force_rewrite``: a full compaction rewrites all files. ``consecutive``: rows that are
+    merged must be consecutive versions of their key, because a merged row may differ from each of them.
     """
 
     max_size_amplification: int = 200
@@ -109,6 +110,7 @@ class UniversalCompaction:
     early: EarlyFull = EarlyFull()
     force_level_0: int = 0
     force_rewrite: bool = False
+    consecutive: bool = False
 
     @staticmethod
     def of(options: Options) -> "UniversalCompaction":
@@ -130,6 +132,7 @@ class UniversalCompaction:
             ),
             _calls_between_forced(options),
             options.value(COMPACTION_FORCE_REWRITE_ALL_FILES),
+            not engine_type(options).keeps_rows and not needs_lookup(options),
         )
 
     def pick(self, levels: Levels, clock: int, last_full: int | None = None, calls: int = 1) -> CompactUnit | None:
@@ -145,7 +148,7 @@ class UniversalCompaction:
         runs = levels.runs
         known = [moment for moment in (last_full, levels.last_full) if moment is not None]
         unit = (
-            _unit(runs, levels.max_level, len(runs))
+            self._unit(runs, levels.max_level, len(runs))
             if self.early.due(runs, levels.max_level, clock, max(known, default=None))
             else self._by_size(runs, levels.max_level, clock)
         )
@@ -172,7 +175,7 @@ class UniversalCompaction:
         if runs and len(runs) >= self.run_trigger:
             *newer, oldest = (run.size for run in runs)
             if sum(newer) * 100 > self.max_size_amplification * oldest:
-                return _unit(runs, max_level, len(runs))
+                return self._unit(runs, max_level, len(runs))
             if unit := self._extended(runs, max_level, 1, clock):
                 return unit
         if len(runs) > self.run_trigger:
@@ -193,7 +196,22 @@ class UniversalCompaction:
             size += following.size
             count += 1
             triggered = True
-        return _unit(runs, max_level, count) if triggered else None
+        return self._unit(runs, max_level, count) if triggered else None
+
+    def _unit(self, runs: Sequence[SortedRun], max_level: int, count: int) -> CompactUnit:
+        """Return the compaction of the first ``count`` runs into the level just before the next run's.
+
+        More runs are included if this level would be 0, and to be ``consecutive``.
+        """
+        level = max_level if count == len(runs) else max(0, runs[count].level - 1)
+        while level == 0 and count < len(runs):
+            level = runs[count].level
+            count += 1
+        if count == len(runs):
+            level = max_level
+        elif self.consecutive and (more := _consecutive(runs, count)) > count:
+            return self._unit(runs, max_level, more)
+        return CompactUnit(level, tuple(file for run in runs[:count] for file in run.files))
 
 
 def num_levels(options: Options) -> int:
@@ -233,15 +251,13 @@ def _calls_between_forced(options: Options) -> int:
     return max(1, int(2 * options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER) if given is None else given))
 
 
-def _unit(runs: Sequence[SortedRun], max_level: int, count: int) -> CompactUnit:
-    """Return the compaction of the first ``count`` runs into the level just before the next run's.
+def _consecutive(runs: Sequence[SortedRun], count: int) -> int:
+    """Return how many runs to compact, at least ``count``: no remaining run may have rows between the compacted ones.
 
-    If this level would be 0, more runs are included.
+    Of equal sequence numbers the one in the remaining run is older (decision 13).
     """
-    level = max_level if count == len(runs) else max(0, runs[count].level - 1)
-    while level == 0 and count < len(runs):
-        level = runs[count].level
-        count += 1
-    if count == len(runs):
-        level = max_level
-    return CompactUnit(level, tuple(file for run in runs[:count] for file in run.files))
+    least = min(run.min_sequence_number for run in runs[:count])
+    for number, run in enumerate(runs[count:], count + 1):
+        if run.max_sequence_number > least:
+            return _consecutive(runs, number)
+    return count

@@ -175,3 +175,27 @@ def test_rows_are_merged_in_order_or_not_at_all(producer):
     assert rows_of(table.to_arrow()) == expected
     table.compact(full=True)
     assert rows_of(table.to_arrow()) == expected
+
+
+ENGINES = {
+    "partial-update": {},
+    "aggregation": {"fields.default-aggregate-function": "last_non_null_value"},
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_compaction_takes_the_rows_between_those_it_merges(engine):
+    """A writer that commits late brings a row older than the compacted one, and then a newer row of its key follows."""
+    table = table_in_memory(**ENGINES[engine], **{"merge-engine": engine, "write-only": "true"})
+    with table.writer() as late:
+        late.write(orders((1, "late", 1)))
+        messages = late.prepare_commit()
+    table.write(orders(*((key, f"large {key * 7919 % 5000}", 2) for key in range(5000))))
+    table.compact(full=True)
+    table.committer().commit(messages)
+    table.write(orders((1, None, 3)))
+    expected = rows_of(table.to_arrow())
+    assert expected[1] == {"id": 1, "v": "large 2919", "n": 3}
+    eager = table.with_options({"write-only": "false", "num-sorted-run.compaction-trigger": "2"})
+    eager.compact()
+    assert rows_of(table.to_arrow()) == expected
