@@ -1,7 +1,7 @@
-"""Every option this engine knows: the registry, and the check that catches misspelt keys.
+"""The registry of all options, and the checks for misspelt keys.
 
-Keys of a stored schema that nobody knows are kept and ignored, with a warning where they look like those of a family
-(:func:`warn_of_strays`); keys a user gives are checked by :func:`check_known`.
+:func:`check_known` refuses unknown keys that a user gives. Unknown keys of a stored schema are preserved and ignored;
+:func:`warn_of_strays` warns of those that begin like a family.
 """
 
 import warnings
@@ -46,24 +46,24 @@ REMOVED: Final = frozenset(
         "write-manifest-cache",
     }
 )
-"""Keys older releases had: accepted and without effect."""
+"""Keys of older releases: accepted and without effect."""
 
 _DECLARED: Final = frozenset(ALL_OPTIONS).union(*(option.old_keys for option in ALL_OPTIONS.values()))
 _CASES: Final = {key.lower(): key for key in _DECLARED if key != key.lower()}
 
 
 def is_known(key: str) -> bool:
-    """Return True where a key is declared, an older name, a removed one or named by a family."""
+    """Return True if a key is declared, an old name, a removed option or a name of a family."""
     if key.startswith(families.DEFAULTS_PREFIX):
         return is_known(key.removeprefix(families.DEFAULTS_PREFIX))
     return key in _DECLARED or key in REMOVED or families.is_named(key)
 
 
 def nearest(key: str) -> str | None:
-    """Return the known key most like a misspelt one, or None when none is close."""
+    """Return the known key most similar to a misspelt one; `None`: no similar key."""
     if key.startswith(families.DEFAULTS_PREFIX):
-        near = nearest(key.removeprefix(families.DEFAULTS_PREFIX))
-        return near and families.DEFAULTS_PREFIX + near
+        similar = nearest(key.removeprefix(families.DEFAULTS_PREFIX))
+        return similar and families.DEFAULTS_PREFIX + similar
     folded = key.strip().lower().replace("_", "-")
     if folded in ALL_OPTIONS:
         return folded
@@ -72,29 +72,29 @@ def nearest(key: str) -> str | None:
 
 
 def spelled(key: str) -> str:
-    """Return the key in the case in which it is known; one that nobody knows as it is."""
+    """Return a known key in its declared case; an unknown key unchanged."""
     return _CASES.get(key.lower()) or families.spelled(key)
 
 
 def check_known(given: Iterable[str], where: str) -> None:
-    """Refuse keys nobody knows; warn once of those that do nothing here, unless a mapping gives them their default.
+    """Refuse unknown keys, and warn once of each key without effect, unless a mapping gives it its default value.
 
-    ``where`` says what they were given to.
+    ``where`` names the receiver of the options in messages. Raises InvalidInputError.
     """
     for key in given:
         if not is_known(key):
             close = nearest(key)
-            advice = f"did you mean {close!r}?" if close else "see paimon_core.options.ALL_OPTIONS for what exists"
+            advice = f"did you mean {close!r}?" if close else "paimon_core.options.ALL_OPTIONS lists the known ones"
             raise InvalidInputError(f"unknown option {key!r} of {where}: {advice}")
-        reason = _in_vain(key, given[key] if isinstance(given, Mapping) else None)
+        reason = _without_effect(key, given[key] if isinstance(given, Mapping) else None)
         if reason is not None:
             warn_once(f"option {key!r} of {where} {reason}")
 
 
-def _in_vain(key: str, text: str | None) -> str | None:
-    """Say why the option does nothing here; None where it does something, is refused elsewhere or is the default."""
+def _without_effect(key: str, text: str | None) -> str | None:
+    """Return the reason why an option has no effect; `None`: it has one, is refused later, or is the default."""
     if families.is_elsewhere(key):
-        return "has no effect here: only other engines follow it"
+        return "has no effect here: only other engines use it"
     option = ALL_OPTIONS.get(key)
     if option is None or option.mark.kind not in ("without effect here", "not yet"):
         return None
@@ -102,13 +102,13 @@ def _in_vain(key: str, text: str | None) -> str | None:
         if text is not None and option.parse(text) == option.default:
             return None
     except ValueError:
-        pass  # refused by who parses it
+        pass  # the code that parses the value refuses it
     when = "has no effect here" if option.mark.kind == "without effect here" else "has no effect yet"
     return f"{when}: {option.mark.reason}"
 
 
 def warn_of_strays(keys: Iterable[str], where: str) -> None:
-    """Warn once of each key that begins as those of a family and that nobody knows; ``where`` says who keeps it."""
+    """Warn once of each unknown key that begins like a family; ``where`` names its table in the warning."""
     for key in keys:
         if families.is_of_family(key) and not is_known(key):
             close = nearest(key)
@@ -118,5 +118,5 @@ def warn_of_strays(keys: Iterable[str], where: str) -> None:
 
 @lru_cache(maxsize=1024)
 def warn_once(text: str) -> None:
-    """Warn a user, once in this process for each text."""
+    """Warn the user once per process and text."""
     warnings.warn(hide_secrets(text), stacklevel=2)

@@ -16,7 +16,7 @@ from paimon_core.options.parse import (
 
 BUCKET = Option("bucket", integer, -1, "buckets of a partition; -1: dynamic or none, -2: postponed")
 POSTPONED = -2
-"""The value of ``bucket`` of tables whose rows are dealt out later; also the bucket where rows wait."""
+"""The value of ``bucket`` for tables that route rows later; also the bucket in which rows wait."""
 BUCKET_KEY = Option("bucket-key", comma_list, NOTHING, "columns hashed to a bucket; the primary key by default")
 BUCKET_FUNCTION_TYPE = Option(
     "bucket-function.type", enum("default", "mod", "hive"), "default", "how the bucket key becomes a bucket"
@@ -25,13 +25,13 @@ BUCKET_APPEND_ORDERED = Option(
     "bucket-append-ordered",
     boolean,
     True,
-    "buckets of an append table keep the order of arrival",
-    mark=without_effect("the rows of a bucket always keep the order of arrival"),
+    "buckets of an append table preserve the order of writes",
+    mark=without_effect("the rows of a bucket are always in the order of writes"),
 )
 
 DYNAMIC_BUCKET_TARGET_ROW_NUM = Option("dynamic-bucket.target-row-num", long, 2_000_000, "rows of a dynamic bucket")
 DYNAMIC_BUCKET_INITIAL_BUCKETS = Option(
-    "dynamic-bucket.initial-buckets", number(1), None, "assigners a key is spread over"
+    "dynamic-bucket.initial-buckets", number(1), None, "number of assigners among which keys are divided"
 )
 DYNAMIC_BUCKET_MAX_BUCKETS = Option("dynamic-bucket.max-buckets", integer, -1, "most dynamic buckets of a partition")
 DYNAMIC_BUCKET_ASSIGNER_PARALLELISM = Option(
@@ -42,7 +42,10 @@ DYNAMIC_BUCKET_ASSIGNER_PARALLELISM = Option(
     mark=without_effect("there are no tasks that only assign buckets: each writer assigns those of its rows"),
 )
 CROSS_PARTITION_UPSERT_INDEX_TTL = Option(
-    "cross-partition-upsert.index-ttl", duration, None, "keys of older files are not looked up"
+    "cross-partition-upsert.index-ttl",
+    duration,
+    None,
+    "older files are not searched for keys",
 )
 CROSS_PARTITION_UPSERT_BOOTSTRAP_PARALLELISM = Option(
     "cross-partition-upsert.bootstrap-parallelism",
@@ -53,21 +56,21 @@ CROSS_PARTITION_UPSERT_BOOTSTRAP_PARALLELISM = Option(
 )
 
 POSTPONE_BATCH_WRITE_FIXED_BUCKET = Option(
-    "postpone.batch-write-fixed-bucket", boolean, True, "a batch write of a postponed table decides buckets at once"
+    "postpone.batch-write-fixed-bucket", boolean, True, "a batch write of a postponed table routes rows at once"
 )
 POSTPONE_BATCH_WRITE_FIXED_BUCKET_MAX_PARALLELISM = Option(
     "postpone.batch-write-fixed-bucket.max-parallelism",
     number(1),
     2048,
-    "most buckets decided that way",
-    mark=not_yet("postpone.default-bucket-num says how many buckets there are"),
+    "largest number of buckets of such a write",
+    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
 )
 POSTPONE_BATCH_WRITE_FIXED_BUCKET_RESCALE_LOAD_FACTOR = Option(
     "postpone.batch-write-fixed-bucket.rescale-load-factor",
     number(1),
     32,
-    "growth at which buckets are decided anew",
-    mark=not_yet("postpone.default-bucket-num says how many buckets there are"),
+    "growth at which the number of buckets is computed again",
+    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
 )
 POSTPONE_DEFAULT_BUCKET_NUM = Option("postpone.default-bucket-num", number(1), None, "buckets of a new partition")
 POSTPONE_TARGET_SIZE_PER_BUCKET = Option(
@@ -75,14 +78,14 @@ POSTPONE_TARGET_SIZE_PER_BUCKET = Option(
     memory_size,
     1 << 30,
     "bytes of a bucket",
-    mark=not_yet("postpone.default-bucket-num says how many buckets there are"),
+    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
 )
 POSTPONE_TARGET_ROW_NUM_PER_BUCKET = Option(
     "postpone.target-row-num-per-bucket",
     long,
     None,
     "rows of a bucket",
-    mark=not_yet("postpone.default-bucket-num says how many buckets there are"),
+    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
 )
 POSTPONE_MERGE_ON_READ = Option(
     "postpone.merge-on-read",
@@ -96,63 +99,63 @@ PARTITION_SINK_STRATEGY = Option(
     "partition.sink-strategy",
     enum("none", "hash", "partition_dynamic"),
     "none",
-    "how rows are dealt to tasks when buckets do not say",
-    mark=without_effect("Spark deals rows to tasks; PaimonTable.clustered says how"),
+    "how rows are distributed to tasks if buckets do not decide",
+    mark=without_effect("Spark distributes rows to tasks; PaimonTable.clustered configures it"),
 )
 PARTITION_DEFAULT_NAME = Option(
     "partition.default-name", text, "__DEFAULT_PARTITION__", "directory name of a null or blank partition value"
 )
 PARTITION_LEGACY_NAME = Option(
-    "partition.legacy-name", boolean, True, "partition directories spell values plainly (a DATE as its day number)"
+    "partition.legacy-name", boolean, True, "partition directories contain plain values (a DATE as its day number)"
 )
 PARTITION_EXPIRATION_TIME = Option(
     "partition.expiration-time",
     duration,
     None,
     "age at which partitions are dropped",
-    mark=not_yet("partitions do not expire by themselves"),
+    mark=not_yet("partitions do not expire automatically"),
 )
 PARTITION_EXPIRATION_CHECK_INTERVAL = Option(
     "partition.expiration-check-interval",
     duration,
     duration("1 h"),
-    "pause between looks for old partitions",
-    mark=not_yet("partitions do not expire by themselves"),
+    "pause between checks for old partitions",
+    mark=not_yet("partitions do not expire automatically"),
 )
 PARTITION_EXPIRATION_STRATEGY = Option(
     "partition.expiration-strategy",
     text,
     "values-time",
     "age of a partition: values-time, update-time or a class name",
-    mark=not_yet("partitions do not expire by themselves"),
+    mark=not_yet("partitions do not expire automatically"),
 )
 PARTITION_EXPIRATION_MAX_NUM = Option(
     "partition.expiration-max-num",
     number(1),
     100,
-    "partitions dropped in one look",
-    mark=not_yet("partitions do not expire by themselves"),
+    "partitions dropped in one check",
+    mark=not_yet("partitions do not expire automatically"),
 )
 PARTITION_EXPIRATION_BATCH_SIZE = Option(
     "partition.expiration-batch-size",
     number(1),
     None,
     "partitions dropped in one commit; all by default",
-    mark=not_yet("partitions do not expire by themselves"),
+    mark=not_yet("partitions do not expire automatically"),
 )
 PARTITION_TIMESTAMP_PATTERN = Option(
     "partition.timestamp-pattern",
     text,
     None,
     "text of partition columns that gives a time, such as '$dt $hour:00'",
-    mark=not_yet("partitions do not expire by themselves"),
+    mark=not_yet("partitions do not expire automatically"),
 )
 PARTITION_TIMESTAMP_FORMATTER = Option(
     "partition.timestamp-formatter",
     text,
     None,
     "format of that text",
-    mark=not_yet("partitions do not expire by themselves"),
+    mark=not_yet("partitions do not expire automatically"),
 )
 PARTITION_TIMESTAMP_FORMAT_STRICT = Option(
     "partition.timestamp-format.strict",
@@ -179,6 +182,6 @@ END_INPUT_CHECK_PARTITION_EXPIRE = Option(
     "end-input.check-partition-expire",
     boolean,
     False,
-    "look for old partitions when the input ends",
-    mark=not_yet("partitions do not expire by themselves"),
+    "check for old partitions when the input ends",
+    mark=not_yet("partitions do not expire automatically"),
 )

@@ -1,6 +1,6 @@
-"""Families of options: names that share a beginning and have no declaration each.
+"""Families of options: names with a common beginning, which have no declarations.
 
-A known name is a text; ``<...>`` in it stands for one character or more, such as the name of a column.
+In a known name, ``<...>`` stands for one or more characters, such as the name of a column.
 """
 
 import re
@@ -27,7 +27,7 @@ EFFECTIVE: Final = (
     "json.line-delimiter",
     "metadata.iceberg.storage",
 )
-"""Names this engine looks at: it follows them or refuses what it cannot follow."""
+"""Names that this engine uses, or refuses if it cannot use their value."""
 
 REFUSED: Final = (
     "fields.<column>.map.storage-layout",
@@ -37,7 +37,7 @@ REFUSED: Final = (
     "global-index.<setting>",
     "pk-<kind>.index.columns",
 )
-"""Names of features that tables are refused for (``paimon_core.schema.support``), whatever is set of them."""
+"""Names of features that ``paimon_core.schema.support`` refuses, whatever their value."""
 
 ELSEWHERE: Final = (
     "avro.row-name-mapping",
@@ -195,43 +195,43 @@ ELSEWHERE: Final = (
     "write.native.enabled",
     "write.use-v2-write",
 )  # fmt: skip
-"""Names that other engines follow, on the same table or to encode the same format, and this one does not."""
+"""Names that only other engines use, for the same tables or to encode the same file formats."""
 
 DEFAULTS_PREFIX: Final = "table-default."
-"""What follows is an option that a catalog gives new tables."""
+"""The prefix of an option that a catalog gives to new tables."""
 
 PREFIXES: Final = (
     "avro.", "chain-table.", "csv.", "fields.", "file-index.", "format-table.", "global-index.", "json.", "lookup.",
     "manifest-sort.", "metadata.iceberg.", "metastore.", "orc.", "parquet.", "read.", "scan.", "sink.",
     "sort-compaction.", "table-default.", "variant.", "write.",
 )  # fmt: skip
-"""How the keys of families begin: an unknown key that begins so is misspelt, or from a release this one knows not."""
+"""Beginnings of the keys of families: an unknown key with one of them is misspelt, or of a newer release."""
 
 _HOLE = re.compile(r"<[a-z-]+>")
 
 
 def is_of_family(key: str) -> bool:
-    """Return True where the key begins as those of a family do, whether or not its name is known."""
+    """Return True if the key begins like a family, whether or not its name is known."""
     return key.startswith(PREFIXES)
 
 
 def is_named(key: str) -> bool:
-    """Return True where a family knows the name."""
+    """Return True if a family contains the name."""
     return _matches(EFFECTIVE, key) or _matches(REFUSED, key) or _matches(ELSEWHERE, key)
 
 
 def is_elsewhere(key: str) -> bool:
-    """Return True for a name that only other engines follow."""
+    """Return True for a name that only other engines use."""
     return _matches(ELSEWHERE, key) and not _matches(EFFECTIVE, key) and not _matches(REFUSED, key)
 
 
 def spelled(key: str) -> str:
-    """Return the name in the case in which a family has it; a key that no family has as it is."""
+    """Return the name in the case of its family; any other key unchanged."""
     return _cases().get(key.lower(), key)
 
 
 def candidates(key: str) -> list[str]:
-    """Return the names that could have been meant; a hole is filled with what the key has in its place."""
+    """Return all names as suggestions for a misspelt key; each hole is filled with the text of the key there."""
     found = []
     for name in (*EFFECTIVE, *REFUSED, *ELSEWHERE):
         before, *after = _HOLE.split(name)

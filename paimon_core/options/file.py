@@ -1,4 +1,4 @@
-"""Options about what a table is, where its files lie and how they are written."""
+"""Options about the kind of a table, and the location and encoding of its files."""
 
 from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import (
@@ -33,7 +33,7 @@ AUTO_CREATE = Option(
     boolean,
     False,
     "create the storage on first access; not with a catalog",
-    mark=refused("a table is made before it is used"),
+    mark=refused("a table is created before it is used"),
 )
 PRIMARY_KEY = Option("primary-key", comma_list, NOTHING, "key columns, unless named when the table is created")
 PARTITION = Option("partition", comma_list, NOTHING, "partition columns, unless named when the table is created")
@@ -42,7 +42,7 @@ PRIMARY_KEY_NULLABLE = Option(
     boolean,
     False,
     "key columns may be null, and null equals null",
-    mark=refused("keys are expected to be NOT NULL"),
+    mark=refused("keys must be NOT NULL"),
 )
 
 DATA_FILE_PATH_DIRECTORY = Option(
@@ -86,7 +86,7 @@ DATA_FILE_EXTERNAL_PATHS_WEIGHTS = Option(
     mark=not_yet("files are written below the table only"),
 )
 INDEX_FILE_IN_DATA_FILE_DIR = Option(
-    "index-file-in-data-file-dir", boolean, False, "index files lie next to the data files"
+    "index-file-in-data-file-dir", boolean, False, "index files are stored next to the data files"
 )
 
 FILE_FORMAT = Option("file.format", lower_text, "parquet", "format of data files: parquet, orc, avro ...")
@@ -118,8 +118,8 @@ BLOB_SPLIT_BY_FILE_SIZE = Option(
     "blob.split-by-file-size",
     boolean,
     None,
-    "files of blobs count when files are shared out to readers",
-    mark=not_yet("splits are packed without asking for it"),
+    "files of blobs count when files are packed into splits",
+    mark=not_yet("splits are packed without regard to it"),
 )
 TARGET_FILE_ROW_NUM = Option("target-file-row-num", long, MAX_LONG, "rows at which a new file begins")
 ASYNC_FILE_WRITE = Option(
@@ -127,7 +127,7 @@ ASYNC_FILE_WRITE = Option(
     boolean,
     True,
     "write files in the background",
-    mark=without_effect("files are always encoded beside the writing thread"),
+    mark=without_effect("other threads always encode the files"),
 )
 FILE_OPERATION_THREAD_NUM = Option(
     "file-operation.thread-num",
@@ -146,13 +146,13 @@ METADATA_STATS_KEEP_FIRST_N_COLUMNS = Option(
     "metadata.stats-keep-first-n-columns", number(-1), -1, "only the first n columns get statistics; -1: all"
 )
 METADATA_STATS_DENSE_STORE = Option(
-    "metadata.stats-dense-store", boolean, True, "leave columns without statistics out of the metadata"
+    "metadata.stats-dense-store", boolean, True, "omit columns without statistics from the metadata"
 )
 FILE_INDEX_IN_MANIFEST_THRESHOLD = Option(
     "file-index.in-manifest-threshold", memory_size, 500, "bytes up to which an index is embedded in the manifest"
 )
 
-ROW_TRACKING_ENABLED = Option("row-tracking.enabled", boolean, False, "rows get ids that stay")
+ROW_TRACKING_ENABLED = Option("row-tracking.enabled", boolean, False, "rows get permanent ids")
 ROW_TRACKING_PARTITION_GROUP_ON_COMMIT = Option(
     "row-tracking.partition-group-on-commit", boolean, True, "row ids are contiguous in a partition"
 )
@@ -167,34 +167,34 @@ ALTER_COLUMN_NULL_TO_NOT_NULL_DISABLED = Option(
 ADD_COLUMN_BEFORE_PARTITION = Option(
     "add-column-before-partition", boolean, False, "new columns go before the first partition column"
 )
-BLOB_FIELD = Option("blob-field", comma_list, NOTHING, "columns of bytes that become BLOB when the table is made")
+BLOB_FIELD = Option("blob-field", comma_list, NOTHING, "columns of bytes that become BLOB when the table is created")
 BLOB_DESCRIPTOR_FIELD = Option(
     "blob-descriptor-field",
     comma_list,
     NOTHING,
-    "blob columns kept as descriptors",
+    "blob columns stored as descriptors",
     ("blob.stored-descriptor-fields",),
-    mark=refused("the values of these columns lie elsewhere"),
+    mark=refused("the values of these columns are stored elsewhere"),
 )
 BLOB_AS_DESCRIPTOR = Option(
     "blob-as-descriptor",
     boolean,
     False,
     "blob columns are read as descriptors",
-    mark=refused("blobs are their bytes, not places of them"),
+    mark=refused("blobs are bytes here, not descriptors"),
 )
 BLOB_EXTERNAL_STORAGE_FIELD = Option(
     "blob-external-storage-field",
     comma_list,
     NOTHING,
-    "blob columns whose values lie outside of the table",
-    mark=refused("the values of these columns lie elsewhere"),
+    "blob columns whose values are stored outside of the table",
+    mark=refused("the values of these columns are stored elsewhere"),
 )
 BLOB_EXTERNAL_STORAGE_PATH = Option(
     "blob-external-storage-path",
     text,
     None,
-    "where those values lie",
+    "directory of those values",
     mark=not_yet("blobs are written below the table only"),
 )
 BLOB_VIEW_FIELD = Option(
@@ -202,14 +202,14 @@ BLOB_VIEW_FIELD = Option(
     comma_list,
     NOTHING,
     "blob columns that point into other tables",
-    mark=refused("the values of these columns lie elsewhere"),
+    mark=refused("the values of these columns are stored elsewhere"),
 )
 VECTOR_FIELD = Option(
     "vector-field",
     comma_list,
     NOTHING,
-    "columns kept as vectors",
-    mark=refused("these columns lie in files of their own"),
+    "columns stored as vectors",
+    mark=refused("these columns are stored in files of their own"),
 )
 VARIANT_SHREDDINGSCHEMA = Option(
     "variant.shreddingSchema",

@@ -1,6 +1,6 @@
-"""Options of file indexes: which columns have which kinds, ``file-index.<kind>.columns``, and what is said of each.
+"""Keys of options of file indexes: ``file-index.<kind>.columns`` and ``file-index.<kind>.<item>.<option>``.
 
-An item of such a list is a column, or ``m[key]`` for one key of the map ``m``.
+An item of the list of columns is a column, or ``m[key]`` for one key of the map ``m``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,28 +15,28 @@ KIND_OPTIONS = {
     "bsi": (),
     "range-bitmap": ("chunk-size",),
 }
-"""What may be said of an index, by its kind."""
+"""The options of an index, by its kind."""
 
 
 def split_index_option(key: str) -> str | None:
-    """``file-index.<kind>.columns`` as the kind; None for any other key."""
+    """Return the kind in ``file-index.<kind>.columns``; `None`: another key."""
     kind = key.removeprefix(_PREFIX).removesuffix(_COLUMNS)
     return kind if key == f"{_PREFIX}{kind}{_COLUMNS}" else None
 
 
 def index_column(item: str) -> str:
-    """The column of an item."""
+    """Return the column of an item."""
     return item.partition("[")[0] if item.endswith("]") else item
 
 
 def index_key(item: str) -> str | None:
-    """The key of a map that an item means; None for one that is a column."""
+    """Return the map key of an item; `None`: the item is a column."""
     _, bracket, key = item.partition("[")
     return key[:-1] if bracket and item.endswith("]") else None
 
 
 def indexed(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Every (kind, item) that the options name."""
+    """Yield every (kind, item) in the options."""
     for key, text in options.items():
         kind = split_index_option(key)
         if kind is not None:
@@ -44,22 +44,22 @@ def indexed(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def index_options(options: Mapping[str, str], kind: str, item: str) -> dict[str, str]:
-    """What ``file-index.<kind>.<item>.<option>`` say of one index; of a key of a map also what they say of the map."""
+    """Return the options of one index; an index on a key of a map also has the options of the map."""
     found: dict[str, str] = {}
-    for about in dict.fromkeys((index_column(item), item)):
-        found |= {name: text for k, named, name, text in _settings(options) if (k, named) == (kind, about)}
+    for target in dict.fromkeys((index_column(item), item)):
+        found |= {name: text for k, named, name, text in _settings(options) if (k, named) == (kind, target)}
     return found
 
 
 def stray_option(options: Mapping[str, str]) -> str | None:
-    """The key of the first setting of an index that is not there; None where all are."""
-    known = {(kind, about) for kind, item in indexed(options) for about in (index_column(item), item)}
-    strays = (f"{_PREFIX}{k}.{about}.{name}" for k, about, name, _ in _settings(options) if (k, about) not in known)
+    """Return the first key ``file-index.<kind>.<item>.<option>`` without such an index; `None`: no such key."""
+    known = {(kind, target) for kind, item in indexed(options) for target in (index_column(item), item)}
+    strays = (f"{_PREFIX}{k}.{item}.{name}" for k, item, name, _ in _settings(options) if (k, item) not in known)
     return next(strays, None)
 
 
 def renamed_setting(key: str, renamed: Callable[[str], str]) -> str:
-    """``file-index.<kind>.<item>.<option>`` about the column under its new name; any other key as it is."""
+    """Return ``file-index.<kind>.<item>.<option>`` with the new name of the column; any other key unchanged."""
     found = next(_settings({key: ""}), None)
     if found is None:
         return key
@@ -69,7 +69,7 @@ def renamed_setting(key: str, renamed: Callable[[str], str]) -> str:
 
 
 def _settings(options: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """(kind, item, name, text) of every key of these parts; an item may hold dots. Others say nothing of an index."""
+    """Yield (kind, item, option, text) of every key ``file-index.<kind>.<item>.<option>``; an item may contain dots."""
     for key, text in options.items():
         kind, _, rest = key.removeprefix(_PREFIX).partition(".")
         item, dot, name = rest.rpartition(".")

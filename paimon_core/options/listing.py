@@ -1,4 +1,4 @@
-"""The list of all options as a page of the docs; ``python -m paimon_core.options.listing`` prints it."""
+"""The page of the docs that lists all options; ``python -m paimon_core.options.listing`` prints it."""
 
 import sys
 from datetime import timedelta
@@ -9,34 +9,34 @@ from paimon_core.options.option import Option
 
 _HEAD = """# Options
 
-Every option of a table that this engine knows, by what becomes of it. The list comes from the declarations in
-`paimon_core/options/`; `python -m paimon_core.options.listing > docs/options.md` writes it anew.
+Every option of a table that this engine knows, in four groups. The list comes from the declarations in
+`paimon_core/options/`; `python -m paimon_core.options.listing > docs/options.md` regenerates it.
 
 - *used*: the option has its effect.
-- *without effect here*: it is accepted and will never do anything, for the reason given. Who gives it is warned once.
-- *not yet*: it is accepted and does nothing so far. Who gives it is warned once.
-- *refused*: reads, writes or the making of a table stop with an error, for rows could be wrong without it.
+- *without effect here*: the option is accepted and will never have an effect, for the given reason. It warns once.
+- *not yet*: the option is accepted and has no effect so far. It warns once.
+- *refused*: reads, writes or the creation of a table fail with an error: rows could be wrong without the option.
 
-An unknown name is refused with the nearest known one where a user gives it: to a new table, a change of one, or a call.
-What a table stores already stops nothing; an unknown name of a family (`parquet.*`, `fields.*` ...) warns once.
+An unknown name in a new table, a change of a table, or a call is refused, with the nearest known name. An unknown name
+that a table already stores is ignored; if it belongs to a family (`parquet.*`, `fields.*` ...), it warns once.
 """
 _KINDS = ("used", "without effect here", "not yet", "refused")
 
 
 def page() -> str:
-    """Return the whole page as Markdown."""
+    """Return the page as Markdown."""
     parts = [_HEAD]
     for kind in _KINDS:
         options = sorted((o for o in ALL_OPTIONS.values() if o.mark.kind == kind), key=lambda o: o.key)
-        last = "what it is for" if kind == "used" else "why"
+        last = "effect" if kind == "used" else "reason"
         parts.append(f"\n## {kind.capitalize()}\n\n| option | default | {last} |\n|---|---|---|\n")
         parts += [f"| {_key(o)} | {_default(o.default)} | {_cell(o.mark.reason or o.doc)} |\n" for o in options]
-    parts.append("\n## Families\n\nNames without a declaration each; `<...>` stands for a name of yours.\n")
+    parts.append("\n## Families\n\nNames without a declaration; `<...>` stands for a name that you choose.\n")
     for what, names in (
-        ("Followed, or refused where they cannot be", families.EFFECTIVE),
-        ("Refused with the feature they belong to", families.REFUSED),
-        ("Without effect here: only other engines follow them", families.ELSEWHERE),
-        ("Of older releases: accepted and without effect", sorted(REMOVED)),
+        ("Used, or refused if they cannot be", families.EFFECTIVE),
+        ("Refused, as are the features to which they belong", families.REFUSED),
+        ("Without effect here: only other engines use them", families.ELSEWHERE),
+        ("Names of older releases, accepted and without effect", sorted(REMOVED)),
     ):
         parts.append(f"\n{what}: {', '.join(f'`{name}`' for name in names)}.\n")
     return "".join(parts)

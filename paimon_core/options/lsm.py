@@ -17,8 +17,8 @@ from paimon_core.options.parse import (
 WRITE_ONLY = Option(
     "write-only", boolean, False, "no compaction, expiry or tags by this writer", ("write.compaction-skip",)
 )
-WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "bytes all buffers of one writer may hold")
-WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "full buffers wait on local disk")
+WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "bytes of all buffers of one writer")
+WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "full buffers are stored on local disk")
 WRITE_BUFFER_SPILL_MAX_DISK_SIZE = Option(
     "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "most bytes on local disk"
 )
@@ -41,21 +41,21 @@ WRITE_BATCH_SIZE = Option(
     1024,
     "rows of a written batch",
     ("orc.write.batch-size",),
-    mark=without_effect("batches are cut by what their rows take decoded"),
+    mark=without_effect("the decoded size of rows limits a batch"),
 )
 WRITE_BATCH_MEMORY = Option(
     "write.batch-memory",
     memory_size,
     128 << 20,
     "bytes of a written batch",
-    mark=without_effect("batches are cut by what their rows take decoded"),
+    mark=without_effect("the decoded size of rows limits a batch"),
 )
 WRITE_SEQUENCE_NUMBER_INIT_MODE = Option(
     "write.sequence-number-init-mode",
     enum("scan", "snapshot"),
     "scan",
     "where the next sequence number comes from",
-    mark=refused("every commit would have to keep the highest sequence number in the snapshot"),
+    mark=refused("every commit would have to store the highest sequence number in the snapshot"),
 )
 PAGE_SIZE = Option(
     "page-size",
@@ -69,7 +69,7 @@ CACHE_PAGE_SIZE = Option(
     memory_size,
     64 << 10,
     "bytes of a cached page",
-    mark=without_effect("look-ups keep blocks of keys, not pages; lookup.cache-max-memory-size bounds them"),
+    mark=without_effect("lookups cache blocks of keys, not pages; lookup.cache-max-memory-size bounds them"),
 )
 SPILL_COMPRESSION = Option(
     "spill-compression", enum("lz4", "zstd", "none"), "lz4", "codec of local files: lz4, zstd or none"
@@ -83,7 +83,7 @@ SORT_SPILL_BUFFER_SIZE = Option(
     memory_size,
     64 << 20,
     "bytes sorted at once",
-    mark=without_effect("what is sorted at once follows from write-buffer-size"),
+    mark=without_effect("write-buffer-size decides how many bytes are sorted at once"),
 )
 LOCAL_SORT_MAX_NUM_FILE_HANDLES = Option(
     "local-sort.max-num-file-handles", number(1), 128, "spilled runs merged at once"
@@ -134,8 +134,8 @@ COMPACTION_SKIP_EXPIRED_PARTITIONS = Option(
     "compaction.skip-expired-partitions",
     boolean,
     False,
-    "leave partitions past their time alone",
-    mark=not_yet("partitions do not expire by themselves"),
+    "do not compact expired partitions",
+    mark=not_yet("partitions do not expire automatically"),
 )
 COMPACTION_MIN_FILE_NUM = Option(
     "compaction.min.file-num", number(), 5, "small files at which an append table compacts"
@@ -150,20 +150,25 @@ COMPACTION_FILE_NUM_LIMIT = Option(
     "compaction.file-num-limit",
     number(1),
     100_000,
-    "files looked at in one plan",
-    mark=without_effect("a plan looks at all files of a bucket: they are metadata only"),
+    "largest number of files in one plan",
+    mark=without_effect("a plan reads the metadata of all files of a bucket"),
 )
 FULL_COMPACTION_DELTA_COMMITS = Option(
-    "full-compaction.delta-commits", number(1), None, "a stream compacts fully after so many commits"
+    "full-compaction.delta-commits", number(1), None, "number of commits after which a stream compacts fully"
 )
 COMMIT_FORCE_COMPACT = Option(
     "commit.force-compact",
     boolean,
     False,
     "wait for compaction before committing",
-    mark=not_yet("writers compact when runs or files call for it"),
+    mark=not_yet("writers compact when the number of runs or files requires it"),
 )
-LOOKUP_COMPACT = Option("lookup-compact", enum("radical", "gentle"), "radical", "how eagerly level 0 is looked up")
+LOOKUP_COMPACT = Option(
+    "lookup-compact",
+    enum("radical", "gentle"),
+    "radical",
+    "how often lookup compaction runs",
+)
 LOOKUP_COMPACT_MAX_INTERVAL = Option(
     "lookup-compact.max-interval", number(), None, "commits between gentle compactions; twice the trigger by default"
 )
@@ -171,11 +176,11 @@ LOOKUP_WAIT = Option(
     "lookup-wait",
     boolean,
     True,
-    "commits wait for look-up compaction",
+    "commits wait for lookup compaction",
     ("changelog-producer.lookup-wait",),
-    mark=without_effect("a commit always waits for look-up compaction"),
+    mark=without_effect("a commit always waits for lookup compaction"),
 )
-FORCE_LOOKUP = Option("force-lookup", boolean, False, "look-up compaction even where it is not needed")
+FORCE_LOOKUP = Option("force-lookup", boolean, False, "lookup compaction even if no other option needs it")
 LOOKUP_CACHE_MAX_MEMORY_SIZE = Option(
     "lookup.cache-max-memory-size", memory_size, 256 << 20, "bytes of rows and of indexes of keys held in memory"
 )
@@ -187,7 +192,7 @@ CLUSTERING_STRATEGY = Option(
     "clustering.strategy",
     enum("auto", "order", "zorder", "hilbert"),
     "auto",
-    "curve rows are clustered along",
+    "order or curve by which rows are clustered",
     ("sink.clustering.strategy",),
 )
 CLUSTERING_INCREMENTAL = Option(
@@ -201,7 +206,7 @@ CLUSTERING_INCREMENTAL_MODE = Option(
     "clustering.incremental.mode",
     text,
     "global-sort",
-    "how far a step of clustering sorts",
+    "range of rows that a step of clustering sorts",
     mark=not_yet("compaction does not cluster"),
 )
 CLUSTERING_INCREMENTAL_OPTIMIZE_WRITE = Option(

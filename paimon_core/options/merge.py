@@ -1,4 +1,4 @@
-"""Options about what becomes of rows of one key: merge engines, sequence, changelog, deletion vectors."""
+"""Options about merging the rows of one key: merge engines, sequence, changelog, deletion vectors."""
 
 from paimon_core.options.option import Option, not_yet, refused
 from paimon_core.options.parse import NOTHING, boolean, comma_list, duration, enum, memory_size, text
@@ -7,7 +7,7 @@ MERGE_ENGINE = Option(
     "merge-engine",
     enum("deduplicate", "partial-update", "aggregation", "first-row"),
     "deduplicate",
-    "how rows of one key become one",
+    "how rows of one key are merged",
 )
 IGNORE_DELETE = Option(
     "ignore-delete",
@@ -20,13 +20,16 @@ IGNORE_UPDATE_BEFORE = Option("ignore-update-before", boolean, False, "drop -U r
 
 SEQUENCE_FIELD = Option("sequence.field", comma_list, NOTHING, "columns that say which row of a key is newest")
 SEQUENCE_FIELD_SORT_ORDER = Option(
-    "sequence.field.sort-order", enum("ascending", "descending"), "ascending", "whether the largest or smallest wins"
+    "sequence.field.sort-order",
+    enum("ascending", "descending"),
+    "ascending",
+    "descending: the smallest wins",
 )
 SEQUENCE_SNAPSHOT_ORDERING = Option(
     "sequence.snapshot-ordering",
     boolean,
     False,
-    "rows of a later snapshot are newer, whatever was written when",
+    "rows of a later snapshot are newer, whatever the order of writes",
     mark=refused("rows are ordered by the snapshot that added them"),
 )
 ROWKIND_FIELD = Option("rowkind.field", text, None, "text column that holds the row kind: +I, -U, +U or -D")
@@ -38,20 +41,20 @@ PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP = Option(
     "partial-update.remove-record-on-sequence-group",
     comma_list,
     NOTHING,
-    "a -D row removes the whole row when newest in the group of one of these columns",
+    "a -D row removes the whole row if it is newest in the sequence group of one of these columns",
 )
 AGGREGATION_REMOVE_RECORD_ON_DELETE = Option(
     "aggregation.remove-record-on-delete", boolean, False, "a -D row removes the whole row"
 )
 FIELDS_DEFAULT_AGGREGATE_FUNCTION = Option(
-    "fields.default-aggregate-function", text, None, "aggregate function of columns that name none"
+    "fields.default-aggregate-function", text, None, "aggregate function of columns without their own"
 )
 
 CHANGELOG_PRODUCER = Option(
-    "changelog-producer", enum("none", "input", "full-compaction", "lookup"), "none", "where changelog files come from"
+    "changelog-producer", enum("none", "input", "full-compaction", "lookup"), "none", "source of the changelog"
 )
 CHANGELOG_PRODUCER_ROW_DEDUPLICATE = Option(
-    "changelog-producer.row-deduplicate", boolean, False, "leave out updates that change nothing"
+    "changelog-producer.row-deduplicate", boolean, False, "omit updates without a change"
 )
 CHANGELOG_PRODUCER_ROW_DEDUPLICATE_IGNORE_FIELDS = Option(
     "changelog-producer.row-deduplicate-ignore-fields", comma_list, NOTHING, "columns that do not count as a change"

@@ -1,7 +1,7 @@
-"""Options: typed declarations, and a read-only map that answers them.
+"""Typed declarations of options, and a read-only map of option texts.
 
-A table stores options as text; a declaration says how the text of its key is understood. Parsing happens when a value
-is asked for, so a map may hold keys nobody here knows.
+A table stores options as text; a declaration parses the text of its key. The map parses a value when it is
+requested, so it may hold unknown keys.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What becomes of an option here: one of the four kinds below, and the reason for all but *used*."""
+    """The treatment of an option by this engine: one of four kinds, and a reason for all kinds but *used*."""
 
     kind: Literal["used", "without effect here", "not yet", "refused"]
     reason: str = ""
@@ -25,26 +25,26 @@ USED: Final = Mark("used")
 
 
 def without_effect(reason: str) -> Mark:
-    """Mark an option that has no effect here and never will, with a warning where a user gives it."""
+    """Mark an option that has no effect here and never will; a user who sets it gets a warning."""
     return Mark("without effect here", reason)
 
 
 def not_yet(reason: str) -> Mark:
-    """Mark an option whose effect is still missing, with a warning where a user gives it."""
+    """Mark an option whose effect is not implemented yet; a user who sets it gets a warning."""
     return Mark("not yet", reason)
 
 
 def refused(reason: str) -> Mark:
-    """Mark an option without whose effect rows could be wrong: `schema.support` or `schema.validate` refuses it."""
+    """Mark an option that `schema.support` or `schema.validate` refuses, because rows could be wrong without it."""
     return Mark("refused", reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Option(Generic[T]):
-    """One option: its key, how its text becomes a value, the value when it is absent, what it is for.
+    """The declaration of one option: its key, its parser, its default and its description.
 
-    ``parse`` raises ValueError saying what is accepted. ``old_keys`` are asked, in order, when the key is absent.
-    ``mark`` says what becomes of it here; a test holds marks against the code.
+    ``parse`` raises ValueError with the accepted texts. If the key is absent, ``old_keys`` are used, in order. A test
+    compares ``mark`` with the code.
     """
 
     key: str
@@ -56,7 +56,7 @@ class Option(Generic[T]):
 
 
 class Options(Mapping[str, str]):
-    """A read-only map of option texts; equal maps are equal and hash equally."""
+    """A read-only, hashable map of option texts."""
 
     __slots__ = ("_hash", "_values")
 
@@ -65,7 +65,7 @@ class Options(Mapping[str, str]):
         self._hash: int | None = None
         for key, text in self._values.items():
             if not isinstance(key, str) or not isinstance(text, str):
-                raise InvalidInputError(f"options map text to text: option {key!r} is {text!r}")
+                raise InvalidInputError(f"option {key!r} is {text!r}: keys and values of options must be text")
 
     def __getitem__(self, key: str) -> str:
         return self._values[key]
@@ -96,11 +96,11 @@ class Options(Mapping[str, str]):
         return next((key for key in (option.key, *option.old_keys) if key in self._values), None)
 
     def has(self, option: Option[T]) -> bool:
-        """Whether the option is set, under its key or an older one."""
+        """Return True if the option is set, under its key or an old key."""
         return self._key_in_use(option) is not None
 
     def value(self, option: Option[T]) -> T:
-        """The value of an option, or its default. Raises InvalidInputError naming key, text and what is accepted."""
+        """Return the value of an option, or its default. Raises InvalidInputError with key, text and accepted texts."""
         key = self._key_in_use(option)
         if key is None:
             return option.default
@@ -111,6 +111,6 @@ class Options(Mapping[str, str]):
             raise InvalidInputError(f"option {key!r} is {text!r}: {error}") from error
 
     def merged(self, other: Mapping[str, str | None]) -> "Options":
-        """These options overlaid with others; None removes a key. ``self`` when nothing changes."""
+        """Return these options overlaid with others; `None` removes a key. Returns ``self`` if nothing changes."""
         values = {key: text for key, text in {**self._values, **other}.items() if text is not None}
         return self if values == self._values else Options(values)

@@ -1,6 +1,6 @@
-"""How option texts are understood: sizes, durations, numbers, choices, lists and maps.
+"""Parsers of option texts: sizes, durations, numbers, choices, lists and maps.
 
-Every parser takes the text and returns the value or raises ValueError that says what is accepted.
+Every parser takes the text and returns the value, or raises ValueError with the accepted texts.
 """
 
 import re
@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
+
+from paimon_core.options.per_field import split_list
 
 MAX_INT: Final = 2**31 - 1
 MAX_LONG: Final = 2**63 - 1
@@ -48,7 +50,7 @@ _NANOS_OF_UNIT: Final[dict[str, int]] = {
 
 
 def text(value: str) -> str:
-    """The text itself."""
+    """Return the text itself."""
     return value
 
 
@@ -58,21 +60,21 @@ def lower_text(value: str) -> str:
 
 
 def name_part(value: str) -> str:
-    """Text that a file name can begin with."""
+    """Return the text if a file name can begin with it."""
     if "/" in value or "\0" in value:
-        raise ValueError("must be part of a file's name: no separator")
+        raise ValueError("must be part of a file name, without a separator")
     return value
 
 
 def path_within(value: str) -> str:
-    """A relative path that does not lead out of where it begins."""
+    """Return a relative path that stays within the directory in which it begins."""
     if ".." in value.split("/") or "\0" in value:
         raise ValueError("must stay within the table: no '..'")
     return value
 
 
 def boolean(value: str) -> bool:
-    """``true`` or ``false``, in any case."""
+    """Parse ``true`` or ``false``, in any case."""
     match value.strip().lower():
         case "true":
             return True
@@ -82,7 +84,7 @@ def boolean(value: str) -> bool:
 
 
 def number(least: int = -(2**31), most: int = MAX_INT) -> Callable[[str], int]:
-    """A parser of whole numbers from ``least`` to ``most``, both included."""
+    """Return a parser of whole numbers from ``least`` to ``most``, both included."""
 
     def parse(value: str) -> int:
         digits = value.strip()
@@ -98,7 +100,7 @@ long = number(-(2**63), MAX_LONG)
 
 
 def fraction(value: str) -> float:
-    """A decimal number."""
+    """Parse a finite decimal number."""
     try:
         result = float(value)
     except ValueError:
@@ -109,7 +111,7 @@ def fraction(value: str) -> float:
 
 
 def memory_size(value: str) -> int:
-    """Bytes of a size such as ``128 mb``; units are powers of 1024, no unit means bytes."""
+    """Parse a size such as ``128 mb`` to bytes; units are powers of 1024, no unit means bytes."""
     found = _SIZE.fullmatch(value.strip().lower())
     if found is None or found[2] not in _BYTES_OF_UNIT:
         raise ValueError("must be a size: a whole number and b, kb, mb, gb or tb, such as '128 mb'")
@@ -120,7 +122,7 @@ def memory_size(value: str) -> int:
 
 
 def duration(value: str) -> timedelta:
-    """A duration such as ``10 s`` or ``1 h``; no unit means milliseconds.
+    """Parse a duration such as ``10 s`` or ``1 h``; no unit means milliseconds.
 
     Nanoseconds are rounded down to whole microseconds, the finest a timedelta holds.
     """
@@ -134,7 +136,7 @@ def duration(value: str) -> timedelta:
 
 
 def enum(*choices: str) -> Callable[[str], str]:
-    """A parser of one of ``choices``, in any case, ``_`` counting as ``-``; gives it as spelled in ``choices``."""
+    """Return a parser of ``choices`` in any case, with ``_`` equal to ``-``; it returns the spelling in ``choices``."""
     by_folded = {_folded(choice): choice for choice in choices}
 
     def parse(value: str) -> str:
@@ -151,12 +153,12 @@ def _folded(choice: str) -> str:
 
 
 def comma_list(value: str) -> tuple[str, ...]:
-    """The comma separated parts, blanks around them and empty ones dropped."""
-    return tuple(part for part in map(str.strip, value.split(",")) if part)
+    """Return the comma-separated items without surrounding blanks and empty items."""
+    return tuple(split_list(value))
 
 
 def text_map(value: str) -> dict[str, str]:
-    """``k1:v1,k2:v2`` as a map; a value may hold colons."""
+    """Parse ``k1:v1,k2:v2`` to a map; a value may contain colons."""
     result: dict[str, str] = {}
     for part in comma_list(value):
         key, colon, text_value = part.partition(":")
@@ -169,7 +171,7 @@ def text_map(value: str) -> dict[str, str]:
 
 
 def level_map(value: str) -> Mapping[int, str]:
-    """``0:avro,3:parquet`` as a map from level to text."""
+    """Parse ``0:avro,3:parquet`` to a map from level to text."""
     try:
         return {number(0)(level): chosen for level, chosen in text_map(value).items()}
     except ValueError as error:
@@ -177,11 +179,11 @@ def level_map(value: str) -> Mapping[int, str]:
 
 
 def weights(value: str) -> tuple[Decimal, ...]:
-    """Comma separated positive numbers."""
+    """Parse comma-separated positive numbers."""
     try:
-        result = tuple(Decimal(part) for part in comma_list(value))
-    except ArithmeticError as error:
-        raise ValueError("must be comma separated positive numbers") from error
+        result = tuple(map(Decimal, comma_list(value)))
+    except ArithmeticError:
+        result = (Decimal("nan"),)
     if not all(weight.is_finite() and weight > 0 for weight in result):
-        raise ValueError("must be comma separated positive numbers")
+        raise ValueError("must be comma-separated positive numbers")
     return result

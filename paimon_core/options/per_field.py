@@ -1,4 +1,4 @@
-"""Options of one column, ``fields.<column>.<option>``: how their keys are taken apart."""
+"""Keys of options of one column, ``fields.<column>.<option>``."""
 
 FIELD_OPTIONS = (
     "nested-key-null-strategy",
@@ -14,23 +14,23 @@ FIELD_OPTIONS = (
     "distinct",
     "ts-field",
 )
-"""What may follow ``fields.<column>.``; a column name may hold dots, so the end decides."""
+"""The options of a column. A column name may contain dots, so the end of a key identifies its option."""
 
 _FIELDS = "fields."
 
 
 def field_option(column: str, option: str) -> str:
-    """The key of an option of one column."""
+    """Return the key of an option of one column."""
     return f"{_FIELDS}{column}.{option}"
 
 
 def split_list(text: str) -> list[str]:
-    """The items of a comma list, without surrounding blanks and empty ones."""
+    """Return the items of a comma-separated list, without surrounding blanks and empty items."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def split_field_option(key: str) -> tuple[list[str], str] | None:
-    """``fields.<a>,<b>.<option>`` as (columns, option); None for any other key."""
+    """Split ``fields.<a>,<b>.<option>`` into columns and option; `None`: another key."""
     if not key.startswith(_FIELDS):
         return None
     for option in FIELD_OPTIONS:

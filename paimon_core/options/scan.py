@@ -55,15 +55,15 @@ INCREMENTAL_BETWEEN_SCAN_MODE = Option(
     "incremental-between-scan-mode",
     enum("auto", "delta", "changelog", "diff"),
     "auto",
-    "where changes come from",
-    mark=not_yet("changes come from where the changelog producer says"),
+    "source of the changes",
+    mark=not_yet("the changelog producer decides the source of the changes"),
 )
 INCREMENTAL_BETWEEN_TAG_TO_SNAPSHOT = Option(
     "incremental-between-tag-to-snapshot",
     boolean,
     False,
-    "tags stand for their snapshot ids",
-    mark=not_yet("tags cannot stand in incremental-between"),
+    "tags mean their snapshot ids",
+    mark=not_yet("incremental-between takes no tags"),
 )
 SCAN_FALLBACK_BRANCH = Option(
     "scan.fallback-branch",
@@ -86,8 +86,8 @@ SCAN_PLAN_SORT_PARTITION = Option(
     "scan.plan-sort-partition",
     boolean,
     False,
-    "splits come in order of partition",
-    mark=not_yet("splits come in the order of their packing"),
+    "splits are ordered by partition",
+    mark=not_yet("splits are in the order of their packing"),
 )
 SCAN_MANIFEST_PARALLELISM = Option(
     "scan.manifest.parallelism",
@@ -101,14 +101,10 @@ SCAN_MAX_SPLITS_PER_TASK = Option(
     number(1),
     10,
     "splits a task holds at once",
-    mark=without_effect("the plan of a read says which splits a task has"),
+    mark=without_effect("the plan of a read assigns splits to tasks"),
 )
-SCAN_IGNORE_CORRUPT_FILES = Option(
-    "scan.ignore-corrupt-files", boolean, False, "reads leave out the rows of damaged files"
-)
-SCAN_IGNORE_LOST_FILES = Option(
-    "scan.ignore-lost-files", boolean, False, "reads leave out the rows of files that are gone"
-)
+SCAN_IGNORE_CORRUPT_FILES = Option("scan.ignore-corrupt-files", boolean, False, "reads skip damaged files")
+SCAN_IGNORE_LOST_FILES = Option("scan.ignore-lost-files", boolean, False, "reads skip missing files")
 SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED = Option(
     "scan.plan-auto-tag-for-read.time-retained",
     duration,
@@ -135,7 +131,7 @@ FILE_READER_ASYNC_THRESHOLD = Option(
     "file-reader-async-threshold",
     memory_size,
     10 << 20,
-    "files larger are read ahead",
+    "size above which files are read ahead",
     mark=without_effect("files are read ahead whatever their size"),
 )
 FILE_INDEX_READ_ENABLED = Option("file-index.read.enabled", boolean, True, "file indexes are used")
@@ -144,24 +140,24 @@ STREAMING_READ_APPEND_OVERWRITE = Option(
     "streaming-read-append-overwrite", boolean, False, "streams of append tables show overwrites"
 )
 STREAMING_READ_SNAPSHOT_DELAY = Option(
-    "streaming.read.snapshot.delay", duration, None, "streams do not read younger snapshots"
+    "streaming.read.snapshot.delay", duration, None, "age at which streams read a snapshot"
 )
 CONTINUOUS_DISCOVERY_INTERVAL = Option(
     "continuous.discovery-interval",
     duration,
     duration("10 s"),
-    "pause between looks for new snapshots",
-    mark=without_effect("the caller of a stream says when to look: Spark's trigger"),
+    "pause between checks for new snapshots",
+    mark=without_effect("the caller of a stream decides when to check: Spark's trigger"),
 )
-CONSUMER_ID = Option("consumer-id", text, None, "name under which progress is kept")
+CONSUMER_ID = Option("consumer-id", text, None, "name under which a stream stores its progress")
 CONSUMER_EXPIRATION_TIME = Option("consumer.expiration-time", duration, None, "age at which a consumer is dropped")
-CONSUMER_IGNORE_PROGRESS = Option("consumer.ignore-progress", boolean, False, "start from scan.mode nevertheless")
+CONSUMER_IGNORE_PROGRESS = Option("consumer.ignore-progress", boolean, False, "start by scan.mode nevertheless")
 CONSUMER_MODE = Option(
     "consumer.mode",
     enum("exactly-once", "at-least-once"),
     "exactly-once",
-    "how exact the kept progress is",
-    mark=without_effect("progress is always kept by snapshot, which is exactly-once"),
+    "how exact the stored progress is",
+    mark=without_effect("progress is always stored by snapshot, which is exactly-once"),
 )
 CONSUMER_CHANGELOG_ONLY = Option(
     "consumer.changelog-only", boolean, False, "a consumer protects changelogs only, not snapshots"

@@ -15,32 +15,35 @@ from paimon_core.options.parse import (
 )
 
 COMMIT_MAX_RETRIES = Option("commit.max-retries", number(0), 10, "attempts after the first")
-COMMIT_TIMEOUT = Option("commit.timeout", duration, None, "time after which no attempt follows; none by default")
+COMMIT_TIMEOUT = Option("commit.timeout", duration, None, "time after which no attempt starts; unlimited by default")
 COMMIT_MIN_RETRY_WAIT = Option("commit.min-retry-wait", duration, duration("10 ms"), "first pause between attempts")
 COMMIT_MAX_RETRY_WAIT = Option("commit.max-retry-wait", duration, duration("10 s"), "longest pause between attempts")
 COMMIT_USER_PREFIX = Option("commit.user-prefix", text, None, "start of generated commit users")
 COMMIT_SYNC = Option(
-    "commit.sync", boolean, True, "files are pushed to the disk before the snapshot that names them; of this engine"
+    "commit.sync",
+    boolean,
+    True,
+    "sync files to disk before publishing their snapshot; of this engine",
 )
 COMMIT_FORCE_CREATE_SNAPSHOT = Option(
     "commit.force-create-snapshot", boolean, False, "commits without changes create snapshots"
 )
 SNAPSHOT_IGNORE_EMPTY_COMMIT = Option(
-    "snapshot.ignore-empty-commit", boolean, None, "whether commits without changes are left out"
+    "snapshot.ignore-empty-commit", boolean, None, "commits without changes create no snapshots"
 )
 COMMIT_DISCARD_DUPLICATE_FILES = Option(
     "commit.discard-duplicate-files",
     boolean,
     False,
-    "leave out files that are there already",
-    mark=not_yet("a commit of files that are there already is a conflict"),
+    "skip files that the table already has",
+    mark=not_yet("a commit of files that the table already has is a conflict"),
 )
 COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT = Option(
     "commit.strict-mode.last-safe-snapshot",
     long,
     None,
     "refuse to commit over foreign snapshots after this one",
-    mark=refused("commits of others would not be checked"),
+    mark=refused("commits of other users would not be checked"),
 )
 COMMIT_CALLBACKS = Option(
     "commit.callbacks",
@@ -50,14 +53,14 @@ COMMIT_CALLBACKS = Option(
     mark=refused("callbacks are classes of another language"),
 )
 DYNAMIC_PARTITION_OVERWRITE = Option(
-    "dynamic-partition-overwrite", boolean, True, "an overwrite replaces only partitions that get rows"
+    "dynamic-partition-overwrite", boolean, True, "an overwrite replaces only the partitions of its rows"
 )
 OVERWRITE_UPGRADE = Option(
     "overwrite-upgrade",
     boolean,
     True,
-    "overwriting files that do not overlap go to the highest level",
-    mark=not_yet("files of an overwrite begin at level 0"),
+    "new files of an overwrite start at the highest level if they do not overlap",
+    mark=not_yet("files of an overwrite start at level 0"),
 )
 
 MANIFEST_TARGET_FILE_SIZE = Option("manifest.target-file-size", memory_size, 8 << 20, "bytes of a manifest")
@@ -81,23 +84,25 @@ MANIFEST_SORT_ENABLED = Option(
     boolean,
     False,
     "manifests are sorted by partition",
-    mark=not_yet("manifests keep the order of commits"),
+    mark=not_yet("manifests are in the order of commits"),
 )
 
-SNAPSHOT_TIME_RETAINED = Option("snapshot.time-retained", duration, duration("1 h"), "snapshots younger are kept")
-SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", number(), 10, "fewest snapshots kept")
-SNAPSHOT_NUM_RETAINED_MAX = Option("snapshot.num-retained.max", number(), MAX_INT, "most snapshots kept")
+SNAPSHOT_TIME_RETAINED = Option(
+    "snapshot.time-retained", duration, duration("1 h"), "age below which snapshots do not expire"
+)
+SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", number(), 10, "fewest snapshots that remain")
+SNAPSHOT_NUM_RETAINED_MAX = Option("snapshot.num-retained.max", number(), MAX_INT, "most snapshots that remain")
 SNAPSHOT_EXPIRE_LIMIT = Option("snapshot.expire.limit", number(1), 50, "snapshots expired in one run")
 SNAPSHOT_EXPIRE_EXECUTION_MODE = Option(
-    "snapshot.expire.execution-mode", enum("sync", "async"), "sync", "whether commits wait for expiry"
+    "snapshot.expire.execution-mode", enum("sync", "async"), "sync", "sync: commits wait for expiry"
 )
 SNAPSHOT_CLEAN_EMPTY_DIRECTORIES = Option(
     "snapshot.clean-empty-directories",
     boolean,
     False,
-    "expiry removes directories it emptied",
+    "expiry removes directories that become empty",
     ("snapshot.expire.clean-empty-directories",),
-    mark=not_yet("expiry leaves directories"),
+    mark=not_yet("expiry removes no directories"),
 )
 CHANGELOG_TIME_RETAINED = Option("changelog.time-retained", duration, None, "as snapshot.time-retained by default")
 CHANGELOG_NUM_RETAINED_MIN = Option(
@@ -110,78 +115,82 @@ SNAPSHOT_WATERMARK_IDLE_TIMEOUT = Option(
     "snapshot.watermark-idle-timeout",
     duration,
     None,
-    "the watermark moves on by itself after this pause",
-    mark=not_yet("watermarks do not move by themselves"),
+    "pause after which the watermark advances automatically",
+    mark=not_yet("watermarks do not advance automatically"),
 )
 
 TAG_AUTOMATIC_CREATION = Option(
     "tag.automatic-creation",
     enum("none", "process-time", "watermark", "batch"),
     "none",
-    "when tags come by themselves",
-    mark=not_yet("tags do not come by themselves"),
+    "when tags are created automatically",
+    mark=not_yet("tags are never automatic"),
 )
 TAG_CREATION_PERIOD = Option(
     "tag.creation-period",
     enum("daily", "hourly", "two-hours"),
     "daily",
-    "how often tags come by themselves",
-    mark=not_yet("tags do not come by themselves"),
+    "how often tags are created automatically",
+    mark=not_yet("tags are never automatic"),
 )
 TAG_CREATION_PERIOD_DURATION = Option(
     "tag.creation-period-duration",
     duration,
     None,
-    "how often tags come, before tag.creation-period",
-    mark=not_yet("tags do not come by themselves"),
+    "how often tags are created automatically; overrides tag.creation-period",
+    mark=not_yet("tags are never automatic"),
 )
 TAG_CREATION_DELAY = Option(
     "tag.creation-delay",
     duration,
     duration("0"),
-    "how late tags come; less than the period",
-    mark=not_yet("tags do not come by themselves"),
+    "delay of automatic tags; less than the period",
+    mark=not_yet("tags are never automatic"),
 )
 TAG_PERIOD_FORMATTER = Option(
     "tag.period-formatter",
     enum("with_dashes", "without_dashes", "without_dashes_and_spaces"),
     "with_dashes",
-    "how the time is spelled in tag names",
-    mark=not_yet("tags do not come by themselves"),
+    "format of the time in tag names",
+    mark=not_yet("tags are never automatic"),
 )
 TAG_NUM_RETAINED_MAX = Option(
     "tag.num-retained-max",
     number(1),
     None,
-    "most tags that came by themselves",
-    mark=not_yet("tags do not come by themselves"),
+    "largest number of automatic tags",
+    mark=not_yet("tags are never automatic"),
 )
 TAG_DEFAULT_TIME_RETAINED = Option(
     "tag.default-time-retained",
     duration,
     None,
     "age at which tags are dropped",
-    mark=not_yet("tags do not expire by themselves"),
+    mark=not_yet("tags do not expire automatically"),
 )
 TAG_AUTOMATIC_COMPLETION = Option(
-    "tag.automatic-completion", boolean, False, "create missed tags", mark=not_yet("tags do not come by themselves")
+    "tag.automatic-completion", boolean, False, "create missed tags", mark=not_yet("tags are never automatic")
 )
 TAG_TIME_EXPIRE_ENABLED = Option(
     "tag.time-expire-enabled",
     boolean,
     True,
     "tags are dropped by age",
-    mark=not_yet("tags do not expire by themselves"),
+    mark=not_yet("tags do not expire automatically"),
 )
 TAG_BATCH_CUSTOMIZED_NAME = Option(
     "tag.batch.customized-name",
     text,
     None,
     "name of the tag of a batch write",
-    mark=not_yet("tags do not come by themselves"),
+    mark=not_yet("tags are never automatic"),
 )
 TAG_CREATE_SUCCESS_FILE = Option(
-    "tag.create-success-file", boolean, False, "a file marks every tag", mark=not_yet("tags do not come by themselves")
+    "tag.create-success-file",
+    boolean,
+    False,
+    "a file marks every tag",
+    mark=not_yet("tags are never automatic"),
 )
 TAG_CALLBACKS = Option(
     "tag.callbacks",
@@ -191,27 +200,31 @@ TAG_CALLBACKS = Option(
     mark=without_effect("callbacks are classes of another language"),
 )
 SINK_WATERMARK_TIME_ZONE = Option(
-    "sink.watermark-time-zone", text, "UTC", "time zone of watermarks", mark=not_yet("tags do not come by themselves")
+    "sink.watermark-time-zone",
+    text,
+    "UTC",
+    "time zone of watermarks",
+    mark=not_yet("tags are never automatic"),
 )
 
 VISIBILITY_CALLBACK_ENABLED = Option(
     "visibility-callback.enabled",
     boolean,
     False,
-    "a commit returns only when its data is visible",
-    mark=not_yet("a commit returns when its snapshot is there"),
+    "a commit returns when its data is visible",
+    mark=not_yet("a commit returns when its snapshot exists"),
 )
 VISIBILITY_CALLBACK_TIMEOUT = Option(
     "visibility-callback.timeout",
     duration,
     duration("30 min"),
     "longest wait for visibility",
-    mark=not_yet("a commit returns when its snapshot is there"),
+    mark=not_yet("a commit returns when its snapshot exists"),
 )
 VISIBILITY_CALLBACK_CHECK_INTERVAL = Option(
     "visibility-callback.check-interval",
     duration,
     duration("10 s"),
-    "pause between looks for visibility",
-    mark=not_yet("a commit returns when its snapshot is there"),
+    "pause between checks for visibility",
+    mark=not_yet("a commit returns when its snapshot exists"),
 )

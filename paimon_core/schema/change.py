@@ -216,11 +216,8 @@ class _SchemaEdit:
 
     def __post_init__(self) -> None:
         self.fields, self.highest_field_id = self.base.fields, self.base.highest_field_id
-        self.primary_keys, self.options, self.comment = (
-            self.base.primary_keys,
-            dict(self.base.options),
-            self.base.comment,
-        )
+        self.primary_keys, self.comment = self.base.primary_keys, self.base.comment
+        self.options = dict(self.base.options)
 
     # ---- options and keys
 
@@ -232,7 +229,7 @@ class _SchemaEdit:
         if key in NEVER or self.has_snapshots:
             check_change(self.options, key, value)
         if key in ("primary-key", "partition"):
-            raise InvalidInputError(f"{key} columns are chosen when a table is made, option {key!r} cannot change them")
+            raise InvalidInputError(f"option {key!r} cannot change: the {key} columns of a table are fixed")
         if value is None:
             self.options.pop(key)
         else:
@@ -280,7 +277,7 @@ class _SchemaEdit:
     def _add(self, change: AddColumn, shown: str, *, top_level: bool) -> Edit:
         kind = parse_type(change.type) if isinstance(change.type, str) else change.type
         if not kind.nullable:
-            raise InvalidInputError(f"new column {shown!r} is NOT NULL, but rows already there have no value for it")
+            raise InvalidInputError(f"new column {shown!r} is NOT NULL, but existing rows have no value for it")
         if change.default is not None and not top_level:
             raise InvalidInputError(f"nested field {shown!r} cannot have a default")
 
@@ -308,18 +305,18 @@ class _SchemaEdit:
             raise InvalidInputError(f"column {column!r} cannot be dropped: it is a partition or primary key column")
 
         def drop(fields: Fields, name: str) -> Fields:
-            left = tuple(f for f in fields if f.name != name)
-            if len(left) == len(fields):
+            others = tuple(f for f in fields if f.name != name)
+            if len(others) == len(fields):
                 raise not_found(fields, name)
-            if not left:
-                raise InvalidInputError(f"column {name!r} cannot be dropped: it is the only one")
-            return left
+            if not others:
+                raise InvalidInputError(f"column {name!r} cannot be dropped: it is the only column")
+            return others
 
         return drop
 
     def _rename(self, change: RenameColumn, column: str | None) -> Edit:
         if column in self.base.partition_keys:
-            raise InvalidInputError(f"partition column {column!r} cannot be renamed: directories carry its name")
+            raise InvalidInputError(f"partition column {column!r} cannot be renamed: directories contain its name")
         if column is not None:
             check_names([change.to])
         if not change.to.strip():
@@ -328,7 +325,9 @@ class _SchemaEdit:
         def change_name(fields: Fields, name: str) -> Fields:
             at = index_of(fields, name)
             if is_blob_type(fields[at].type):
-                raise InvalidInputError(f"column {name!r} cannot be renamed: it is BLOB, and its files carry its name")
+                raise InvalidInputError(
+                    f"column {name!r} cannot be renamed: its type is BLOB, and its files contain the name"
+                )
             check_free((*fields[:at], *fields[at + 1 :]), change.to, change.to)
             return (*fields[:at], replace(fields[at], name=change.to), *fields[at + 1 :])
 
@@ -348,21 +347,21 @@ class _SchemaEdit:
         if column in self.base.partition_keys or column in self.primary_keys:
             raise InvalidInputError(f"the type of {shown!r} cannot change: it is a partition or primary key column")
         if column is not None and column in self.base.bucket_keys:
-            raise InvalidInputError(f"the type of {shown!r} cannot change: rows are in buckets by its values")
+            raise InvalidInputError(f"the type of {shown!r} cannot change: its values determine the buckets of rows")
         explicit = not self.flag("disable-explicit-type-casting")
 
         def retype(found: DataField) -> DataField:
             source = found.type
-            wanted = with_nullable(target, source.nullable) if change.keep_nullability else target
-            self._check_nullability(source.nullable, wanted.nullable, shown)
-            if _without_ids(source) == _without_ids(with_nullable(wanted, source.nullable)):
-                return replace(found, type=with_nullable(source, wanted.nullable))
-            if is_nested(wanted) or not can_cast(source, wanted, explicit=explicit):
+            new = with_nullable(target, source.nullable) if change.keep_nullability else target
+            self._check_nullability(source.nullable, new.nullable, shown)
+            if _without_ids(source) == _without_ids(with_nullable(new, source.nullable)):
+                return replace(found, type=with_nullable(source, new.nullable))
+            if is_nested(new) or not can_cast(source, new, explicit=explicit):
                 raise InvalidInputError(
-                    f"the type of {shown!r} cannot change from {source} to {wanted}: values written so far would not "
-                    "all survive" + ("; change its parts by their paths" if is_nested(wanted) else "")
+                    f"the type of {shown!r} cannot change from {source} to {new}: existing values could be lost"
+                    + ("; change its parts by their paths" if is_nested(new) else "")
                 )
-            return replace(found, type=wanted)
+            return replace(found, type=new)
 
         return each(retype)
 
@@ -379,7 +378,7 @@ class _SchemaEdit:
     def _check_nullability(self, old: bool, new: bool, shown: str) -> None:
         if old and not new and self.flag("alter-column-null-to-not-null.disabled"):
             raise InvalidInputError(
-                f"column {shown!r} cannot become NOT NULL, rows may hold NULL in it; option "
+                f"column {shown!r} cannot become NOT NULL, because rows may have NULL in it; option "
                 "'alter-column-null-to-not-null.disabled' = 'false' allows it"
             )
 

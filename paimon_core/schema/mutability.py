@@ -6,9 +6,9 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.options.merge import DELETION_VECTORS_MODIFIABLE
 
 NEVER = {
-    "path": "a table keeps its place",
-    "type": "a table keeps its type",
-    "data-file.external-paths.allowed": "no table vouches for itself; give it to each call, or to the catalog",
+    "path": "the directory of a table is fixed",
+    "type": "the type of a table is fixed",
+    "data-file.external-paths.allowed": "a table cannot allow its own paths; set it for each call or the catalog",
 }
 """Options that cannot change even while the table is empty."""
 
@@ -60,7 +60,7 @@ def check_change(options: Mapping[str, str], key: str, value: str | None) -> Non
     if key in IMMUTABLE:
         raise InvalidInputError(
             f"option {key!r} cannot be changed from {old!r} to {value!r} once the table has data: "
-            "its files are written that way; make a new table and copy the rows"
+            "the meaning of its files depends on the option; create a new table and copy the rows"
         )
     if key == "bucket":
         _check_bucket(old, value)
@@ -69,21 +69,21 @@ def check_change(options: Mapping[str, str], key: str, value: str | None) -> Non
             f"option {key!r} cannot be changed to {value!r} unless 'deletion-vectors.modifiable' is true"
         )
     if key in _ONLY_TO_TRUE and _is_true(old) and not _is_true(value):
-        raise InvalidInputError(f"option {key!r} cannot go from true to {value!r}: deletes were dropped meanwhile")
+        raise InvalidInputError(f"option {key!r} cannot change from true to {value!r}: rows that it dropped are lost")
     if key == "clustering.columns" and _is_true(options.get("pk-clustering-override")):
         raise InvalidInputError(
-            f"option {key!r} cannot be changed: with 'pk-clustering-override' files are sorted by it"
+            f"option {key!r} cannot be changed: with 'pk-clustering-override' these columns order the rows of files"
         )
 
 
 def _check_bucket(old: str | None, value: str | None) -> None:
     if value is None:
-        raise InvalidInputError("option 'bucket' cannot be taken away once the table has data")
+        raise InvalidInputError("option 'bucket' cannot be removed once the table has data")
     before, after = (_mode_of(text) for text in (old or "-1", value))
     if before != after:
         raise InvalidInputError(
-            f"option 'bucket' cannot be changed from {old or -1} to {value} once the table has data: with {after} rows "
-            f"are found in another way than with {before}. Make a new table and copy the rows"
+            f"option 'bucket' cannot be changed from {old or -1} to {value} once the table has data: rows "
+            f"with {before} are stored differently from rows with {after}. Create a new table and copy the rows"
         )
 
 

@@ -28,7 +28,7 @@ from paimon_core.types.datatype import (
     is_blob_type,
 )
 
-DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
+_DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
 _SPECIAL_ROOTS = {"BLOB", "GEOMETRY", "GEOGRAPHY"}
 _SCAN_MODES = {
     "default", "full", "latest-full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full",
@@ -37,30 +37,30 @@ _SCAN_MODES = {
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A missing feature: how a schema shows that it needs the feature, and the reason why it is refused."""
+    """A missing feature: a function that detects its use in a schema, and the reason for the refusal."""
 
     found: Callable[[TableSchema], str | None]
-    """A function to the part of the schema that needs the feature, in a user's words; `None`: no part needs it."""
+    """Returns the part of a schema that needs the feature, as text for a message; `None`: no part needs it."""
     reason: str
     read: bool = False
     write: bool = False
 
 
 def check_readable(schema: TableSchema) -> None:
-    """Raise UnsupportedError naming the first feature without which reading could show wrong rows."""
+    """Raise UnsupportedError naming the first missing feature without which reads could return wrong rows."""
     for limit in LIMITS:
         if limit.read and (found := limit.found(schema)):
             raise UnsupportedError(f"cannot read this table: {found} is not supported yet ({limit.reason})")
 
 
 def check_writable(schema: TableSchema) -> None:
-    """Raise UnsupportedError naming the first feature without which writing would break the table's promises."""
+    """Raise UnsupportedError naming the first missing feature without which writes could break the table."""
     for limit in LIMITS:
         if limit.write and (found := limit.found(schema)):
             raise UnsupportedError(f"cannot write to this table: {found} is not supported yet ({limit.reason})")
 
 
-# ---- functions that find the need of a feature in a schema
+# ---- functions that detect the use of a feature in a schema
 
 
 def _shown(key: str, value: object) -> str:
@@ -76,51 +76,42 @@ def _on(key: str) -> Callable[[TableSchema], str | None]:
     return lambda schema: _shown(key, "true") if _value(schema, key) is True else None
 
 
-def _set(*keys: str) -> Callable[[TableSchema], str | None]:
-    def found(schema: TableSchema) -> str | None:
-        return next((_shown(key, schema.options[key]) for key in keys if key in schema.options), None)
-
-    return found
+def _is(key: str, value: str) -> Callable[[TableSchema], str | None]:
+    return lambda schema: _shown(key, value) if _text(schema, key) == value else None
 
 
-def _is(key: str, *values: str, keyed: bool = False) -> Callable[[TableSchema], str | None]:
-    """Return a function that finds the option with one of ``values``; ``keyed``: only in tables with a primary key."""
-
-    def found(schema: TableSchema) -> str | None:
-        value = _text(schema, key)
-        return _shown(key, value) if value in values and (schema.primary_keys or not keyed) else None
-
-    return found
+def _is_not(key: str, *values: str) -> Callable[[TableSchema], str | None]:
+    return lambda schema: None if (value := _text(schema, key)) in values else _shown(key, value)
 
 
-def _is_not(key: str, *values: str, keyed: bool = False) -> Callable[[TableSchema], str | None]:
-    def found(schema: TableSchema) -> str | None:
-        value = _text(schema, key)
-        return None if value in values or (keyed and not schema.primary_keys) else _shown(key, value)
-
-    return found
+def _csv_with_key(schema: TableSchema) -> str | None:
+    return _is("file.format", "csv")(schema) if schema.primary_keys else None
 
 
 def _text(schema: TableSchema, key: str) -> str:
-    """Return an option as text, for options to which other engines add values."""
+    """Return an option as normalised text; other engines may add values that no parser knows."""
     default = ALL_OPTIONS[key].default if key in ALL_OPTIONS else ""
     return schema.options.get(key, str(default)).strip().lower().replace("_", "-")
 
 
+def _first(is_meant: Callable[[str], bool]) -> Callable[[TableSchema], str | None]:
+    """Return a function that finds the first option whose key is meant."""
+    return lambda schema: next((_shown(k, v) for k, v in schema.options.items() if is_meant(k)), None)
+
+
+def _set(*keys: str) -> Callable[[TableSchema], str | None]:
+    return _first(keys.__contains__)
+
+
 def _matches(pattern: str) -> Callable[[TableSchema], str | None]:
-    wanted = re.compile(pattern)
-
-    def found(schema: TableSchema) -> str | None:
-        return next((_shown(key, value) for key, value in schema.options.items() if wanted.fullmatch(key)), None)
-
-    return found
+    return _first(lambda key: re.fullmatch(pattern, key) is not None)
 
 
 def _merge_on_read(schema: TableSchema) -> str | None:
     return _on("postpone.merge-on-read")(schema) if schema.bucket == -2 else None
 
 
-def _looks_up_in_vain(schema: TableSchema) -> str | None:
+def _lookup_without_effect(schema: TableSchema) -> str | None:
     full = _text(schema, "changelog-producer") == "full-compaction"
     shown = _on("force-lookup")(schema) if full and schema.primary_keys else None
     return None if shown is None else f"{shown} with 'changelog-producer' = 'full-compaction'"
@@ -133,23 +124,17 @@ def _cross_partition(schema: TableSchema) -> str | None:
 def _format_of_some_files(schema: TableSchema) -> str | None:
     """Find an unknown format of a level or of changelog files."""
     level, changelog = "file.format.per.level", "changelog-file.format"
-    if not {name.lower() for name in _value(schema, level).values()} <= {*DATA_FORMATS} - {"csv"}:
+    if not {name.lower() for name in _value(schema, level).values()} <= {*_DATA_FORMATS} - {"csv"}:
         return _shown(level, schema.options[level])
-    return None if _value(schema, changelog) in (None, *DATA_FORMATS) else _shown(changelog, schema.options[changelog])
+    return None if _value(schema, changelog) in (None, *_DATA_FORMATS) else _shown(changelog, schema.options[changelog])
 
 
-def _file_index(schema: TableSchema) -> str | None:
-    """Find a file index of an unknown kind."""
-    known = (None, *FILE_INDEXES)
-    return next((_shown(k, v) for k, v in schema.options.items() if split_index_option(k) not in known), None)
+def _is_unknown_index(key: str) -> bool:
+    return split_index_option(key) not in (None, *FILE_INDEXES)
 
 
-def _field_default(schema: TableSchema) -> str | None:
-    for key, value in schema.options.items():
-        found = split_field_option(key)
-        if found is not None and found[1] == "default-value":
-            return _shown(key, value)
-    return None
+def _is_field_default(key: str) -> bool:
+    return (split_field_option(key) or ("", ""))[1] == "default-value"
 
 
 def _shredded_maps(schema: TableSchema) -> str | None:
@@ -211,50 +196,54 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
     # merging
     Limit(
-        _looks_up_in_vain,
-        "readers would count on look-ups that such a producer's compactions do not make, and lose values",
+        _lookup_without_effect,
+        "readers would rely on lookups that compactions for this producer do not make, and would lose values",
         read=True,
         write=True,
     ),
     Limit(_on("sequence.snapshot-ordering"), "rows are ordered by the snapshot that added them", read=True, write=True),
     Limit(
         _is("write.sequence-number-init-mode", "snapshot"),
-        "every commit would have to keep the highest sequence number in the snapshot",
+        "every commit would have to store the highest sequence number in the snapshot",
         write=True,
     ),
     Limit(_on("pk-clustering-override"), "files are not sorted by key", read=True, write=True),
-    Limit(_on("primary-key.nullable"), "keys are expected to be NOT NULL", read=True, write=True),
+    Limit(_on("primary-key.nullable"), "keys must be NOT NULL", read=True, write=True),
     # buckets
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
-    Limit(_cross_partition, "a key could come to live in two partitions; 'bucket' = '-1' keeps count", write=True),
+    Limit(_cross_partition, "two partitions could get the same key; 'bucket' = '-1' prevents this", write=True),
     # columns and rows beside the files
-    Limit(_no_blobs, "only columns of type BLOB lie in files of their own", write=True),
-    Limit(_on("blob-as-descriptor"), "blobs are their bytes, not places of them", read=True, write=True),
+    Limit(_no_blobs, "only columns of type BLOB are stored in files of their own", write=True),
+    Limit(_on("blob-as-descriptor"), "blobs are bytes here, not descriptors", read=True, write=True),
     Limit(
         _set("blob-descriptor-field", "blob-external-storage-field", "blob-view-field"),
-        "the values of these columns lie elsewhere",
+        "the values of these columns are stored elsewhere",
         read=True,
         write=True,
     ),
-    Limit(_set("vector-field"), "these columns lie in files of their own", read=True, write=True),
-    Limit(_shredded_maps, "the layout of the files is not known", read=True, write=True),
+    Limit(_set("vector-field"), "these columns are stored in files of their own", read=True, write=True),
+    Limit(_shredded_maps, "the layout of the files is unknown", read=True, write=True),
     Limit(_matches(r"chain-table\..*"), "rows come from several branches", read=True, write=True),
     Limit(_set("scan.fallback-branch", "scan.primary-branch"), "rows come from several branches", read=True),
     Limit(_on("query-auth.enabled"), "a server decides which rows and columns may be seen", read=True),
-    Limit(_field_default, "declare the default with the column instead", write=True),
+    Limit(_first(_is_field_default), "declare the default with the column instead", write=True),
     # indexes
-    Limit(_file_index, f"new files would have no such index; there are {', '.join(FILE_INDEXES)}", write=True),
+    Limit(
+        _first(_is_unknown_index),
+        f"new files would lack the index; this engine writes {', '.join(FILE_INDEXES)}",
+        write=True,
+    ),
     Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
     # files and metadata
-    Limit(_is_not("file.format", *DATA_FORMATS), f"files are written as {', '.join(DATA_FORMATS)}", write=True),
-    Limit(_is("file.format", "csv", keyed=True), "keys would have to be told apart from values", read=True, write=True),
-    Limit(_format_of_some_files, f"files are written as {', '.join(DATA_FORMATS)}", write=True),
+    Limit(_is_not("file.format", *_DATA_FORMATS), f"this engine writes {', '.join(_DATA_FORMATS)}", write=True),
+    Limit(_csv_with_key, "csv files do not separate keys from values", read=True, write=True),
+    Limit(_format_of_some_files, f"this engine writes {', '.join(_DATA_FORMATS)}; no csv for a level", write=True),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are written as avro", write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),
     Limit(_on("partition.timestamp-format.strict"), "partition values would not be checked", write=True),
     Limit(_set("commit.callbacks"), "callbacks are classes of another language", write=True),
-    Limit(_set("commit.strict-mode.last-safe-snapshot"), "commits of others would not be checked", write=True),
+    Limit(_set("commit.strict-mode.last-safe-snapshot"), "commits of other users would not be checked", write=True),
     # rows of a read
     Limit(
         _set("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),

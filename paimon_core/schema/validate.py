@@ -61,7 +61,7 @@ def create(schema: Schema, now_millis: int) -> TableSchema:
     primary_keys = _keys(schema.primary_keys, options, "primary-key")
     partition_keys = _keys(schema.partition_keys, options, "partition")
     if _flag(options, "auto-create"):
-        raise InvalidInputError("option 'auto-create' must not be true for a table that is being created")
+        raise InvalidInputError("option 'auto-create' must not be true for a new table")
     fields = schema.data_fields
     if not fields:
         raise InvalidInputError("a table needs at least one column")
@@ -119,7 +119,7 @@ def warn_of_stored(schema: TableSchema, where: str) -> None:
         columns, _ = split_field_option(key) or ((), "")
         strange = next((column for column in columns if not schema.has_field(column)), None)
         if strange is not None:
-            warn_once(f"option {key!r} of {where} names column {strange!r}, which is not there, and has no effect")
+            warn_once(f"option {key!r} of {where} names an unknown column {strange!r} and has no effect")
 
 
 def check_case(names: Iterable[str]) -> None:
@@ -139,7 +139,7 @@ def _keys(keys: Sequence[str], options: dict[str, str], key: str) -> tuple[str, 
     if text is None:
         return tuple(keys)
     if keys:
-        raise InvalidInputError(f"the {key} columns are given twice, as a list and as option {key!r}: leave one out")
+        raise InvalidInputError(f"the {key} columns are given twice, as a list and as option {key!r}: remove one")
     return tuple(split_list(text))
 
 
@@ -154,7 +154,7 @@ def _with_blobs(fields: tuple[DataField, ...], names: Sequence[str]) -> tuple[Da
     }
     for name in names:
         if name not in bytes_or_blobs:
-            raise InvalidInputError(f"option 'blob-field' names {name!r}, which is no column of type BLOB or BYTES")
+            raise InvalidInputError(f"option 'blob-field' names {name!r}, which is not a column of type BLOB or BYTES")
     return tuple(replace(f, type=AtomicType("BLOB", f.type.nullable)) if f.name in names else f for f in fields)
 
 
@@ -198,8 +198,8 @@ def _check_keys(schema: TableSchema) -> None:
                 )
     if schema.primary_keys and not schema.trimmed_primary_keys:
         raise InvalidInputError(
-            f"the primary key {', '.join(schema.primary_keys)} consists of partition columns only, so a partition "
-            "could hold a single row: add a column to it"
+            f"the primary key {', '.join(schema.primary_keys)} has only partition columns, so a partition could hold "
+            "only one row: add another column to the key"
         )
 
 
@@ -227,17 +227,17 @@ def _check_columns_of(schema: TableSchema, key: str, text: str) -> None:
 def _check_bucket(schema: TableSchema) -> None:
     bucket, keys = schema.bucket, split_list(schema.options.get("bucket-key", ""))
     if bucket == 0 or bucket < -2:
-        raise InvalidInputError(f"option 'bucket' is {bucket}: it must be at least 1, or -1, or -2 (postpone)")
+        raise InvalidInputError(f"option 'bucket' is {bucket}: it must be at least 1, or -1, or -2 (postponed)")
     if bucket == -1:
         if keys:
-            raise InvalidInputError("option 'bucket-key' needs a number of buckets: set 'bucket', or drop 'bucket-key'")
-        if not schema.primary_keys and "full-compaction.delta-commits" in schema.options:
             raise InvalidInputError(
-                "option 'full-compaction.delta-commits' does not fit an append table without buckets"
+                "option 'bucket-key' needs a number of buckets: set 'bucket', or remove 'bucket-key'"
             )
+        if not schema.primary_keys and "full-compaction.delta-commits" in schema.options:
+            raise InvalidInputError("option 'full-compaction.delta-commits' needs a primary key or a fixed 'bucket'")
     if not schema.primary_keys:
         if bucket == -2:
-            raise InvalidInputError("option 'bucket' is -2 (postpone), which needs a primary key")
+            raise InvalidInputError("option 'bucket' is -2 (postponed), which needs a primary key")
         if bucket > 0 and not keys:
             raise InvalidInputError(f"an append table with 'bucket' = {bucket} needs option 'bucket-key'")
     _check_bucket_keys(schema, keys)
@@ -252,7 +252,7 @@ def _check_bucket_keys(schema: TableSchema, keys: list[str]) -> None:
         if schema.primary_keys and key not in schema.primary_keys:
             raise InvalidInputError(f"option 'bucket-key' names {key!r}, which is not in the primary key")
         if _no_key(schema.field(key).type):
-            raise InvalidInputError(f"option 'bucket-key' names {key!r} of type {schema.field(key).type}")
+            raise InvalidInputError(f"option 'bucket-key' names {key!r} of type {schema.field(key).type}: no key")
     if schema.bucket <= 0:
         return
     function = str(_value(schema.options, "bucket-function.type")).lower()
@@ -270,13 +270,13 @@ def _check_scan(schema: TableSchema) -> None:
     options = schema.options
     given = [key for key in dict.fromkeys(key for keys in _POSITIONS.values() for key in keys) if key in options]
     if len(given) > 1:
-        raise InvalidInputError(f"options {' and '.join(map(repr, given))} both say where to start: leave one")
+        raise InvalidInputError(f"options {' and '.join(map(repr, given))} exclude each other: remove one")
     mode = options.get("scan.mode", "default").strip().lower().replace("_", "-")
     needed = _POSITIONS.get(mode)
     if needed is not None and (not given or given[0] not in needed):
         raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which needs one of {', '.join(needed)}")
     if needed is None and mode != "default" and given:
-        raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which does not go with {given[0]!r}: leave one")
+        raise InvalidInputError(f"option 'scan.mode' is {mode!r}, which excludes {given[0]!r}: remove one")
     if "scan.bucket" in options and not (schema.primary_keys and schema.bucket > 0):
         raise InvalidInputError("option 'scan.bucket' needs a primary key and a fixed number of buckets")
     if "scan.fallback-branch" in options and "scan.primary-branch" in options:
@@ -301,7 +301,7 @@ def _check_sequence(schema: TableSchema) -> None:
         raise InvalidInputError(f"option 'sequence.field' names {repeated} more than once")
     for column in columns:
         if f"fields.{column}.aggregate-function" in schema.options:
-            raise InvalidInputError(f"column {column!r} is in 'sequence.field' and has an aggregate function: drop one")
+            raise InvalidInputError(f"column {column!r} is in 'sequence.field' with an aggregate function: remove one")
     if columns and schema.is_cross_partition:
         raise InvalidInputError("option 'sequence.field' needs a primary key that contains all partition columns")
     if _flag(schema.options, "sequence.snapshot-ordering") and (
@@ -317,13 +317,13 @@ def _check_merge(schema: TableSchema) -> None:
     if engine.refuses_sequence_field and "sequence.field" in options:
         raise InvalidInputError(engine.refuses_sequence_field)
     if producer in engine.refused_producers:
-        raise InvalidInputError(f"merge engine {engine.name} does not go with 'changelog-producer' = {producer!r}")
+        raise InvalidInputError(f"merge engine {engine.name} excludes 'changelog-producer' = {producer!r}")
     row_kind = options.get("rowkind.field")
     if row_kind is not None:
         t = schema.field(row_kind.strip()).type
         if not isinstance(t, AtomicType) or t.root not in ("CHAR", "VARCHAR"):
             raise InvalidInputError(
-                f"option 'rowkind.field' names {row_kind!r} of type {t}: it must hold text such as +I"
+                f"option 'rowkind.field' names {row_kind!r} of type {t}: its type must be text, for values such as +I"
             )
     RecordLevelExpire.of(options, schema.fields, 0)
     sequence_groups(options, schema.fields, schema.primary_keys)
@@ -336,9 +336,7 @@ def _check_changelog(schema: TableSchema) -> None:
     if producer != "none" and not schema.primary_keys:
         raise InvalidInputError(f"option 'changelog-producer' is {producer!r}, which needs a primary key")
     if producer == "lookup" and "full-compaction.delta-commits" in options:
-        raise InvalidInputError(
-            "option 'full-compaction.delta-commits' does not go with 'changelog-producer' = 'lookup'"
-        )
+        raise InvalidInputError("option 'full-compaction.delta-commits' excludes 'changelog-producer' = 'lookup'")
     if _flag(options, "streaming-read-overwrite") and (
         not schema.primary_keys or producer in ("full-compaction", "lookup")
     ):
@@ -350,8 +348,8 @@ def _check_changelog(schema: TableSchema) -> None:
     ):
         without = " or ".join(name for name, engine in MERGE_ENGINES.items() if not engine.deletion_vectors)
         raise InvalidInputError(
-            "option 'deletion-vectors.enabled' goes neither with 'changelog-producer' = 'full-compaction' "
-            f"nor with merge engine {without}"
+            "option 'deletion-vectors.enabled' excludes 'changelog-producer' = 'full-compaction' "
+            f"and merge engine {without}"
         )
     if _flag(options, "table-read.sequence-number.enabled") and not schema.primary_keys:
         raise InvalidInputError("option 'table-read.sequence-number.enabled' needs a primary key")
@@ -388,7 +386,9 @@ def _check_blobs(schema: TableSchema) -> None:
             f"column {blobs[0]!r} is BLOB, which needs options 'row-tracking.enabled' and 'data-evolution.enabled'"
         )
     if len(blobs) == len(schema.fields):
-        raise InvalidInputError(f"a table needs a column that is no BLOB beside {', '.join(map(repr, blobs))}")
+        raise InvalidInputError(
+            f"a table needs a column of another type than BLOB, besides {', '.join(map(repr, blobs))}"
+        )
 
 
 def _check_formats(schema: TableSchema) -> None:
@@ -399,14 +399,14 @@ def _check_formats(schema: TableSchema) -> None:
     for field in schema.fields:
         t = field.type
         if isinstance(t, AtomicType) and t.root.startswith("TIMESTAMP") and (t.precision or 0) > 6:
-            raise InvalidInputError(f"column {field.name!r} is {t}, but avro files keep at most TIMESTAMP(6)")
+            raise InvalidInputError(f"column {field.name!r} is {t}, but avro files store at most TIMESTAMP(6)")
 
 
 def _check_file_indexes(schema: TableSchema) -> None:
     indexed_columns(schema.options, schema.fields)
     stray = stray_option(schema.options)
     if stray is not None:
-        raise InvalidInputError(f"option {stray!r} is about an index that no option 'file-index.<kind>.columns' names")
+        raise InvalidInputError(f"option {stray!r} is for an index that no 'file-index.<kind>.columns' names")
 
 
 def _check_defaults(schema: TableSchema) -> None:
@@ -417,7 +417,7 @@ def _check_defaults(schema: TableSchema) -> None:
             cast_array(pa.array([field.default], pa.string()), STRING, with_nullable(field.type, True))
         except (PaimonError, pa.ArrowException) as error:
             raise InvalidInputError(
-                f"the default {field.default!r} of column {field.name!r} is no {field.type}: {error}"
+                f"the default {field.default!r} of column {field.name!r} cannot be cast to {field.type}: {error}"
             ) from error
 
 

@@ -323,11 +323,11 @@ def test_files_outside_are_deleted_below_a_root_of_the_caller_only(tmp_path, cap
     assert ("are not deleted" in caplog.text) is not allowed
 
 
-def test_no_table_vouches_for_itself(tmp_path):
-    with pytest.raises(InvalidInputError, match="no table vouches for itself"):
+def test_a_table_cannot_allow_its_own_paths(tmp_path):
+    with pytest.raises(InvalidInputError, match="a table cannot allow its own paths"):
         append_table(tmp_path / "new", **{ALLOWED: "/"})
     table = append_table(tmp_path / "t")
-    with pytest.raises(InvalidInputError, match="no table vouches for itself"):
+    with pytest.raises(InvalidInputError, match="a table cannot allow its own paths"):
         table.alter([SetOption(ALLOWED, "/")])
     opened = Table.open(table.path, options={ALLOWED: "/x"})
     assert ALLOWED not in opened.schema.options

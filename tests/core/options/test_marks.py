@@ -79,7 +79,7 @@ def test_options_marked_as_refused_are_refused(key):
     [
         ({"sort-engine": "min-heap"}, "'sort-engine' of t has no effect here: runs are merged in one way"),
         ({"partition.expiration-time": "1 d"}, "'partition.expiration-time' of t has no effect yet: partitions do not"),
-        ({"parquet.page.size": "1"}, "'parquet.page.size' of t has no effect here: only other engines follow it"),
+        ({"parquet.page.size": "1"}, "'parquet.page.size' of t has no effect here: only other engines use it"),
     ],
 )
 def test_an_option_without_effect_warns_once(given, message):

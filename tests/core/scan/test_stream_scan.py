@@ -147,7 +147,7 @@ def test_files_by_their_age(tmp_path):
         ({"incremental-between": "a,b"}, InvalidInputError, "'a,b'.*Tags and times are not .* yet: give the ids"),
         ({"scan.timestamp": "yesterday"}, InvalidInputError, "yesterday"),
         ({"scan.bucket": "0"}, UnsupportedError, "scan.bucket"),
-        ({"scan.mode": "latest", "scan.snapshot-id": "1"}, InvalidInputError, "does not go with"),
+        ({"scan.mode": "latest", "scan.snapshot-id": "1"}, InvalidInputError, "excludes"),
     ],
 )
 def test_meaningless_starts_are_refused(tmp_path, options, error, message):

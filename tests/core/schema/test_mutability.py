@@ -24,14 +24,14 @@ def test_allowed_changes(options, key, value):
 @pytest.mark.parametrize(
     ("options", "key", "value", "error"),
     [
-        ({}, "type", "format-table", "a table keeps its type"),
+        ({}, "type", "format-table", "the type of a table is fixed"),
         ({}, "merge-engine", "first-row", "once the table has data"),
         ({"bucket": "2"}, "bucket", "-1", "cannot be changed from 2 to -1"),
         ({}, "bucket", "2", "cannot be changed from -1 to 2"),
-        ({"bucket": "2"}, "bucket", None, "cannot be taken away"),
+        ({"bucket": "2"}, "bucket", None, "cannot be removed"),
         ({}, "deletion-vectors.enabled", "true", "'deletion-vectors.modifiable' is true"),
-        ({"ignore-delete": "true"}, "ignore-delete", None, "cannot go from true"),
-        ({"pk-clustering-override": "true"}, "clustering.columns", "a", "files are sorted by it"),
+        ({"ignore-delete": "true"}, "ignore-delete", None, "cannot change from true"),
+        ({"pk-clustering-override": "true"}, "clustering.columns", "a", "these columns order the rows"),
     ],
 )
 def test_refused_changes(options, key, value, error):

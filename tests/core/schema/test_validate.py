@@ -71,7 +71,7 @@ REFUSED = [
     (["k", "k"], [], {}, COLUMNS, "'k' is named more than once"),
     (["a"], [], {}, COLUMNS, "'a' has type ARRAY"),
     ([], ["m"], {}, COLUMNS, "'m' has type MAP"),
-    (["p"], ["p"], {}, COLUMNS, "partition columns only"),
+    (["p"], ["p"], {}, COLUMNS, "only partition columns"),
     (PK, [], {"primary-key": "k"}, COLUMNS, "given twice"),
     # options as such
     ([], [], {"bukcet": "1"}, COLUMNS, "bukcet.*bucket"),
@@ -99,8 +99,8 @@ REFUSED = [
     ([], [], {"scan.mode": "from-timestamp"}, COLUMNS, "scan.timestamp-millis"),
     ([], [], {"scan.mode": "from-snapshot", "scan.timestamp-millis": "1"}, COLUMNS, "from-snapshot"),
     ([], [], {"scan.mode": "latest", "scan.tag-name": "t"}, COLUMNS, "latest"),
-    ([], [], {"scan.snapshot-id": "1", "scan.tag-name": "t"}, COLUMNS, "leave one"),
-    ([], [], {"incremental-between": "1,2", "scan.timestamp": "2024-01-01"}, COLUMNS, "leave one"),
+    ([], [], {"scan.snapshot-id": "1", "scan.tag-name": "t"}, COLUMNS, "exclude each other"),
+    ([], [], {"incremental-between": "1,2", "scan.timestamp": "2024-01-01"}, COLUMNS, "exclude each other"),
     ([], [], {"scan.fallback-branch": "a", "scan.primary-branch": "b"}, COLUMNS, "exclude each other"),
     # retention
     ([], [], {"snapshot.num-retained.min": "0"}, COLUMNS, "num-retained.min"),
@@ -207,7 +207,7 @@ def stored():
         ({"read.batch-size": "few"}, "read.batch-size"),
         ({"fields.v.agregate-function": "sum"}, "did you mean 'fields.v.aggregate-function'"),
         ({"fields.vv.stats-mode": "none"}, "names column 'vv', which is not among k, p, .*; did you mean 'v'"),
-        ({"scan.snapshot-id": "1", "scan.tag-name": "t"}, "leave one"),
+        ({"scan.snapshot-id": "1", "scan.tag-name": "t"}, "exclude each other"),
         ({"type": "format-table"}, "'type'"),
     ],
 )

@@ -71,10 +71,10 @@ def test_columns_of_type_blob_need_no_option(tmp_path, named):
 @pytest.mark.parametrize(
     ("schema", "options", "said"),
     [
-        (COLUMNS, {"blob-field": "s"}, "'s', which is no column of type BLOB or BYTES"),
-        (COLUMNS, {"blob-field": "x"}, "'x', which is no column"),
+        (COLUMNS, {"blob-field": "s"}, "'s', which is not a column of type BLOB or BYTES"),
+        (COLUMNS, {"blob-field": "x"}, "'x', which is not a column"),
         (COLUMNS, {"data-evolution.enabled": "false"}, r"'b' is BLOB, which needs .*data-evolution"),
-        (pa.schema([("b", pa.binary())]), {}, "a column that is no BLOB"),
+        (pa.schema([("b", pa.binary())]), {}, "column of another type than BLOB"),
     ],
 )
 def test_wrong_tables_of_blobs_are_refused(tmp_path, schema, options, said):

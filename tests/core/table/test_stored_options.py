@@ -38,7 +38,7 @@ def test_an_unknown_stored_option_warns_once_and_the_table_works(path):
     said = " ".join(str(one.message) for one in told)
     assert len(told) == 3
     assert "did you mean 'fields.v.aggregate-function'" in said
-    assert "'gone', which is not there" in said
+    assert "names an unknown column 'gone'" in said
     assert "parquet.of.tomorrow" in said
     with warnings.catch_warnings():
         warnings.simplefilter("error")
