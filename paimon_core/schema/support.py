@@ -28,7 +28,7 @@ from paimon_core.types.datatype import (
     is_blob_type,
 )
 
-_DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
+DATA_FORMATS = ("parquet", "orc", "avro", "json", "csv")
 _SPECIAL_ROOTS = {"BLOB", "GEOMETRY", "GEOGRAPHY"}
 _SCAN_MODES = {
     "default", "full", "latest-full", "latest", "from-timestamp", "from-snapshot", "from-snapshot-full",
@@ -124,9 +124,9 @@ def _cross_partition(schema: TableSchema) -> str | None:
 def _format_of_some_files(schema: TableSchema) -> str | None:
     """Find an unknown format of a level or of changelog files."""
     level, changelog = "file.format.per.level", "changelog-file.format"
-    if not {name.lower() for name in _value(schema, level).values()} <= {*_DATA_FORMATS} - {"csv"}:
+    if not {name.lower() for name in _value(schema, level).values()} <= {*DATA_FORMATS} - {"csv"}:
         return _shown(level, schema.options[level])
-    return None if _value(schema, changelog) in (None, *_DATA_FORMATS) else _shown(changelog, schema.options[changelog])
+    return None if _value(schema, changelog) in (None, *DATA_FORMATS) else _shown(changelog, schema.options[changelog])
 
 
 def _is_unknown_index(key: str) -> bool:
@@ -235,9 +235,9 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(_matches(r"global-index\..*|pk-.*\.index\.columns"), "new rows would be missing from the index", write=True),
     # files and metadata
-    Limit(_is_not("file.format", *_DATA_FORMATS), f"this engine writes {', '.join(_DATA_FORMATS)}", write=True),
+    Limit(_is_not("file.format", *DATA_FORMATS), f"this engine writes {', '.join(DATA_FORMATS)}", write=True),
     Limit(_csv_with_key, "csv files do not separate keys from values", read=True, write=True),
-    Limit(_format_of_some_files, f"this engine writes {', '.join(_DATA_FORMATS)}; no csv for a level", write=True),
+    Limit(_format_of_some_files, f"this engine writes {', '.join(DATA_FORMATS)}; no csv for a level", write=True),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are written as avro", write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),

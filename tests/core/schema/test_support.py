@@ -1,8 +1,9 @@
 import pytest
 
 from paimon_core.errors import UnsupportedError
+from paimon_core.format import FORMATS, TEXT_FORMATS
 from paimon_core.options.option import Options
-from paimon_core.schema.support import LIMITS, check_readable, check_writable
+from paimon_core.schema.support import DATA_FORMATS, LIMITS, check_readable, check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -178,3 +179,7 @@ def test_ordinary_nested_columns_are_fine():
     table = schema(extra="MAP<STRING, ROW<a INT, g ARRAY<MULTISET<INT>>>>")
     check_readable(table)
     check_writable(table)
+
+
+def test_the_formats_of_tables_are_those_of_the_registries():
+    assert set(DATA_FORMATS) == {*FORMATS, *TEXT_FORMATS}
