@@ -99,7 +99,8 @@ def order_conflict(
         own: names of files that the compacting writer wrote itself, with sequence numbers above all it had read.
         lookup_files: names of the files above level 0 that the compaction read and did not replace; ``None``: the
             compaction is no lookup compaction.
-        mixes: a merged row may differ from each of the rows it was made of.
+        mixes: a merged row may differ from each of the rows it was made of. A lookup compaction merges them with the
+            rows of higher levels anyway.
     """
     deleted = {e.identity for e in changes.entries if e.kind == DELETE}
     deepest = max((e.file.level for e in changes.entries if e.kind == ADD), default=0)
@@ -111,16 +112,19 @@ def order_conflict(
             return conflict
     ages = [((-e.file.level, position), e.file, e.identity in deleted) for position, e in enumerate(live)]
     inputs = [(age, file) for age, file, is_input in ages if is_input]
+    oldest = min((file.min_sequence_number for _, file in inputs), default=0)
     first_own = min((file.min_sequence_number for _, file in inputs if file.file_name in own), default=None)
     for position, other in ((age, file) for age, file, is_input in ages if not is_input):
         unknown = first_own is not None and other.max_sequence_number >= first_own
+        between = mixes and (other.level <= deepest or (lookup_files is None and other.max_sequence_number > oldest))
         for age, file in inputs:
-            may_be_older = other.level <= deepest and other.min_sequence_number <= file.max_sequence_number
+            overtakes = other.min_sequence_number <= file.max_sequence_number
+            may_be_older = other.level <= deepest and overtakes
             ties = may_be_older and other.level < deepest and position < age
             ties = ties and file.min_sequence_number <= other.max_sequence_number
             unread = unknown and other.level > 0 and file.file_name in own
             uncovers = file.delete_row_count != 0 and (may_be_older or unread)
-            if (ties or uncovers or (mixes and may_be_older)) and _overlap(file, other, key_schema):
+            if (ties or uncovers or (between and overtakes)) and _overlap(file, other, key_schema):
                 return _unknown_file(other, file)
     return None
 

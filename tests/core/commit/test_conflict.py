@@ -2,10 +2,16 @@
 
 from dataclasses import replace
 
-from paimon_core.commit.changes import append_changes
+import pytest
+
+from paimon_core.commit.changes import Changes, append_changes
 from paimon_core.commit.compaction import has_compaction, still_valid
+from paimon_core.commit.conflict import order_conflict
 from paimon_core.commit.conflict_check import ConflictCheck
 from paimon_core.errors import PaimonError
+from paimon_core.manifest.entry import DELETE
+from paimon_core.snapshot.snapshot import CommitKind
+from tests.support.manifests import KEY, entry
 from tests.support.text_cases import text_cases
 from tests.support.text_tables import ROOT, TextTable
 
@@ -37,3 +43,16 @@ def conflict(text: str) -> str:
 @text_cases(__file__, "conflict.txt")
 def test_conflicts(case, check_case):
     check_case(case, conflict)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "mixes", "conflicts"),
+    [((50, 60), True, True), ((50, 60), False, False), ((1, 1), True, False), ((101, 110), True, False)],
+)
+def test_rows_that_are_merged_have_no_row_of_a_higher_level_between_them(sequence, mixes, conflicts):
+    """The compaction merges rows numbered 1 and 100 into level 4; of equal numbers the one of level 5 is older."""
+    old, new = (entry(name, sequence=(n, n)) for name, n in (("old", 1), ("new", 100)))
+    merged = entry("merged", level=4, sequence=(100, 100))
+    other = entry("other", level=5, sequence=sequence)
+    changes = Changes(CommitKind.COMPACT, (replace(old, kind=DELETE), replace(new, kind=DELETE), merged))
+    assert bool(order_conflict(changes, [other, old, new], KEY, mixes=mixes)) == conflicts
