@@ -24,7 +24,6 @@ EXCEPTIONS = {
     "options": {"Mark", "PARTITION_MARK_DONE_ACTION", "mark"},
     "predicate": {"_WORDS", "below", "kept"},
     "row": {"_words", "decimal_words", "header_words", "words"},  # of 8 bytes
-    "types": {"_Place", "_element_place", "kept", "low_words", "mark", "place", "words"},
     "write": {
         "PIECE_BYTES",
         "_KEPT_BYTES",

@@ -28,7 +28,7 @@ from paimon_core.schema.evolution import evolve
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import DataField
-from paimon_core.types.selection import Positions, bits, kept
+from paimon_core.types.selection import Positions, bits, filter_rows
 from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17
@@ -130,7 +130,7 @@ def read_file(
         if drops and not (mask := _remaining(rows_at, deletions, row_mask)).all():
             if not mask.any():
                 continue
-            batch, positions = kept(batch, bits(mask)), positions[mask] if numbered else positions
+            batch, positions = filter_rows(batch, bits(mask)), positions[mask] if numbered else positions
         evolved = plan.apply(batch)
         evolved = with_tracking(evolved, meta, positions) if row_tracking else _check_system_columns(evolved, path)
         yield evolved if len(stored) == len(fields) else _with_unstored(evolved, fields, constants, positions)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from paimon_core.merge.normalized_keys import Column
 from paimon_core.types import system_fields
 from paimon_core.types.row_kind import is_retract
-from paimon_core.types.selection import bits, kept
+from paimon_core.types.selection import bits, filter_rows
 
 SEQUENCE_NUMBER = system_fields.SEQUENCE_NUMBER.name
 VALUE_KIND = system_fields.VALUE_KIND.name
@@ -23,4 +23,4 @@ def is_retract_batch(kinds: Column) -> npt.NDArray[np.bool_]:
 def drop_retracts(table: pa.Table) -> pa.Table:
     """Return the rows that add; without a copy if no row retracts. REQUIRES: a column ``_VALUE_KIND``."""
     retracting = is_retract_batch(table.column(VALUE_KIND))
-    return kept(table, bits(~retracting)) if retracting.any() else table
+    return filter_rows(table, bits(~retracting)) if retracting.any() else table

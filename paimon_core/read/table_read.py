@@ -27,7 +27,7 @@ from paimon_core.store.expired import is_missing, raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
-from paimon_core.types.selection import kept
+from paimon_core.types.selection import filter_rows
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 
 
@@ -78,7 +78,7 @@ class TableRead:
         """Yield the rows that match the predicate, with the columns of ``schema``."""
         names = schema.names
         for part in read:
-            rows = part if self.predicate is None else kept(part, evaluate(self.predicate, part))
+            rows = part if self.predicate is None else filter_rows(part, evaluate(self.predicate, part))
             if not rows.num_rows:
                 continue
             for batch in _batches(rows):

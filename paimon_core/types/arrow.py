@@ -1,8 +1,7 @@
-"""Column types as Arrow types, and back.
+"""The conversion of column types to Arrow types, and back.
 
-One column type has exactly one Arrow type inside the engine (:func:`to_arrow`), so batches of one table always agree.
-Nullability travels in Arrow fields. Coming from Arrow (:func:`from_arrow`) every type with an obvious counterpart is
-understood, the others are refused by name.
+A column type has exactly one Arrow type in the engine (:func:`to_arrow`), so all batches of a table have the same
+types. Arrow fields hold the nullability. :func:`from_arrow` accepts every Arrow type with an obvious counterpart.
 """
 
 from collections.abc import Iterable, Sequence
@@ -66,13 +65,13 @@ _PRECISION_OF_UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def timestamp_unit(precision: int) -> str:
-    """Unit of the coarsest Arrow timestamp that keeps ``precision`` digits of a second: ms, us or ns."""
+    """Return the coarsest Arrow unit that stores ``precision`` digits of a second: ms, us or ns."""
     return "ms" if precision <= 3 else "us" if precision <= 6 else "ns"
 
 
 @lru_cache(maxsize=4096)
 def to_arrow(t: DataType) -> ArrowType:
-    """The Arrow type of a column type (nullability of the outermost level belongs to the field)."""
+    """Return the Arrow type of a column type; the nullability of the outermost level belongs to the field."""
     match t:
         case AtomicType():
             return _atomic_to_arrow(t)
@@ -105,12 +104,12 @@ def _atomic_to_arrow(t: AtomicType) -> ArrowType:
 
 
 def arrow_field(field: DataField) -> Any:
-    """The ``pa.Field`` of a column."""
+    """Return the ``pa.Field`` of a column."""
     return pa.field(field.name, to_arrow(field.type), field.type.nullable)
 
 
 def arrow_schema(fields: Sequence[DataField]) -> Any:
-    """The ``pa.Schema`` of columns, in their order."""
+    """Return the ``pa.Schema`` of columns, in their order."""
     return _schema(tuple(fields))
 
 
@@ -120,11 +119,11 @@ def _schema(fields: tuple[DataField, ...]) -> Any:
 
 
 def from_arrow(t: ArrowType, nullable: bool = True) -> DataType:
-    """The column type that holds every value of an Arrow type; fields of nested rows get the id -1.
+    """Return the column type that holds every value of an Arrow type; fields of nested rows get the id -1.
 
-    Large, view, dictionary and run-end encoded types count as what they hold, unsigned integers as the next wider
-    signed type. Raises InvalidInputError for types without a counterpart (null, duration, interval, union, decimals
-    beyond 38 digits or with a negative scale).
+    Large, view, dictionary and run-end encoded types become the type of their values, unsigned integers the next wider
+    signed type. Raises InvalidInputError for types without a counterpart: null, duration, interval, union, decimals of
+    more than 38 digits or with a negative scale.
     """
     return with_nullable(_from_arrow(t), nullable)
 
@@ -195,15 +194,15 @@ def _field_from_arrow(field: Any) -> DataField:
 
 
 def fields_from_arrow(schema: Any) -> tuple[DataField, ...]:
-    """Columns of a ``pa.Schema`` with ids from 0, nested ones included."""
+    """Return the columns of a ``pa.Schema`` with ids from 0, nested fields included."""
     return assign_ids([_field_from_arrow(field) for field in schema], 0)[0]
 
 
 def assign_ids(fields: Iterable[DataField], next_id: int) -> tuple[tuple[DataField, ...], int]:
-    """Number columns from ``next_id``: a column takes its id before the rows nested in its type; inside a nested ROW
-    what is nested in a field comes before the field itself (the order every engine of the format uses).
+    """Assign ids from ``next_id`` to columns; return the columns and the highest id (``next_id - 1``: no columns).
 
-    Returns the numbered fields and the highest id given (``next_id - 1`` when there are none).
+    A column gets its id before the fields nested in its type. Inside a nested ROW, the fields nested in a field get
+    their ids before the field. Every engine of the format uses this order.
     """
     numbered = []
     for field in fields:
@@ -214,7 +213,7 @@ def assign_ids(fields: Iterable[DataField], next_id: int) -> tuple[tuple[DataFie
 
 
 def _number(t: DataType, free: int) -> tuple[DataType, int]:
-    """A type whose nested fields are numbered from ``free``, and the next free id."""
+    """Return the type with its nested fields numbered from ``free``, and the next free id."""
     match t:
         case RowType(fields):
             numbered = []

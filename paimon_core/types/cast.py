@@ -1,8 +1,8 @@
-"""Changing column types: which changes a schema allows, and old data read as the new type.
+"""The change of column types: the changes that a schema allows, and the casts of stored data to the new type.
 
-Results are those of the format's reference engine: integers wrap, floats truncate and saturate, decimals round half up
-and become null when they do not fit, text that is not a value is an error. Where its result depends on the time zone of
-the machine (TIMESTAMP to and from TIMESTAMP_LTZ) or is not known exactly, the cast is refused.
+Results are those of the reference engine of the format: integers wrap, floats truncate and saturate, decimals round
+half up and become null if they do not fit, and a text that is no value is an error. A cast is refused if its result
+depends on the time zone of the machine (TIMESTAMP to and from TIMESTAMP_LTZ) or is not known exactly.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from paimon_core.types.datatype import (
     DataType,
     with_nullable,
 )
-from paimon_core.types.decimals import decimal_text, fitted, low_words, widened
+from paimon_core.types.decimals import decimal_text, fitted, low_halves, widened
 from paimon_core.types.float_text import float_text
 
 ArrowArray: TypeAlias = Any
@@ -69,11 +69,11 @@ _EXPLICIT: dict[str, frozenset[str]] = {
 
 
 def can_cast(source: DataType, target: DataType, explicit: bool) -> bool:
-    """Whether a column may change its type; ``explicit`` admits casts that may lose something.
+    """Return True if a column may change its type. ``explicit`` allows casts that may lose a part of a value.
 
-    A subset of what the format allows: only changes this engine reads back exactly, so nothing that depends on the time
-    zone of a machine. Constructed types change by their elements, never as a whole. Nullability is not looked at; a
-    shorter length or precision is explicit.
+    The format allows more changes: this engine allows only those that it reads exactly, in every time zone.
+    Constructed types change by their elements, never as a whole. Nullability is ignored; a shorter length or precision
+    is an explicit cast.
     """
     if with_nullable(source, True) == with_nullable(target, True):
         return True
@@ -85,7 +85,7 @@ def can_cast(source: DataType, target: DataType, explicit: bool) -> bool:
 
 
 def _narrower(source: AtomicType, target: AtomicType) -> bool:
-    """Whether a type of the same family has less room: a shorter length, fewer digits before or after the point."""
+    """Return True if ``target``, of the same family, has a shorter length, or fewer digits on a side of the point."""
     if _family(source) != _family(target):
         return False
     return (
@@ -96,10 +96,10 @@ def _narrower(source: AtomicType, target: AtomicType) -> bool:
 
 
 def cast_array(array: ArrowArray, source: DataType, target: DataType) -> ArrowArray:
-    """Stored data of one type as another, the result in the canonical Arrow type of ``target``.
+    """Cast stored data to another type; return it in the canonical Arrow type of ``target``. Null stays null.
 
-    ``array`` has the canonical type of ``source``; null stays null. Raises InvalidInputError naming a text that is not
-    a value of the target, UnsupportedError naming both types where the result is not known exactly.
+    REQUIRES: ``array`` has the canonical type of ``source``. Raises InvalidInputError, which quotes a text that is no
+    value of the target, and UnsupportedError, which names both types, if the result is not known exactly.
     """
     if with_nullable(source, True) == with_nullable(target, True):
         return array
@@ -129,7 +129,7 @@ def _parameters(t: AtomicType) -> tuple[int, int]:
 
 
 def _numpy(array: ArrowArray) -> tuple[Any, Any]:
-    """Values (anything where null) and the mask of nulls, or None."""
+    """Return the values (undefined at nulls) and the mask of nulls. `None` for the mask: no nulls."""
     if not array.null_count:
         return array.to_numpy(zero_copy_only=False), None
     mask = array.is_null().to_numpy(zero_copy_only=False)
@@ -167,12 +167,12 @@ def _float_to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType)
     precision, scale = _parameters(target)
     wide = array.cast(pa.float64())
     size = pc.abs(wide)
-    # Far outside of the target either way: null and zero, and no digits to carry along.
+    # numbers far too large become null, numbers far too small become zero
     small = pc.less(size, 10.0 ** -(scale + 2))
-    kept = pc.if_else(pc.less(size, 10.0 ** (precision - scale + 1)), wide, pa.scalar(None, pa.float64()))
-    kept = pc.if_else(small, 0.0, kept)
+    fitting = pc.if_else(pc.less(size, 10.0 ** (precision - scale + 1)), wide, pa.scalar(None, pa.float64()))
+    fitting = pc.if_else(small, 0.0, fitting)
     digits = pa.decimal256(precision + 22, scale + 20)
-    return fitted(kept.cast(pa.string()).cast(digits), precision, scale)
+    return fitted(fitting.cast(pa.string()).cast(digits), precision, scale)
 
 
 def _decimal_to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -182,14 +182,14 @@ def _decimal_to_decimal(array: ArrowArray, source: AtomicType, target: AtomicTyp
 def _decimal_to_integer(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     whole = pc.round(widened(array), 0, round_mode="towards_zero").cast(pa.decimal128(38, 0))
     mask = whole.is_null().to_numpy(zero_copy_only=False) if whole.null_count else None
-    return pa.array(low_words(whole), pa.int64(), mask=mask).cast(to_arrow(target), safe=False)
+    return pa.array(low_halves(whole), pa.int64(), mask=mask).cast(to_arrow(target), safe=False)
 
 
 def _decimal_to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     precision, scale = _parameters(source)
     if precision <= 18:
         mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-        numbers = pa.array(low_words(array).astype(np.float64) / 10.0**scale, mask=mask)
+        numbers = pa.array(low_halves(array).astype(np.float64) / 10.0**scale, mask=mask)
     else:
         numbers = array.cast(pa.string()).cast(pa.float64())  # by its text: correctly rounded
     return numbers.cast(to_arrow(target), safe=False)
@@ -214,14 +214,14 @@ _DAY_SECONDS = 86_400
 
 
 def _ticks(array: ArrowArray) -> tuple[Any, Any, int]:
-    """Numbers, null mask and ticks per second of a timestamp array."""
+    """Return the numbers of a timestamp array, its mask of nulls, and its ticks per second."""
     values, mask = _numpy(array.view(pa.int64()))
     return values, mask, _PER_SECOND[array.type.unit]
 
 
 def _change_precision(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     if (source.precision or 0) <= (target.precision or 0):
-        return _timestamp_of(array, target, source)
+        return _to_finer_unit(array, source, target)
     values, mask, per_second = _ticks(array)
     digits = target.precision or 0
     fine = per_second // 10 ** max(digits, 3)
@@ -229,13 +229,13 @@ def _change_precision(array: ArrowArray, source: AtomicType, target: AtomicType)
     if digits < 3:  # milliseconds are cut towards zero, finer digits towards the past
         step = 10 ** (3 - digits)
         values = np.where(values < 0, -(-values // step), values // step) * step
-    held = {"ms": 3, "us": 6, "ns": 9}[to_arrow(target).unit]
-    values = values * 10 ** (held - max(digits, 3))
+    unit_digits = {"ms": 3, "us": 6, "ns": 9}[to_arrow(target).unit]
+    values = values * 10 ** (unit_digits - max(digits, 3))
     return pa.array(values, pa.int64(), mask=mask).view(to_arrow(target))
 
 
-def _timestamp_of(array: ArrowArray, target: AtomicType, source: AtomicType) -> ArrowArray:
-    """A timestamp array in a finer unit; refused, not wrapped, outside of the years nanoseconds reach."""
+def _to_finer_unit(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
+    """Return the array in a finer unit. Raises UnsupportedError for a time outside of the years of the unit."""
     try:
         return array.cast(to_arrow(target))
     except pa.ArrowInvalid as error:
@@ -265,11 +265,7 @@ def _timestamp_to_integer(array: ArrowArray, source: AtomicType, target: AtomicT
 def _integer_to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     if source.root not in ("INT", "BIGINT"):
         raise _unsupported(source, target)
-    return _timestamp_of(array.cast(pa.int64()).view(pa.timestamp("s")), target, source)
-
-
-def _date_to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    return _timestamp_of(array, target, source)
+    return _to_finer_unit(array.cast(pa.int64()).view(pa.timestamp("s")), source, target)
 
 
 def _time_to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -278,7 +274,7 @@ def _time_to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType
 
 
 def _time_to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    return array  # any precision is stored as milliseconds, and the reference engine leaves them alone
+    return array  # any precision is stored in milliseconds, which the reference engine does not change
 
 
 # ---------------------------------------------------------------------------------------------- text and bytes
@@ -326,7 +322,7 @@ _CASTS: dict[tuple[str, str], Cast] = {
     ("TIMESTAMP", "TIME"): _timestamp_to_time,
     ("TIMESTAMP", "INTEGER"): _timestamp_to_integer,
     ("INTEGER", "TIMESTAMP"): _integer_to_timestamp,
-    ("DATE", "TIMESTAMP"): _date_to_timestamp,
+    ("DATE", "TIMESTAMP"): _to_finer_unit,
     ("TIME", "TIMESTAMP"): _time_to_timestamp,
     ("TIME", "TIME"): _time_to_time,
     ("INTEGER", "TEXT"): _to_text(lambda array, source: array.cast(pa.string())),

@@ -1,7 +1,7 @@
 """Casts from and to text.
 
-Reading a value from text is strict: a text that is not plainly a value of the type is an InvalidInputError quoting it,
-blanks around it included. Some exotic spellings the reference engine takes are refused rather than guessed at.
+Casts from text are strict: a text that is no value of the type, or has blanks around it, is an InvalidInputError that
+quotes the text. Some rare spellings that the reference engine accepts are refused.
 """
 
 from typing import Any, TypeAlias
@@ -21,14 +21,14 @@ _TRUE = ["t", "true", "y", "yes", "1"]
 _FALSE = ["f", "false", "n", "no", "0"]
 _LAST_DATE_OF_FOUR_DIGITS = 2932896  # 9999-12-31, in days since 1970
 _FIRST_DATE_OF_FOUR_DIGITS = -719162  # 0001-01-01
-_DECIMAL_SCALE = 37  # beside 38 digits before the point and one to round into, all that the widest decimal has room for
+_DECIMAL_SCALE = 37  # the widest decimal has 76 digits: 38 before the point, and one for rounding
 
 
 # ---------------------------------------------------------------------------------------------- fitting lengths
 
 
 def fit_text(array: ArrowArray, target: AtomicType) -> ArrowArray:
-    """Text cut to the target's characters and, for CHAR, padded with blanks to them."""
+    """Return the texts cut to the target's length in characters; for CHAR also padded with blanks to this length."""
     length = target.length or MAX_LENGTH
     if length == MAX_LENGTH and target.root == "VARCHAR":
         return array
@@ -41,7 +41,7 @@ def fit_text(array: ArrowArray, target: AtomicType) -> ArrowArray:
 
 
 def fit_bytes(array: ArrowArray, target: AtomicType) -> ArrowArray:
-    """Bytes cut to the target's length and, for BINARY, filled with zeros to it."""
+    """Return the bytes cut to the target's length; for BINARY also padded with zeros to this length."""
     length = target.length or MAX_LENGTH
     lengths = pc.binary_length(array)
     if (pc.max(lengths).as_py() or 0) > length:
@@ -63,13 +63,13 @@ def _check_years(days: ArrowArray, source: AtomicType) -> None:
 
 
 def date_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
-    """``2024-01-31``."""
+    """Return texts like ``2024-01-31``."""
     _check_years(array.view(pa.int32()), source)
     return array.cast(pa.string())
 
 
 def timestamp_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
-    """``2024-01-31 12:00:00.000000``, with as many digits of a second as the type has."""
+    """Return texts like ``2024-01-31 12:00:00.000000``, with as many digits of a second as the type has."""
     _check_years(array.cast(pa.date32(), safe=False).view(pa.int32()), source)
     text = array.cast(pa.string())
     digits = source.precision or 0
@@ -77,7 +77,7 @@ def timestamp_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
 
 
 def time_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
-    """``12:00:00``, for TIME(0)."""
+    """Return texts like ``12:00:00``. Raises UnsupportedError for other types than TIME(0)."""
     if source.precision:
         raise UnsupportedError(f"data stored as {source} cannot be read as text: only TIME(0) can")
     return pc.utf8_slice_codeunits(array.cast(pa.string()), 0, 8)
@@ -93,24 +93,24 @@ def _refuse_first(bad: ArrowArray, array: ArrowArray, target: AtomicType) -> Non
 
 
 def _parts(array: ArrowArray, pattern: str, target: AtomicType) -> ArrowArray:
-    """The named groups of a pattern that every text must match."""
+    """Return the named groups of a pattern. Raises InvalidInputError for a text that does not match."""
     parts = pc.extract_regex(array, pattern)
     if parts.null_count > array.null_count:
         _refuse_first(pc.and_(parts.is_null(), array.is_valid()), array, target)
     return parts
 
 
-def _parsed(texts: ArrowArray, wanted: Any, array: ArrowArray, target: AtomicType) -> ArrowArray:
-    """Arrow's cast of prepared texts; the first that fails is named as the user wrote it."""
+def _parsed(texts: ArrowArray, arrow_type: Any, array: ArrowArray, target: AtomicType) -> ArrowArray:
+    """Cast prepared texts by Arrow. The error for the first bad text quotes the text of the user, in ``array``."""
     try:
-        return texts.cast(wanted)
+        return texts.cast(arrow_type)
     except pa.ArrowInvalid as error:
-        position = first_failure(texts, lambda part: part.cast(wanted))
+        position = first_failure(texts, lambda part: part.cast(arrow_type))
         raise InvalidInputError(f"text {array[position].as_py()!r} is not a value of {target}") from error
 
 
 def to_boolean(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """t, true, y, yes, 1 and f, false, n, no, 0 in any case."""
+    """Parse t, true, y, yes, 1 and f, false, n, no, 0, in upper or lower case."""
     lowered = pc.utf8_lower(array)
     true = pc.is_in(lowered, value_set=pa.array(_TRUE))
     known = pc.or_(true, pc.is_in(lowered, value_set=pa.array(_FALSE)))
@@ -119,7 +119,7 @@ def to_boolean(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arr
 
 
 def to_integer(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """Digits with an optional sign; a fraction is allowed and dropped; too large is an error."""
+    """Parse digits with an optional sign. A fraction is dropped; a number that does not fit is an error."""
     parts = _parts(array, r"^\+?(?P<whole>-?[0-9]+)(?:\.[0-9]*)?$", target)
     _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
     whole = pc.if_else(array.is_valid(), pc.struct_field(parts, "whole"), pa.scalar(None, pa.string()))
@@ -127,7 +127,7 @@ def to_integer(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arr
 
 
 def to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """A decimal number with an optional exponent, NaN, Infinity or -Infinity; blanks around are dropped."""
+    """Parse a decimal number with an optional exponent, NaN, Infinity or -Infinity; blanks around it are ignored."""
     trimmed = pc.utf8_trim(array, " ")
     parts = _parts(
         trimmed,
@@ -141,9 +141,9 @@ def to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arrow
 
 
 def to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """A decimal number, rounded half up; what does not fit becomes null."""
+    """Parse a decimal number and round it half up; a number that does not fit becomes null."""
     fraction = max(target.scale or 0, _DECIMAL_SCALE)
-    whole = WIDE_PRECISION - 1 - fraction  # rounding may need one more
+    whole = WIDE_PRECISION - 1 - fraction  # rounding may need one more digit
     exact = rf"[0-9]{{1,{whole}}}(?:\.[0-9]{{0,{target.scale or 0}}})?"
     rounded = rf"[0-9]{{1,18}}(?:\.[0-9]{{0,{fraction}}})?"  # Arrow rounds longer ones wrongly
     pattern = rf"^\+?(?P<number>-?(?:{exact}|{rounded}))$"
@@ -161,14 +161,14 @@ def _padded(parts: ArrowArray, names: tuple[str, ...], separator: str) -> ArrowA
 
 
 def to_date(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """``2024-1-31``, with or without a time behind a blank, which is dropped."""
+    """Parse texts like ``2024-1-31``; a time after a blank is dropped."""
     parts = _parts(array, r"^(?P<year>[0-9]{1,4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})(?: .*)?$", target)
     dates = pc.if_else(array.is_valid(), _padded(parts, ("year", "month", "day"), "-"), pa.scalar(None, pa.string()))
     return _parsed(dates, pa.date32(), array, target)
 
 
 def to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """``12:00:00`` with up to three digits of a second."""
+    """Parse texts like ``12:00:00``, with up to three digits of a second."""
     parts = _parts(array, r"^(?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]{1,3}))?$", target)
     fraction = pc.utf8_rpad(pc.struct_field(parts, "fraction"), 3, "0")
     texts = pc.binary_join_element_wise("1970-01-01 ", pc.struct_field(parts, "time"), ".", fraction, "")
@@ -177,20 +177,20 @@ def to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowA
 
 
 def to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """``2024-01-31 12:00:00.123``: the time may be missing, digits beyond the precision are dropped."""
+    """Parse texts like ``2024-01-31 12:00:00.123``. The time may be missing; further digits are dropped."""
     parts = _parts(
         array,
         r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
         r"(?: (?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{1,9}))?)?$",
         target,
     )
-    wanted = to_arrow(target)
-    unit_digits = {"ms": 3, "us": 6, "ns": 9}[wanted.unit]
+    arrow_type = to_arrow(target)
+    unit_digits = {"ms": 3, "us": 6, "ns": 9}[arrow_type.unit]
     fraction = pc.struct_field(parts, "fraction")
-    kept = pc.utf8_slice_codeunits(fraction, 0, target.precision or 0)
+    digits = pc.utf8_slice_codeunits(fraction, 0, target.precision or 0)
     seconds = pc.binary_join_element_wise(
-        _padded(parts, ("hour", "minute", "second"), ":"), pc.utf8_rpad(kept, unit_digits, "0"), "."
+        _padded(parts, ("hour", "minute", "second"), ":"), pc.utf8_rpad(digits, unit_digits, "0"), "."
     )
     texts = pc.binary_join_element_wise(_padded(parts, ("year", "month", "day"), "-"), seconds, " ")
     texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
-    return _parsed(texts, wanted, array, target)
+    return _parsed(texts, arrow_type, array, target)

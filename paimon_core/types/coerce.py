@@ -1,7 +1,7 @@
-"""Storing what a user hands over: exactly as it is, or not at all.
+"""The conversion of a user's Arrow arrays to column types: each value stays exactly equal, or the array is refused.
 
-Widening is free (ints into wider ints, decimals or, up to 2**53, floats), encodings (dictionary, large, view) are
-dissolved, and everything that would change a value is refused by column, row and value.
+Integers may become wider integers, decimals or (up to 2**53) floats; encodings (dictionary, large, view) are decoded.
+An error for a value that would change names the column, the row and the value.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ _UNIT_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an array sits: the column (with the path into it) and the table row of each of its values."""
+class _Location:
+    """The location of an array for messages: the path of its column, and the table row of each value."""
 
     path: str
     row: Callable[[int], int]
 
-    def inside(self, name: str, row: Callable[[int], int] | None = None) -> "_Place":
-        return _Place(f"{self.path}.{name}", row or self.row)
+    def inside(self, name: str, row: Callable[[int], int] | None = None) -> "_Location":
+        return _Location(f"{self.path}.{name}", row or self.row)
 
     def refusal(self, array: ArrowArray, position: int, target: DataType, why: str) -> InvalidInputError:
         value = repr(_python_value(array, position))
@@ -64,24 +64,31 @@ def _python_value(array: ArrowArray, position: int) -> Any:
 
 
 def coerce_array(array: ArrowArray, target: DataType, column: str, first_row: int = 0) -> ArrowArray:
-    """User data as the canonical Arrow array of ``target``, every value unchanged.
+    """Return user data as the canonical Arrow array of ``target``, with every value unchanged.
 
-    An array (or chunked array) already of the right type comes back as it is, without a copy. Refused with an
-    InvalidInputError naming ``column``, the first bad row (the array starts at ``first_row``) and its value: numbers,
-    times and texts the type cannot hold, types that only an explicit cast could turn into the other, timestamps with a
-    zone for TIMESTAMP and without one for TIMESTAMP_LTZ, nested fields the type lacks, nulls inside of nested types
-    that forbid them. Nulls at the top level pass: whether the column takes them is the caller's question.
+    An array of the right type is returned without a copy. Nulls at the top level pass: the caller checks for them.
+    Raises InvalidInputError, which names ``column``, the first bad row and its value, for:
+
+    - numbers, times and texts that the type cannot hold, and types that need an explicit cast
+    - timestamps with a zone for TIMESTAMP, or without a zone for TIMESTAMP_LTZ
+    - nested fields that the type lacks, and nulls in nested types that forbid nulls
+
+    Args:
+        array: may be chunked.
+        target: the column type.
+        column: its name, for the message.
+        first_row: the number of the first row of the array, for the message.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if array.type.equals(to_arrow(target), check_metadata=True) and not _constrained(target):
         return array
-    return _stored(array, target, _Place(column, lambda position: first_row + position))
+    return _stored(array, target, _Location(column, lambda position: first_row + position))
 
 
 @lru_cache(maxsize=4096)
 def _constrained(t: DataType) -> bool:
-    """Whether some values of the type's Arrow array are not values of the type."""
+    """Return True if the Arrow type of a column type holds values that the column type does not."""
     match t:
         case AtomicType():
             return (
@@ -100,29 +107,29 @@ def _constrained(t: DataType) -> bool:
 
 
 def _spare_digits(t: AtomicType) -> int:
-    """Digits of a second the Arrow unit of a time type has beyond its precision."""
+    """Return how many more digits of a second the Arrow unit of a time type has than its precision."""
     return max(_UNIT_DIGITS[to_arrow(t).unit] - (t.precision or 0), 0)
 
 
-def _stored(array: ArrowArray, target: DataType, place: _Place) -> ArrowArray:
+def _stored(array: ArrowArray, target: DataType, location: _Location) -> ArrowArray:
     array = _decoded(array)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), to_arrow(target))
     match target:
         case AtomicType(root="VARIANT"):
-            return _stored_struct(array, target, (("value", _VARIANT_PART), ("metadata", _VARIANT_PART)), place)
+            return _stored_struct(array, target, (("value", _VARIANT_PART), ("metadata", _VARIANT_PART)), location)
         case AtomicType():
-            return _stored_atomic(array, target, place)
+            return _stored_atomic(array, target, location)
         case RowType(fields):
-            return _stored_struct(array, target, tuple((field.name, field.type) for field in fields), place)
+            return _stored_struct(array, target, tuple((field.name, field.type) for field in fields), location)
         case ArrayType(element):
-            return _stored_list(array, target, element, place)
+            return _stored_list(array, target, element, location)
         case VectorType(element):
-            return _stored_vector(array, target, element, place)
+            return _stored_vector(array, target, element, location)
         case MapType(key, value):
-            return _stored_map(array, target, key, value, place)
+            return _stored_map(array, target, key, value, location)
         case MultisetType(element):
-            return _stored_map(array, target, element, _MULTISET_COUNT, place)
+            return _stored_map(array, target, element, _MULTISET_COUNT, location)
 
 
 def _decoded(array: ArrowArray) -> ArrowArray:
@@ -140,23 +147,23 @@ def _decoded(array: ArrowArray) -> ArrowArray:
 # ---------------------------------------------------------------------------------------------- atomic values
 
 
-def _stored_atomic(array: ArrowArray, target: AtomicType, place: _Place) -> ArrowArray:
-    wanted = to_arrow(target)
-    if array.type != wanted:
+def _stored_atomic(array: ArrowArray, target: AtomicType, location: _Location) -> ArrowArray:
+    arrow_type = to_arrow(target)
+    if array.type != arrow_type:
         advice = _unrelated(array.type, target)
         if advice is not None:
             advice = advice or "cast the column before"
-            raise InvalidInputError(f"column {place.path!r}: {array.type} cannot be stored as {target}: {advice}")
-        array = _exactly(array, wanted, target, place)
+            raise InvalidInputError(f"column {location.path!r}: {array.type} cannot be stored as {target}: {advice}")
+        array = _exactly(array, arrow_type, target, location)
     if target.root in TEXT_ROOTS | BINARY_ROOTS and target.length != MAX_LENGTH:
-        _check_length(array, target, place)
+        _check_length(array, target, location)
     elif target.root in TIME_ROOTS and _spare_digits(target):
-        _check_digits(array, target, place)
+        _check_digits(array, target, location)
     return array
 
 
 def _unrelated(source: Any, target: AtomicType) -> str | None:
-    """None when values of the Arrow type may be values of the target, else advice (perhaps empty)."""
+    """Return advice (may be empty) for an Arrow type that the target cannot store. `None`: the target may store it."""
     kinds = pa.types
     related: bool
     match target.root:
@@ -197,33 +204,37 @@ def _zone_advice(source: Any, target: AtomicType) -> str | None:
     return None
 
 
-def _exactly(array: ArrowArray, wanted: Any, target: AtomicType, place: _Place) -> ArrowArray:
-    """Cast between related types; refuses the first value that would change."""
+def _exactly(array: ArrowArray, arrow_type: Any, target: AtomicType, location: _Location) -> ArrowArray:
+    """Cast between related types. Raises InvalidInputError for the first value that would change."""
     try:
-        result = _cast(array, wanted)
+        result = _cast(array, arrow_type)
     except pa.ArrowInvalid as error:
-        position = first_failure(array, lambda part: _cast(part, wanted))
-        raise place.refusal(array, position, target, _reason(error)) from error
-    if pa.types.is_floating(array.type) and pa.types.is_floating(wanted) and wanted.bit_width < array.type.bit_width:
+        position = first_failure(array, lambda part: _cast(part, arrow_type))
+        raise location.refusal(array, position, target, _reason(error)) from error
+    if (
+        pa.types.is_floating(array.type)
+        and pa.types.is_floating(arrow_type)
+        and arrow_type.bit_width < array.type.bit_width
+    ):
         changed = pc.and_(pc.not_equal(result.cast(array.type), array), pc.invert(pc.is_nan(array)))
-        _refuse_first(changed, array, target, place, "it is not exactly a number of that type; round it before")
+        _refuse_first(changed, array, target, location, "it is not exactly a number of that type; round it before")
     return result
 
 
-def _cast(array: ArrowArray, wanted: Any) -> ArrowArray:
-    if pa.types.is_integer(array.type) and pa.types.is_decimal(wanted):
+def _cast(array: ArrowArray, arrow_type: Any) -> ArrowArray:
+    if pa.types.is_integer(array.type) and pa.types.is_decimal(arrow_type):
         array = array.cast(pa.decimal256(20, 0))  # Arrow asks for room for every integer, not for those present
-    if pa.types.is_decimal(array.type) and pa.types.is_integer(wanted):
+    if pa.types.is_decimal(array.type) and pa.types.is_integer(arrow_type):
         array = array.cast(pa.decimal256(76, 0))
-    if pa.types.is_float16(array.type) and not pa.types.is_floating(wanted):
+    if pa.types.is_float16(array.type) and not pa.types.is_floating(arrow_type):
         array = array.cast(pa.float32())
-    return array.cast(wanted)
+    return array.cast(arrow_type)
 
 
 def first_failure(array: ArrowArray, convert: Callable[[ArrowArray], ArrowArray]) -> int:
-    """Position of the first value Arrow cannot convert: the end of the longest good prefix, by halving.
+    """Return the position of the first value that ``convert`` refuses with ArrowInvalid, by binary search.
 
-    ``convert`` raises ArrowInvalid when any value of its array fails; one of ``array`` does.
+    REQUIRES: ``convert`` refuses at least one value of ``array``.
     """
     good, bad = 0, len(array)
     while bad - good > 1:
@@ -240,13 +251,13 @@ def _reason(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def _refuse_first(bad: ArrowArray, array: ArrowArray, target: DataType, place: _Place, why: str) -> None:
+def _refuse_first(bad: ArrowArray, array: ArrowArray, target: DataType, location: _Location, why: str) -> None:
     position = pc.index(bad, True).as_py()
     if position >= 0:
-        raise place.refusal(array, position, target, why)
+        raise location.refusal(array, position, target, why)
 
 
-def _check_length(array: ArrowArray, target: AtomicType, place: _Place) -> None:
+def _check_length(array: ArrowArray, target: AtomicType, location: _Location) -> None:
     if target.root in TEXT_ROOTS:
         if not len(array) or array.nbytes <= (target.length or 0):
             return
@@ -257,10 +268,10 @@ def _check_length(array: ArrowArray, target: AtomicType, place: _Place) -> None:
     if longest is not None and longest > (target.length or 0):
         bad = pc.greater(lengths, target.length)
         position = pc.index(bad, True).as_py()
-        raise place.refusal(array, position, target, f"it has {lengths[position].as_py()} {unit}")
+        raise location.refusal(array, position, target, f"it has {lengths[position].as_py()} {unit}")
 
 
-def _check_digits(array: ArrowArray, target: AtomicType, place: _Place) -> None:
+def _check_digits(array: ArrowArray, target: AtomicType, location: _Location) -> None:
     step = 10 ** _spare_digits(target)
     numbers = array.view(pa.int32() if target.root == "TIME" else pa.int64())
     whole = pc.multiply(pc.divide(numbers, step), step)
@@ -268,7 +279,7 @@ def _check_digits(array: ArrowArray, target: AtomicType, place: _Place) -> None:
         pc.not_equal(numbers, whole.cast(numbers.type)),
         array,
         target,
-        place,
+        location,
         f"it has more than {target.precision} digits after the second; truncate it before",
     )
 
@@ -276,46 +287,46 @@ def _check_digits(array: ArrowArray, target: AtomicType, place: _Place) -> None:
 # ---------------------------------------------------------------------------------------------- nested values
 
 
-def _kind_refused(array: ArrowArray, target: DataType, place: _Place) -> InvalidInputError:
-    return InvalidInputError(f"column {place.path!r}: {array.type} cannot be stored as {target}")
+def _kind_refused(array: ArrowArray, target: DataType, location: _Location) -> InvalidInputError:
+    return InvalidInputError(f"column {location.path!r}: {array.type} cannot be stored as {target}")
 
 
-def _no_nulls(child: ArrowArray, t: DataType, place: _Place, within: ArrowArray | None = None) -> None:
-    """Refuse nulls in a child whose type forbids them; ``within`` masks the values that count."""
+def _no_nulls(child: ArrowArray, t: DataType, location: _Location, within: ArrowArray | None = None) -> None:
+    """Raise InvalidInputError for a null in a child whose type forbids nulls. ``within``: mask of values to check."""
     if t.nullable or not child.null_count:
         return
     bad = child.is_null() if within is None else pc.and_(child.is_null(), within)
-    _refuse_first(bad, child, t, place, "it must not be null")
+    _refuse_first(bad, child, t, location, "it must not be null")
 
 
 def _stored_struct(
-    array: ArrowArray, target: DataType, fields: tuple[tuple[str, DataType], ...], place: _Place
+    array: ArrowArray, target: DataType, fields: tuple[tuple[str, DataType], ...], location: _Location
 ) -> ArrowArray:
     if not pa.types.is_struct(array.type):
-        raise _kind_refused(array, target, place)
+        raise _kind_refused(array, target, location)
     given = [array.type.field(i).name for i in range(array.type.num_fields)]
     extra = [name for name in given if name not in dict(fields)]
     if extra or len(set(given)) < len(given):
         what = f"has no field {extra[0]!r}" if extra else "takes every field once"
-        raise InvalidInputError(f"column {place.path!r}: {array.type} cannot be stored as {target}, which {what}")
-    children = dict(zip(given, array.flatten(), strict=True))  # flattened: null where the row is null
+        raise InvalidInputError(f"column {location.path!r}: {array.type} cannot be stored as {target}, which {what}")
+    children = dict(zip(given, array.flatten(), strict=True))  # the children are null if the row is null
     valid = array.is_valid() if array.null_count else None
     arrays = []
     for name, t in fields:
-        inside = place.inside(name)
+        inside = location.inside(name)
         child = children.get(name)
         stored = pa.nulls(len(array), to_arrow(t)) if child is None else _stored(child, t, inside)
         _no_nulls(stored, t, inside, valid)
         arrays.append(stored)
-    wanted = to_arrow(target)
+    arrow_type = to_arrow(target)
     if not arrays:
-        return array.cast(wanted)
+        return array.cast(arrow_type)
     mask = array.is_null() if array.null_count else None
-    return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=mask)
+    return pa.StructArray.from_arrays(arrays, fields=list(arrow_type), mask=mask)
 
 
 def _lengths(array: ArrowArray) -> Any:
-    """Number of elements of each list as int64, 0 where null."""
+    """Return the number of elements of each list (int64); 0 for a null list."""
     if pa.types.is_map(array.type) or pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
     elif pa.types.is_fixed_size_list(array.type):
@@ -330,51 +341,53 @@ def _null_mask(array: ArrowArray) -> Any:
 
 
 def _offsets(array: ArrowArray, lengths: Any, path: str) -> ArrowArray:
-    """Offsets over the flattened elements, null where the list is."""
+    """Return the offsets of the lists into the flattened elements; null for a null list."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
     if ends[-1] > MAX_LENGTH:
-        raise InvalidInputError(f"column {path!r}: {ends[-1]} elements in one batch, at most {MAX_LENGTH} fit: cut it")
+        raise InvalidInputError(
+            f"column {path!r}: {ends[-1]} elements in one batch, at most {MAX_LENGTH} fit: split it"
+        )
     mask = np.append(_null_mask(array), False) if array.null_count else None
     return pa.array(ends.astype(np.int32), mask=mask)
 
 
-def _element_place(place: _Place, name: str, lengths: Any) -> _Place:
+def _element_location(location: _Location, name: str, lengths: Any) -> _Location:
     ends = np.cumsum(lengths)
-    return place.inside(name, lambda position: place.row(int(np.searchsorted(ends, position, side="right"))))
+    return location.inside(name, lambda position: location.row(int(np.searchsorted(ends, position, side="right"))))
 
 
-def _stored_list(array: ArrowArray, target: DataType, element: DataType, place: _Place) -> ArrowArray:
+def _stored_list(array: ArrowArray, target: DataType, element: DataType, location: _Location) -> ArrowArray:
     kinds = pa.types
     if not (kinds.is_nested(array.type) and hasattr(array, "flatten")) or kinds.is_map(array.type):
-        raise _kind_refused(array, target, place)
+        raise _kind_refused(array, target, location)
     if kinds.is_struct(array.type) or kinds.is_union(array.type):
-        raise _kind_refused(array, target, place)
+        raise _kind_refused(array, target, location)
     lengths = _lengths(array)
-    inside = _element_place(place, "element", lengths)
+    inside = _element_location(location, "element", lengths)
     values = _stored(array.flatten(), element, inside)
     _no_nulls(values, element, inside)
-    return pa.ListArray.from_arrays(_offsets(array, lengths, place.path), values, type=to_arrow(target))
+    return pa.ListArray.from_arrays(_offsets(array, lengths, location.path), values, type=to_arrow(target))
 
 
-def _stored_vector(array: ArrowArray, target: VectorType, element: DataType, place: _Place) -> ArrowArray:
-    as_list = _stored_list(array, ArrayType(element), element, place)
+def _stored_vector(array: ArrowArray, target: VectorType, element: DataType, location: _Location) -> ArrowArray:
+    as_list = _stored_list(array, ArrayType(element), element, location)
     lengths = _lengths(as_list)
     wrong = pa.array((lengths != target.length) & ~_null_mask(as_list))
-    _refuse_first(wrong, as_list, target, place, f"it must have {target.length} elements")
+    _refuse_first(wrong, as_list, target, location, f"it must have {target.length} elements")
     return as_list.cast(to_arrow(target))
 
 
-def _stored_map(array: ArrowArray, target: DataType, key: DataType, value: DataType, place: _Place) -> ArrowArray:
+def _stored_map(array: ArrowArray, target: DataType, key: DataType, value: DataType, location: _Location) -> ArrowArray:
     if not pa.types.is_map(array.type):
-        raise _kind_refused(array, target, place)
+        raise _kind_refused(array, target, location)
     lengths = _lengths(array)
     if array.null_count and np.diff(array.offsets.to_numpy())[_null_mask(array)].any():
-        array = array.take(pa.array(np.arange(len(array))))  # drops what hides under null maps
+        array = array.take(pa.array(np.arange(len(array))))  # removes the entries of null maps
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
-    keys_at, values_at = (_element_place(place, name, lengths) for name in ("key", "value"))
+    keys_at, values_at = (_element_location(location, name, lengths) for name in ("key", "value"))
     keys = _stored(array.keys.slice(first, last - first), key, keys_at)
     values = _stored(array.items.slice(first, last - first), value, values_at)
     if keys.null_count:
         _refuse_first(keys.is_null(), keys, key, keys_at, "a key must not be null")
     _no_nulls(values, value, values_at)
-    return pa.MapArray.from_arrays(_offsets(array, lengths, place.path), keys, values, type=to_arrow(target))
+    return pa.MapArray.from_arrays(_offsets(array, lengths, location.path), keys, values, type=to_arrow(target))

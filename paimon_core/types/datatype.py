@@ -1,8 +1,8 @@
 """Column types as frozen values.
 
-A type is an :class:`AtomicType` or one of the constructed types below; every type says whether it accepts null.
-``str(t)`` is the text a schema file holds for atomic types (``DECIMAL(10, 2) NOT NULL``) and SQL text for constructed
-ones. Only the fields of a :class:`RowType` carry ids: elements of arrays, maps and multisets have none.
+A type is an :class:`AtomicType` or one of the constructed types below; every type has a flag ``nullable``. ``str(t)``
+of an atomic type is its text in a schema file (``DECIMAL(10, 2) NOT NULL``), of a constructed type its SQL text.
+Only the fields of a :class:`RowType` have ids: elements of arrays, maps and multisets have none.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ MAX_LENGTH = 2147483647
 MAX_DECIMAL_PRECISION = 38
 
 NO_ID = -1
-"""The id of a nested field that has not been given one yet."""
+"""The id of a nested field that is not numbered yet."""
 
 INTEGER_ROOTS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 """Integer types from narrow to wide."""
@@ -46,10 +46,11 @@ def _check(holds: bool, message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AtomicType:
-    """A type without parts. Parameters left out get the defaults of SQL: ``DECIMAL`` is (10, 0), ``CHAR`` has length 1,
-    ``TIME`` precision 0 and ``TIMESTAMP`` 6; parameters the root does not have must stay None.
+    """A type without element types, with the parameters of its root.
 
-    ``crs`` and ``algorithm`` belong to GEOMETRY and GEOGRAPHY only.
+    Missing parameters get the defaults of SQL: ``DECIMAL`` is (10, 0), ``CHAR`` has length 1, ``TIME`` precision 0 and
+    ``TIMESTAMP`` precision 6. Parameters that the root does not have must be `None`. GEOMETRY and GEOGRAPHY have
+    ``crs``; GEOGRAPHY also has ``algorithm``.
     """
 
     root: str
@@ -144,7 +145,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """Keys to values; a key is never null, whatever its type says."""
+    """A map from keys to values; a key is never null, even if its type is nullable."""
 
     key: "DataType"
     value: "DataType"
@@ -156,7 +157,7 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class MultisetType:
-    """Elements and how often each occurs (a non-null INT)."""
+    """A multiset: elements, each with its number of occurrences (a non-null INT)."""
 
     element: "DataType"
     nullable: bool = True
@@ -237,12 +238,12 @@ VARIANT = AtomicType("VARIANT")
 
 
 def decimal(precision: int, scale: int = 0, nullable: bool = True) -> AtomicType:
-    """``DECIMAL(precision, scale)``."""
+    """Return the type ``DECIMAL(precision, scale)``."""
     return AtomicType("DECIMAL", nullable, precision=precision, scale=scale)
 
 
 def with_nullable(t: _T, nullable: bool) -> _T:
-    """The same type accepting null or not; ``t`` itself when nothing changes."""
+    """Return the type with this nullability; ``t`` itself if it has this nullability already."""
     return t if t.nullable == nullable else replace(t, nullable=nullable)
 
 
@@ -254,10 +255,10 @@ def without_finer_digits(t: DataType) -> DataType:
 
 
 def is_blob_type(t: DataType) -> bool:
-    """Whether the values are blobs, which lie in files of their own."""
+    """Return True if the values are blobs, which are stored in files of their own."""
     return isinstance(t, AtomicType) and t.root == "BLOB"
 
 
 def is_nested(t: DataType) -> bool:
-    """Whether a type has parts (ARRAY, MAP, MULTISET, ROW, VECTOR): such a type cannot be a key."""
+    """Return True for ARRAY, MAP, MULTISET, ROW and VECTOR: a column of such a type cannot be a key."""
     return not isinstance(t, AtomicType)

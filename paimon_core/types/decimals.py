@@ -1,4 +1,4 @@
-"""Decimals as Arrow computes them: rounding, fitting, their low words, their text. Vectorised."""
+"""Vectorised functions of Arrow decimals: rounding to a type, the lower 64 bits, and text."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 WIDE_PRECISION = 76
-"""Digits of the widest Arrow decimal: room for any step between two 38 digit decimals."""
+"""Digits of the widest Arrow decimal: enough for every step of a cast between two decimals of 38 digits."""
 
 
 def fitted(wide: Any, precision: int, scale: int) -> Any:
-    """A decimal256 array as ``decimal128(precision, scale)``: ties away from zero, what does not fit becomes null.
+    """Return a decimal256 array as ``decimal128(precision, scale)``: half up, and null if a value does not fit.
 
-    ``wide`` needs room for one more digit before the point than its values have.
+    REQUIRES: the type of ``wide`` has one more digit before the point than its values.
     """
     rounded = wide
     if wide.type.scale > scale:
@@ -29,20 +29,20 @@ def _ten_to(power: int) -> Any:
 
 
 def widened(array: Any) -> Any:
-    """A decimal128 array as decimal256 of the same scale with room to round up."""
+    """Return a decimal128 array as decimal256 of the same scale, with one more digit for rounding."""
     return array.cast(pa.decimal256(min(array.type.precision + 1, WIDE_PRECISION), array.type.scale))
 
 
-def low_words(array: Any) -> npt.NDArray[np.int64]:
-    """The low 64 bits of the unscaled values of a decimal128 array, two's complement; anything where null."""
+def low_halves(array: Any) -> npt.NDArray[np.int64]:
+    """Return the lower 64 bits (two's complement) of unscaled decimal128 values; undefined at nulls."""
     if not len(array):
         return np.empty(0, np.int64)
-    words = np.frombuffer(array.buffers()[1], np.int64)
-    return words[2 * array.offset : 2 * (array.offset + len(array)) : 2]
+    halves = np.frombuffer(array.buffers()[1], np.int64)
+    return halves[2 * array.offset : 2 * (array.offset + len(array)) : 2]
 
 
 def decimal_text(array: Any) -> Any:
-    """Plain text of a decimal128 array (never an exponent), with as many digits after the point as its scale."""
+    """Return the text of a decimal128 array: no exponent, as many digits after the point as its scale."""
     scale = array.type.scale
     if scale == 0:
         return array.cast(pa.string())

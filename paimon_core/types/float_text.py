@@ -1,8 +1,8 @@
-"""Floating point numbers as text: the shortest digits that give the number back, laid out as Java lays them out.
+"""The text of floating point numbers in the notation of Java, with the shortest digits that identify the number.
 
-``1.0E10``, ``100.5``, ``1.0E-5``, ``NaN``, ``-Infinity``: plain from 0.001 up to 10 million, scientific elsewhere,
-always with a digit after the point. Java before 19 prints a digit more than needed for a few numbers; this never does.
-Written by hand: no library prints numbers as Java does.
+``1.0E10``, ``100.5``, ``1.0E-5``, ``NaN``, ``-Infinity``: plain from 0.001 up to 10 million, else scientific, always
+with a digit after the point. Java before 19 prints one digit too many for a few numbers; these functions do not.
+No library prints numbers as Java does.
 """
 
 from typing import Any
@@ -16,11 +16,11 @@ from paimon_core.types.numpy_type import numpy_type
 _PARTS = r"^(?P<sign>-?)(?P<whole>\d+)(?:\.(?P<fraction>\d+))?(?:e(?P<exponent>[+-]?\d+))?$"
 
 _PLAIN_FROM, _PLAIN_TO = -2, 7
-"""Positions of the point, counted from the first digit, at which numbers are written plainly."""
+"""Positions of the point, counted from the first digit, of numbers in plain notation."""
 
 
 def float_text(array: Any) -> Any:
-    """Text of a float32 or float64 array; null stays null."""
+    """Return the text of a float32 or float64 array; null stays null."""
     finite = pc.if_else(pc.is_finite(array), array, pa.scalar(0.0, array.type))
     parts = pc.extract_regex(finite.cast(pa.string()), _PARTS)
     sign, whole, fraction, exponent = (
@@ -28,11 +28,11 @@ def float_text(array: Any) -> Any:
     )
     every_digit = pc.binary_join_element_wise(whole, fraction, "")
     digits = pc.utf8_ltrim(every_digit, "0")
-    zeros_in_front = pc.subtract(pc.utf8_length(every_digit), pc.utf8_length(digits))
+    leading_zeros = pc.subtract(pc.utf8_length(every_digit), pc.utf8_length(digits))
     power = pc.if_else(pc.equal(exponent, ""), "0", pc.utf8_ltrim(exponent, "+")).cast(pa.int32())
     # the value is 0.DIGITS times ten to the point
-    point = pc.subtract(pc.add(pc.utf8_length(whole), power), zeros_in_front)
-    unsigned = _laid_out(pc.utf8_rtrim(digits, "0"), point)
+    point = pc.subtract(pc.add(pc.utf8_length(whole), power), leading_zeros)
+    unsigned = _java_notation(pc.utf8_rtrim(digits, "0"), point)
     text = _with_tiny(pc.binary_join_element_wise(sign, unsigned, ""), array, digits)
     text = pc.if_else(pc.equal(array, np.inf), "Infinity", text)
     text = pc.if_else(pc.equal(array, -np.inf), "-Infinity", text)
@@ -40,7 +40,7 @@ def float_text(array: Any) -> Any:
 
 
 def _with_tiny(text: Any, array: Any, digits: Any) -> Any:
-    """The few subnormal numbers one digit identifies get a second one, the nearest: 4.9E-324, not 5.0E-324."""
+    """Return the text with a second digit for subnormal numbers that one digit identifies: 4.9E-324, not 5.0E-324."""
     tiny = pc.less(pc.abs(array), pa.scalar(float(np.finfo(numpy_type(array.type)).tiny), array.type))
     tiny = pc.and_(tiny, pc.equal(pc.utf8_length(pc.utf8_rtrim(digits, "0")), 1))
     if not pc.any(tiny).as_py():
@@ -50,7 +50,7 @@ def _with_tiny(text: Any, array: Any, digits: Any) -> Any:
     return pc.if_else(tiny, texts.take(pc.index_in(array, value_set=numbers)), text)
 
 
-def _laid_out(digits: Any, point: Any) -> Any:
+def _java_notation(digits: Any, point: Any) -> Any:
     join = pc.binary_join_element_wise
     rest = pc.utf8_slice_codeunits(digits, 1)
     text = join(

@@ -1,4 +1,4 @@
-"""The numpy types of Arrow's numbers, found without pandas, which pyarrow imports to answer the same question."""
+"""The numpy types of Arrow's numbers, without pandas, which pyarrow imports for the same conversion."""
 
 from typing import Any
 
@@ -17,5 +17,5 @@ _OF: dict[pa.DataType, npt.DTypeLike] = {
 
 
 def numpy_type(kind: pa.DataType) -> np.dtype[Any]:
-    """Return the numpy type of signed integers, FLOAT or DOUBLE. REQUIRES: ``kind`` is one of these."""
+    """Return the numpy type of an Arrow type. REQUIRES: a signed integer, FLOAT or DOUBLE."""
     return np.dtype(_OF[kind])

@@ -1,8 +1,8 @@
-"""Types as text and as JSON (format 3.4).
+"""The text and JSON forms of types (format 3.4).
 
-Schema files hold an atomic type as text (``"DECIMAL(10, 2) NOT NULL"``) and a constructed one as an object whose
-``type`` says its name and nullability. The SQL text of constructed types (``ROW<a INT, b ARRAY<STRING>> NOT NULL``) is
-understood everywhere too. Keywords are case-insensitive, names of row fields are not.
+Schema files hold an atomic type as text (``"DECIMAL(10, 2) NOT NULL"``). A constructed type is an object whose ``type``
+is its name and nullability, or SQL text (``ROW<a INT, b ARRAY<STRING>> NOT NULL``). Keywords are
+case-insensitive, names of row fields are not.
 """
 
 import re
@@ -26,7 +26,7 @@ from paimon_core.types.datatype import (
 )
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<name>`(?:[^`]|``)*`)|(?P<text>'(?:[^']|'')*')|(?P<word>[^\s<>(),`']+)|(?P<mark>[<>(),]))",
+    r"\s*(?:(?P<name>`(?:[^`]|``)*`)|(?P<text>'(?:[^']|'')*')|(?P<word>[^\s<>(),`']+)|(?P<symbol>[<>(),]))",
 )
 
 _ALIASES = {"INTEGER": "INT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}
@@ -34,22 +34,22 @@ _CLOSING = {"<": ">", "(": ")"}
 
 
 def parse_type(text_or_json: str | Mapping[str, Any]) -> DataType:
-    """A type from its JSON form or its text; nested fields keep the ids they have, or get -1.
+    """Return the type of a JSON form or a text; a nested field without an id gets -1.
 
-    Raises InvalidInputError that quotes the text and the place where it stops making sense.
+    Raises InvalidInputError, which quotes the text and the position of the error.
     """
     if isinstance(text_or_json, str):
-        return _Text(text_or_json).whole()
+        return _TypeParser(text_or_json).whole()
     if not isinstance(text_or_json, Mapping) or not isinstance(text_or_json.get("type"), str):
         raise InvalidInputError(f"a type is a text or an object with a text 'type', not {text_or_json!r}")
     return _from_object(text_or_json)
 
 
 def _from_object(given: Mapping[str, Any]) -> DataType:
-    words = given["type"].upper().split()
-    nullable = words[1:] != ["NOT", "NULL"]
+    root, *suffix = given["type"].upper().split() or [""]
+    nullable = suffix != ["NOT", "NULL"]
     try:
-        match words[0] if words else "":
+        match root:
             case "ARRAY":
                 return ArrayType(parse_type(given["element"]), nullable)
             case "MULTISET":
@@ -67,7 +67,7 @@ def _from_object(given: Mapping[str, Any]) -> DataType:
 
 
 def type_to_json(t: DataType) -> str | dict[str, Any]:
-    """The JSON form schema files hold."""
+    """Return the JSON form of a type in schema files."""
     if isinstance(t, AtomicType):
         return str(t)
     suffix = "" if t.nullable else " NOT NULL"
@@ -85,7 +85,7 @@ def type_to_json(t: DataType) -> str | dict[str, Any]:
 
 
 def field_from_json(given: Mapping[str, Any]) -> DataField:
-    """A field object of a schema file; unknown keys are ignored, a null comment or default counts as absent."""
+    """Return the field of an object in a schema file; unknown keys and a null comment or default are ignored."""
     try:
         field_id, name, t = int(given.get("id", NO_ID)), given["name"], given["type"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -94,7 +94,7 @@ def field_from_json(given: Mapping[str, Any]) -> DataField:
 
 
 def field_to_json(field: DataField) -> dict[str, Any]:
-    """The field object of a schema file; comment and default only when there are any."""
+    """Return the object of a field in a schema file, with its comment and default if it has them."""
     result: dict[str, Any] = {"id": field.id, "name": field.name, "type": type_to_json(field.type)}
     if field.description is not None:
         result["description"] = field.description
@@ -103,8 +103,8 @@ def field_to_json(field: DataField) -> dict[str, Any]:
     return result
 
 
-class _Text:
-    """A type text being read from left to right."""
+class _TypeParser:
+    """A parser of a type text, which reads tokens from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -119,33 +119,33 @@ class _Text:
             position = token.end()
 
     def whole(self) -> DataType:
-        """The type that makes up the complete text."""
+        """Return the type. Raises InvalidInputError if text follows the type."""
         t = self._type()
         if self._at < len(self._tokens):
             raise self._error("the end")
         return t
 
-    def _error(self, wanted: str) -> InvalidInputError:
+    def _error(self, expected: str) -> InvalidInputError:
         found = "the end" if self._at >= len(self._tokens) else repr(self._text[self._tokens[self._at][2] :])
-        return InvalidInputError(f"type {self._text!r}: expected {wanted}, found {found}")
+        return InvalidInputError(f"type {self._text!r}: expected {expected}, found {found}")
 
     def _peek(self) -> str:
         if self._at >= len(self._tokens):
             return ""
         group, text, _ = self._tokens[self._at]
-        return text.upper() if group in ("word", "mark") else ""
+        return text.upper() if group in ("word", "symbol") else ""
 
-    def _accept(self, *words: str) -> bool:
-        """Take these words or marks if they are next."""
-        found = [(group, text.upper()) for group, text, _ in self._tokens[self._at : self._at + len(words)]]
-        if [text for group, text in found if group in ("word", "mark")] != list(words):
+    def _accept(self, *expected: str) -> bool:
+        """Return True, and consume the tokens, if these keywords or symbols are next."""
+        found = [(group, text.upper()) for group, text, _ in self._tokens[self._at : self._at + len(expected)]]
+        if [text for group, text in found if group in ("word", "symbol")] != list(expected):
             return False
-        self._at += len(words)
+        self._at += len(expected)
         return True
 
-    def _expect(self, mark: str) -> None:
-        if not self._accept(mark):
-            raise self._error(repr(mark))
+    def _expect(self, symbol: str) -> None:
+        if not self._accept(symbol):
+            raise self._error(repr(symbol))
 
     def _type(self) -> DataType:
         word = self._peek()
@@ -213,7 +213,7 @@ class _Text:
         return int(word)
 
     def _arguments(self) -> list[str]:
-        """The words between parentheses, if any."""
+        """Return the parameters between parentheses; empty: there are no parentheses."""
         arguments: list[str] = []
         if self._accept("("):
             while not arguments or self._accept(","):
@@ -224,12 +224,12 @@ class _Text:
             self._expect(")")
         return arguments
 
-    def _numbers(self, root: str, most: int) -> list[int]:
+    def _numbers(self, root: str, maximum: int) -> list[int]:
         start = self._at
         arguments = self._arguments()
-        if len(arguments) > most or not all(text.isascii() and text.isdigit() for text in arguments):
+        if len(arguments) > maximum or not all(text.isascii() and text.isdigit() for text in arguments):
             self._at = start
-            raise self._error(f"at most {most} number(s) as parameters of {root}")
+            raise self._error(f"at most {maximum} number(s) as parameters of {root}")
         return [int(text) for text in arguments]
 
     def _atomic(self, word: str) -> AtomicType:

@@ -1,4 +1,4 @@
-"""Row kinds as int8 vectors: 0 ``+I``, 1 ``-U``, 2 ``+U``, 3 ``-D`` (format 7.2). The odd ones retract."""
+"""Row kinds as int8 vectors: 0 ``+I``, 1 ``-U``, 2 ``+U``, 3 ``-D`` (format 7.2). Odd kinds retract a row."""
 
 from functools import cache
 from typing import Any
@@ -21,18 +21,20 @@ SHORT_NAMES = ("+I", "-U", "+U", "-D")
 
 @cache
 def _names() -> Any:
-    return pa.array(SHORT_NAMES, pa.string())  # made when needed: Arrow's first array imports pandas where it is there
+    return pa.array(
+        SHORT_NAMES, pa.string()
+    )  # made at the first call: Arrow's first array imports pandas if it is installed
 
 
 def is_retract(kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-    """Mask of the rows that take something back (``-U``, ``-D``)."""
+    """Return a mask: True for the rows that retract another row (``-U``, ``-D``)."""
     return (kinds & 1).astype(np.bool_)
 
 
 def parse_kinds(names: Any) -> Any:
-    """Kinds (Arrow int8, no nulls) of an Arrow text column of ``+I -U +U -D``.
+    """Return the kinds (Arrow int8, no nulls) of an Arrow text column of ``+I -U +U -D``.
 
-    Raises InvalidInputError naming the first row that holds anything else, null included.
+    Raises InvalidInputError, which names the first row with another value or null.
     """
     array: Any = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
     if pa.types.is_dictionary(array.type):
@@ -51,5 +53,5 @@ def parse_kinds(names: Any) -> Any:
 
 
 def kind_names(kinds: Any) -> Any:
-    """Text (Arrow string) of an int8 vector of kinds, given as an Arrow array or as numpy."""
+    """Return the text (Arrow string) of an int8 vector of kinds, an Arrow or numpy array."""
     return _names().take(kinds if isinstance(kinds, pa.Array | pa.ChunkedArray) else pa.array(kinds, pa.int8()))

@@ -1,4 +1,4 @@
-"""Some rows of a batch, by a mask: what leaves out few of many rows should cost a fraction of decoding them."""
+"""The selection of rows of a batch by a mask or by positions, at a fraction of the cost of decoding the rows."""
 
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,19 +12,19 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 def bits(mask: npt.NDArray[np.bool_]) -> pa.BooleanArray:
-    """A mask as Arrow has it; ten times as fast as Arrow's own way."""
+    """Return a mask as an Arrow array; ten times as fast as Arrow's conversion."""
     return pa.Array.from_buffers(pa.bool_(), len(mask), [None, pa.py_buffer(np.packbits(mask, bitorder="little"))])
 
 
-def kept(rows: Rows, mask: pa.BooleanArray) -> Rows:
-    """The rows the mask, which has no nulls, is true for.
+def filter_rows(rows: Rows, mask: pa.BooleanArray) -> Rows:
+    """Return the rows where the mask is true. REQUIRES: the mask has no nulls.
 
-    Column by column, for all at once Arrow goes by indices, which costs twice; and without the validity of columns
-    that hold no null, with which they take five times as long.
+    Filters column by column: Arrow's filter of a whole batch goes by indices, which takes twice as long. A column
+    without nulls is filtered without its validity bitmap: with the bitmap it takes five times as long.
     """
     if not rows.num_columns:
         return rows.slice(0, mask.true_count)
-    columns = [_plain(column).filter(mask) for column in rows.columns]
+    columns = [_without_validity(column).filter(mask) for column in rows.columns]
     return type(rows).from_arrays(columns, schema=rows.schema)
 
 
@@ -38,10 +38,10 @@ def only_chunk(rows: Any, name: str) -> Any:
     return rows.column(name).chunk(0)
 
 
-def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column, as one that says nothing of nulls where it holds none. Zero-copy."""
+def _without_validity(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return the column without its validity bitmap if it has no nulls. Zero-copy."""
     if column.null_count or pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type):
         return column
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([_plain(chunk) for chunk in column.chunks], column.type)
+        return pa.chunked_array([_without_validity(chunk) for chunk in column.chunks], column.type)
     return pa.Array.from_buffers(column.type, len(column), [None, *column.buffers()[1:]], 0, column.offset)

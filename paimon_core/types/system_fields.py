@@ -1,4 +1,4 @@
-"""Columns the engine adds to data files, their fixed ids, and the names users may not take (format 7.1)."""
+"""The columns that the engine adds to data files, their fixed ids, and the reserved names (format 7.1)."""
 
 from collections.abc import Iterable
 
@@ -6,10 +6,10 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.types.datatype import BIGINT, STRING, AtomicType, DataField
 
 KEY_PREFIX = "_KEY_"
-"""Key columns of primary-key tables are stored a second time under this prefix."""
+"""The prefix of the second copy of the key columns, in files of primary-key tables."""
 
 KEY_ID_START = 1073741823
-"""Added to a column's id to get the id of its ``_KEY_`` twin."""
+"""The difference between the id of a ``_KEY_`` column and the id of its key column."""
 
 SEQUENCE_NUMBER = DataField(2147483646, "_SEQUENCE_NUMBER", AtomicType("BIGINT", nullable=False))
 VALUE_KIND = DataField(2147483645, "_VALUE_KIND", AtomicType("TINYINT", nullable=False))
@@ -18,34 +18,34 @@ ROW_KIND = DataField(2147483643, "rowkind", STRING)
 ROW_ID = DataField(2147483642, "_ROW_ID", BIGINT)
 
 ROW_POSITION = DataField(2147483600, "_ROW_POSITION", AtomicType("BIGINT", nullable=False))
-"""The number of a row in its data file, from 0: known while the file is read, stored nowhere."""
+"""The number of a row in its data file, from 0: readers compute it, no file stores it."""
 
 ROW_SEQUENCE = DataField(SEQUENCE_NUMBER.id, SEQUENCE_NUMBER.name, BIGINT)
-"""The snapshot that changed a row last, where rows are tracked; a file may leave it to its metadata."""
+"""The snapshot that last changed a tracked row; null in a file: the metadata of the file has the number."""
 TRACKING_FIELDS = (ROW_ID, ROW_SEQUENCE)
-"""What rows of a table with ``row-tracking.enabled`` have beside its columns."""
+"""The further columns of a table with ``row-tracking.enabled``."""
 
 SYSTEM_FIELDS = (SEQUENCE_NUMBER, VALUE_KIND, LEVEL, ROW_KIND, ROW_ID)
 
 RESERVED = frozenset(field.name for field in SYSTEM_FIELDS)
-"""Names no user column may have."""
+"""The names that no column of a user may have."""
 
 
 def key_field(field: DataField) -> DataField:
-    """The ``_KEY_`` twin of a key column, of the same type."""
+    """Return the ``_KEY_`` column of a key column, of the same type."""
     return DataField(field.id + KEY_ID_START, KEY_PREFIX + field.name, field.type)
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name belongs to the engine."""
+    """Return True if the name is reserved for the engine."""
     return name in RESERVED or name.startswith(KEY_PREFIX)
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse column names that belong to the engine, naming all of them."""
-    taken = [name for name in names if is_reserved(name)]
-    if taken:
+    """Raise InvalidInputError, which lists all reserved names among the column names, if there is one."""
+    reserved = [name for name in names if is_reserved(name)]
+    if reserved:
         raise InvalidInputError(
-            f"column names {', '.join(map(repr, taken))} are reserved: rename them "
+            f"column names {', '.join(map(repr, reserved))} are reserved: rename them "
             f"(reserved are {', '.join(sorted(RESERVED))} and every name starting with {KEY_PREFIX})"
         )

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from paimon_core.types.decimals import decimal_text, fitted, low_words, widened
+from paimon_core.types.decimals import decimal_text, fitted, low_halves, widened
 
 
 def decimals(texts, precision, scale):
@@ -26,10 +26,10 @@ def test_a_larger_scale_appends_zeros():
     assert str(fitted(widened(decimals(["1.5"], 2, 1)), 4, 3)[0].as_py()) == "1.500"
 
 
-def test_low_words_are_unscaled_values():
-    assert low_words(decimals(["1.23", "-0.01"], 5, 2)).tolist() == [123, -1]
-    assert low_words(decimals(["1.23", "-0.01"], 5, 2)[1:]).tolist() == [-1]
-    assert low_words(decimals([], 5, 2)).tolist() == []
+def test_low_halves_are_unscaled_values():
+    assert low_halves(decimals(["1.23", "-0.01"], 5, 2)).tolist() == [123, -1]
+    assert low_halves(decimals(["1.23", "-0.01"], 5, 2)[1:]).tolist() == [-1]
+    assert low_halves(decimals([], 5, 2)).tolist() == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_core.types.selection import bits, kept
+from paimon_core.types.selection import bits, filter_rows
 
 COLUMNS = {
     pa.bool_(): [True, False],
@@ -34,11 +34,11 @@ def test_the_same_rows_as_arrows_filter(kind, nulls):
         rows, mask = pa.record_batch([column], ["c"]), rng.random(len(column)) < 0.9
         assert bits(mask).to_pylist() == mask.tolist()
         for of in (rows, pa.concat_tables([pa.Table.from_batches([rows.slice(0, 90), rows.slice(90)])])):
-            found = kept(of, bits(mask))
+            found = filter_rows(of, bits(mask))
             assert found.equals(of.filter(pa.array(mask)))
             found.validate(full=True)
 
 
 def test_rows_of_no_column_are_counted():
     batch = pa.record_batch([pa.array([1, 2, 3])], ["c"]).select([])
-    assert kept(batch, bits(np.array([True, False, True]))).num_rows == 2
+    assert filter_rows(batch, bits(np.array([True, False, True]))).num_rows == 2
