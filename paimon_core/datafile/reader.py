@@ -34,7 +34,7 @@ from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 32 << 20
 _MIN_BATCH_BYTES = 1 << 18  # in a smaller batch the cost per batch exceeds the cost of its rows
-_NOWHERE = np.zeros(0, np.int64)
+_NO_POSITIONS = np.zeros(0, np.int64)
 RowPositions: TypeAlias = slice | Positions
 """The positions of a batch's rows in their file: a slice if consecutive, else an int64 array."""
 
@@ -58,7 +58,7 @@ class ReadOptions:
     deletions: DeletionVector | None = None
     """The positions of deleted rows, which are left out."""
     parallel_files: int = 1
-    """The number of files read side by side, for the size of the batches."""
+    """The number of files that are read at the same time; they share the bytes of the batches."""
     row_mask: Mask | None = None
     """A bool for each row of the file: True for the rows to return."""
     part: range | None = None
@@ -94,7 +94,7 @@ def read_file(
     """
     predicate, deletions = how.predicate, how.deletions
     if meta.write_cols is not None and len(meta.write_cols) == 0:
-        raise UnsupportedError(f"data file {meta.file_name} says that it holds no columns at all")
+        raise UnsupportedError(f"the metadata of data file {meta.file_name} name no columns: such files cannot be read")
     path = store.file_path(bucket, meta)
     file_schema = store.schemas.get(meta.schema_id)
     constants = _partition_constants(store, bucket.partition, fields)
@@ -112,7 +112,7 @@ def read_file(
     narrowed = pushed is not None or row_mask is not None or how.part is not None
     skips = narrowed and file_format(store, meta).skips_rows
     if how.part is not None and not skips:
-        raise UnsupportedError(f"{path} is to be read in parts, which only Parquet files can be")
+        raise UnsupportedError(f"part {how.part} of {path} cannot be read: only Parquet files are read in parts")
     drops = deletions is not None or row_mask is not None
     numbered = len(stored) + len(constants) < len(fields) or asks_row_ids(stored)
     needs_positions = skips and (numbered or drops)
@@ -126,7 +126,7 @@ def read_file(
         batch, rows_at = _split_positions(whole) if needs_positions else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
             break
-        positions = _position_array(rows_at) if numbered else _NOWHERE
+        positions = _position_array(rows_at) if numbered else _NO_POSITIONS
         if drops and not (mask := _remaining(rows_at, deletions, row_mask)).all():
             if not mask.any():
                 continue
@@ -147,11 +147,13 @@ def _check_system_columns(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
 
 
 def _check_within(meta: DataFileMeta, deletions: DeletionVector | None, path: str) -> None:
+    """Raise CorruptedError if the deletion vector deletes a row behind the end of the file."""
     if deletions is not None and deletions.cardinality and (last := deletions.positions()[-1]) >= meta.row_count:
         raise CorruptedError(f"the deletion vector of {path} deletes row {last} of {meta.row_count}, counted from 0")
 
 
 def _decode(store: FileStore, meta: DataFileMeta, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    """Yield the stored columns of a request. CorruptedError: the file is missing or unreadable."""
     if not request.fields and request.part is None:  # all columns are constants: only the number of rows matters
         yield from counted(meta.row_count, request.batch_rows)
         return
@@ -166,6 +168,7 @@ def _decode(store: FileStore, meta: DataFileMeta, request: ReadRequest) -> Itera
 
 
 def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[DataField]) -> dict[str, pa.Scalar]:
+    """Return the values of the requested partition columns, by name."""
     keys = store.schema.partition_keys
     requested = tuple(f for f in fields if f.name in keys) if keys else ()
     return _constants(partition, store.schema.partition_arrow, requested) if requested else {}

@@ -164,14 +164,13 @@ class UniversalCompaction:
         """
         runs, top = levels.runs, levels.max_level
         if [run.level for run in runs] == [top]:
-            rewritten = tuple(
-                f for f in runs[0].files if self.force_rewrite or f.delete_row_count != 0 or f.file_name in stale
-            )
+            rewritten = tuple(f for f in runs[0].files if self.force_rewrite or f.may_delete or f.file_name in stale)
             return CompactUnit(top, rewritten, rewrite=True) if rewritten else None
         unit = CompactUnit(top, levels.all_files)
         return None if unit.changes_nothing else unit
 
     def _by_size(self, runs: Sequence[SortedRun], max_level: int, clock: int) -> CompactUnit | None:
+        """Return the compaction that the number and sizes of the runs require; `None`: none is due."""
         if runs and len(runs) >= self.run_trigger:
             *newer, oldest = (run.size for run in runs)
             if sum(newer) * 100 > self.max_size_amplification * oldest:
