@@ -161,7 +161,7 @@ def test_only_a_raw_parquet_file_can_be_read_in_parts(tmp_path):
     table.write(orders((1, "a", 1), (2, "b", 2)))
     (split,) = table.scan().plan().splits
     assert cut_split(split, 1) == [split]
-    with pytest.raises(UnsupportedError, match="which only Parquet files can be"):
+    with pytest.raises(UnsupportedError, match="only Parquet files are read in parts"):
         read(table, [replace(split, part=range(1))], None, None)
     for wrong in ({"raw_convertible": False}, {"files": split.files * 2}):
         with pytest.raises(InvalidInputError, match="only a split of one raw file"):
