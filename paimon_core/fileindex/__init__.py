@@ -1,4 +1,7 @@
-"""File indexes: what a data file holds of some columns, to skip it, or rows of it. `FILE_INDEXES` is the registry."""
+"""File indexes: summaries of columns of a data file, to skip the file or some of its rows.
+
+`FILE_INDEXES` is the registry of the kinds.
+"""
 
 from paimon_core.fileindex.bitmap import Bitmap
 from paimon_core.fileindex.bloom import BloomFilter

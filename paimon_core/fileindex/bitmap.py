@@ -1,4 +1,4 @@
-"""Bitmaps: the rows of every distinct value (format 9.4)."""
+"""The index of kind bitmap: a bitmap of rows for every distinct value (format 9.4)."""
 
 import struct
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _ROOTS = NUMBER_ROOTS | FLOAT_ROOTS | TEXT_ROOTS | {"BOOLEAN"}
 _VERSIONS = (1, 2)
 _BLOCK = "16 kb"
 _SINGLE_ROW = -1  # the length of the bitmap of a key with a single row, which is not stored
-_LENGTH_OF_ONE = 18  # what a bitmap of one row would take
+_LENGTH_OF_ONE = 18  # the bytes of a bitmap of one row
 
 
 class Bitmap:
@@ -32,11 +32,11 @@ class Bitmap:
     def check(self, kind: AtomicType, options: Mapping[str, str]) -> None:
         """See `FileIndex.check`."""
         check_root(kind, _ROOTS)
-        _shape(options)
+        _settings(options)
 
     def builder(self, kind: AtomicType, options: Mapping[str, str]) -> "BitmapBuilder":
         """See `FileIndex.builder`."""
-        return BitmapBuilder(kind, *_shape(options))
+        return BitmapBuilder(kind, *_settings(options))
 
     def search(self, data: bytes, kind: AtomicType, test: Test, rows: int) -> Found:
         """See `FileIndex.search`."""
@@ -47,7 +47,7 @@ class Bitmap:
         chosen = matching(test, with_null, kind)
         if not found.has_null:
             chosen = chosen[:-1]
-        # Every row has one key, or is null: take the smaller half of the keys, or all but it.
+        # Every row has one key or is null: decode the smaller half of the keys, and invert the mask if necessary.
         inverse = int(chosen.sum()) * 2 > len(chosen)
         mask = np.full(rows, inverse)
         offsets = np.append(found.offsets, found.null_offset)[: len(chosen)]
@@ -60,10 +60,12 @@ class Bitmap:
 
 
 @dataclass(frozen=True, slots=True)
-class _RunCursor:
+class _Content:
+    """The decoded head of an index."""
+
     rows: int
     keys: pa.Array
-    offsets: np.ndarray  # of bitmaps in the body; -1 - row where a key has one row
+    offsets: np.ndarray  # of the keys' bitmaps in the body; -1 - row: the key has only this row
     has_null: bool
     null_offset: int
     body: int
@@ -71,22 +73,22 @@ class _RunCursor:
 
 def _checked(found: np.ndarray, rows: int) -> np.ndarray:
     if len(found) and int(found.max()) >= rows:
-        raise ValueError(f"it names row {int(found.max())} of {rows}")
+        raise ValueError(f"it contains row {int(found.max())} of a file with {rows} rows")
     return found
 
 
-def _read(data: bytes, kind: AtomicType) -> _RunCursor:
+def _read(data: bytes, kind: AtomicType) -> _Content:
     version, rows, count, has_null = struct.unpack_from(">biib", data)
     at, null_offset = 10, 0
     if version not in _VERSIONS:
-        raise ValueError(f"a bitmap index of version {version}")
+        raise ValueError(f"bitmap indexes of version {version} are unknown; known are 1 and 2")
     if has_null:
         (null_offset,) = struct.unpack_from(">i", data, at)
         at += 4 if version == 1 else 8
     key_type = stored(pa.array([], to_arrow(kind)), kind).type
     if version == 1:
         keys, (offsets,), body = read_records(data, at, count, key_type, 1)
-        return _RunCursor(rows, keys, offsets, bool(has_null), null_offset, body)
+        return _Content(rows, keys, offsets, bool(has_null), null_offset, body)
     (blocks,) = struct.unpack_from(">i", data, at)
     _, (starts,), at = read_records(data, at + 4, blocks, key_type, 1)
     body = at + 4 + struct.unpack_from(">i", data, at)[0]
@@ -97,12 +99,12 @@ def _read(data: bytes, kind: AtomicType) -> _RunCursor:
     keys = pa.concat_arrays([p[0] for p in parts]) if parts else pa.array([], key_type)
     offsets = np.concatenate([p[1][0] for p in parts]) if parts else np.zeros(0, np.int64)
     if len(keys) != count:
-        raise ValueError(f"{len(keys)} keys where {count} are promised")
-    return _RunCursor(rows, keys, offsets, bool(has_null), null_offset, body)
+        raise ValueError(f"it has {len(keys)} keys, but its head says {count}")
+    return _Content(rows, keys, offsets, bool(has_null), null_offset, body)
 
 
 class BitmapBuilder:
-    """The bitmaps of one column of one file."""
+    """A builder of the bitmaps of one column of one file."""
 
     def __init__(self, kind: AtomicType, version: int, block: int) -> None:
         self._kind, self._version, self._block = kind, version, block
@@ -113,19 +115,19 @@ class BitmapBuilder:
         self._rows.add(values)
 
     def finish(self) -> bytes | None:
-        """See `Builder.finish`. None where a key is too long for a block."""
+        """See `Builder.finish`. `None`: a key is too long for a block."""
         keys, codes = self._rows.coded()
         order = _order(keys, codes, self._kind)
         rank = np.empty(len(keys) + 1, np.int64)
-        rank[order], rank[-1] = np.arange(1, len(keys) + 1), 0  # the null rows first, then keys as they are walked
+        rank[order], rank[-1] = np.arange(1, len(keys) + 1), 0  # null rows first, then keys in the iteration order
         groups, rows = grouped(rank[codes])
         size = np.bincount(groups, minlength=len(keys) + 1)
         several = size > 1
-        numbered, stored_rows = np.cumsum(several) - 1, several[groups]
-        body, starts = bitmaps(numbered[groups[stored_rows]], rows[stored_rows], int(several.sum()))
+        bitmap_of, stored_rows = np.cumsum(several) - 1, several[groups]
+        body, starts = bitmaps(bitmap_of[groups[stored_rows]], rows[stored_rows], int(several.sum()))
         first = np.append(rows, 0)[np.searchsorted(groups, np.arange(len(size)))]
-        offsets = np.where(several, starts[numbered], -1 - first)
-        lengths = np.where(several, np.diff(np.append(starts, 0))[numbered], _SINGLE_ROW)
+        offsets = np.where(several, starts[bitmap_of], -1 - first)
+        lengths = np.where(several, np.diff(np.append(starts, 0))[bitmap_of], _SINGLE_ROW)
         keys = keys.take(pa.array(order))
         head = struct.pack(">biib", self._version, len(codes), len(keys), bool(size[0]))
         if size[0]:
@@ -139,7 +141,7 @@ class BitmapBuilder:
 
 
 def _order(keys: pa.Array, codes: np.ndarray, kind: AtomicType) -> np.ndarray:
-    """Return the keys in the order of a hash table filled row by row; a full table grows at the next row."""
+    """Return the order of the keys in a hash table that is filled row by row; a full table grows at the next row."""
     known = codes[codes >= 0]
     last_is_new = len(known) > 0 and int(known[-1]) == len(keys) - 1 and int((known == known[-1]).sum()) == 1
     return walk(key_hashes(keys, kind), len(keys) - last_is_new, newest_first=True)
@@ -161,7 +163,7 @@ def _blocks(keys: pa.Array, offsets: np.ndarray, lengths: np.ndarray, kind: Atom
     return struct.pack(">i", len(groups)) + index + struct.pack(">i", int(sizes.sum())) + b"".join(parts)
 
 
-def _shape(options: Mapping[str, str]) -> tuple[int, int]:
+def _settings(options: Mapping[str, str]) -> tuple[int, int]:
     version = options.get("version", "2").strip()
     if version not in ("1", "2"):
         raise ValueError(f"'version' is {version!r}, not 1 or 2")

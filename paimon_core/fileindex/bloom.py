@@ -1,4 +1,4 @@
-"""Bloom filters: which values a file surely lacks (format 9.3)."""
+"""The index of kind bloom-filter: it proves that a file lacks a value (format 9.3)."""
 
 import math
 from collections.abc import Mapping
@@ -20,36 +20,36 @@ _MOST_BITS = (1 << 31) - 1
 
 
 class BloomFilter:
-    """``bloom-filter``. Options: ``items``, how many values are expected, and ``fpp``, the share of false positives."""
+    """``bloom-filter``. Options: ``items``, the expected number of values; ``fpp``, the share of false positives."""
 
     name = "bloom-filter"
 
     def check(self, kind: AtomicType, options: Mapping[str, str]) -> None:
         """See `FileIndex.check`."""
         check_root(kind, _ROOTS)
-        _shape(options)
+        _settings(options)
 
     def builder(self, kind: AtomicType, options: Mapping[str, str]) -> "BloomBuilder":
         """See `FileIndex.builder`."""
-        return BloomBuilder(kind, *_shape(options))
+        return BloomBuilder(kind, *_settings(options))
 
     def search(self, data: bytes, kind: AtomicType, test: Test, rows: int) -> Found:
         """See `FileIndex.search`."""
-        values = _wanted(test)
+        values = _equal_values(test)
         if values is None:
             return True
         count = int.from_bytes(data[:4], "big")
         if len(data) < 5 or not 0 < count < 1 << 16:
-            raise ValueError(f"a bloom filter of {len(data)} bytes with {count} hash functions")
+            raise ValueError(f"a bloom filter cannot have {len(data)} bytes and {count} hash functions")
         bits = np.frombuffer(data, np.uint8, offset=4)
         if any(isinstance(v, float) and v == 0 for v in values):
             values = [*values, 0.0, -0.0]
-        places = _places(hashes(stored(pa.array(values, to_arrow(kind)), kind)), count, 8 * len(bits))
-        return bool((bits[places >> 3] >> (places & 7).astype(np.uint8) & 1).all(axis=0).any())
+        positions = _bit_positions(hashes(stored(pa.array(values, to_arrow(kind)), kind)), count, 8 * len(bits))
+        return bool((bits[positions >> 3] >> (positions & 7).astype(np.uint8) & 1).all(axis=0).any())
 
 
 class BloomBuilder:
-    """The filter of one column of one file: as large as the options say, whatever the number of rows."""
+    """A builder of the filter of one column of one file; the options alone decide its size."""
 
     def __init__(self, kind: AtomicType, bits: int, count: int) -> None:
         self._kind, self._count, self._bits = kind, count, np.zeros(bits, bool)
@@ -57,7 +57,7 @@ class BloomBuilder:
     def add(self, values: pa.Array) -> None:
         """See `Builder.add`."""
         known = pc.unique(stored(values, self._kind).drop_null())
-        self._bits[_places(hashes(known), self._count, len(self._bits))] = True
+        self._bits[_bit_positions(hashes(known), self._count, len(self._bits))] = True
 
     def finish(self) -> bytes | None:
         """See `Builder.finish`."""
@@ -79,24 +79,24 @@ def hashes(values: pa.Array) -> np.ndarray:
     return mixed
 
 
-def _places(found: np.ndarray, count: int, bits: int) -> np.ndarray:
+def _bit_positions(found: np.ndarray, count: int, bits: int) -> np.ndarray:
     """Return the bit positions of each value, one row for each of ``count`` hash functions."""
     low, high = found.astype(np.uint32), (found >> WORD.type(32)).astype(np.uint32)
     combined = (low + np.arange(1, count + 1, dtype=np.uint32)[:, None] * high).view(np.int32)
-    places: np.ndarray = np.where(combined < 0, ~combined, combined) % np.int32(bits)
-    return places
+    positions: np.ndarray = np.where(combined < 0, ~combined, combined) % np.int32(bits)
+    return positions
 
 
-def _shape(options: Mapping[str, str]) -> tuple[int, int]:
+def _settings(options: Mapping[str, str]) -> tuple[int, int]:
     """Return the numbers of bits and of hash functions for these options."""
     items = _number(options, "items", int, _ITEMS)
     share = _number(options, "fpp", float, _FALSE_POSITIVES)
     if items < 1 or not 0 < share < 1:
         raise ValueError(f"'items' must be at least 1 and 'fpp' between 0 and 1, but they are {items} and {share}")
-    wanted = -items * math.log(share) / (math.log(2) * math.log(2))
-    if wanted > _MOST_BITS - 8:
-        raise ValueError(f"'items' = {items} with 'fpp' = {share} takes {wanted:.0f} bits, more than a filter has")
-    bits = int(wanted) + 8 - int(wanted) % 8
+    least = -items * math.log(share) / (math.log(2) * math.log(2))
+    if least > _MOST_BITS - 8:
+        raise ValueError(f"'items' = {items} with 'fpp' = {share} takes {least:.0f} bits, more than {_MOST_BITS}")
+    bits = int(least) + 8 - int(least) % 8
     return bits, max(1, math.floor(bits / items * math.log(2) + 0.5))
 
 
@@ -108,7 +108,7 @@ def _number(options: Mapping[str, str], key: str, parse: type[int] | type[float]
         raise ValueError(f"{key!r} is {text!r}, not a number") from error
 
 
-def _wanted(test: Test) -> list[object] | None:
+def _equal_values(test: Test) -> list[object] | None:
     """Return the values of an equality test; ``None``: the test is of another kind."""
     if isinstance(test, Leaf) and test.op in ("=", "<=>", "in") and None not in test.values:
         return list(test.values)

@@ -1,4 +1,4 @@
-"""Bit-sliced numbers: for every bit of a value the rows that have it (format 9.5)."""
+"""The index of kind bsi: for every bit of the values, a bitmap of the rows with this bit (format 9.5)."""
 
 import struct
 from collections.abc import Mapping
@@ -35,20 +35,20 @@ class BitSliced:
         """See `FileIndex.search`."""
         version, count = struct.unpack_from(">bi", data)
         if version != _VERSION:
-            raise ValueError(f"a bit-sliced index of version {version}")
+            raise ValueError(f"bit-sliced indexes of version {version} are unknown; known is {_VERSION}")
         check_rows(count, rows)
         values, known, at = np.zeros(rows, np.int64), np.zeros(rows, bool), 5
         for sign in (1, -1):
             at += 1
             if data[at - 1 : at] == b"\1":
-                found, sizes, at = _read_slices(data, at, rows)
-                values, known = np.where(found, sign * sizes, values), known | found
+                found, magnitudes, at = _read_slices(data, at, rows)
+                values, known = np.where(found, sign * magnitudes, values), known | found
         keys = pa.array(values.astype(_width(kind)), mask=~known)
         return matching(test, restored(keys, kind), kind)
 
 
 def check_digits(kind: AtomicType) -> None:
-    """Raise ValueError for a decimal too long for a number of 64 bits."""
+    """Raise ValueError for a decimal that is too long for a number of 64 bits."""
     if kind.root == "DECIMAL" and (kind.precision or 0) > LONG_DIGITS:
         raise ValueError(f"{kind} has more than {LONG_DIGITS} digits")
 
@@ -65,7 +65,7 @@ def _width(kind: AtomicType) -> type[np.signedinteger]:
 
 
 class BitSlicedBuilder:
-    """The slices of one column of one file; eight bytes of memory a row."""
+    """A builder of the slices of one column of one file. Memory: nine bytes per row."""
 
     def __init__(self, kind: AtomicType) -> None:
         self._kind = kind
@@ -79,7 +79,7 @@ class BitSlicedBuilder:
         self._known.append(~nulls(found))
 
     def finish(self) -> bytes | None:
-        """See `Builder.finish`. None where a value has no opposite in 64 bits."""
+        """See `Builder.finish`. `None`: the negative of a value does not fit 64 bits."""
         values = np.concatenate(self._values) if self._values else np.zeros(0, np.int64)
         known = np.concatenate(self._known) if self._known else np.zeros(0, bool)
         if _LEAST in values[known]:
@@ -91,23 +91,23 @@ class BitSlicedBuilder:
         return b"".join(parts)
 
 
-def _slices(rows: np.ndarray, sizes: np.ndarray) -> bytes:
-    """Rows and what they hold, none negative, as bits above the least possible value: always 0, as Java has it."""
-    most = int(sizes.max())
+def _slices(rows: np.ndarray, magnitudes: np.ndarray) -> bytes:
+    """Return the slices of non-negative values of these rows. The base of the values is always 0, as in Java."""
+    most = int(magnitudes.max())
     parts = [struct.pack(">bqq", _VERSION, 0, most), bitmap(rows), struct.pack(">i", most.bit_length())]
-    return b"".join([*parts, *(bitmap(rows[sizes >> bit & 1 == 1]) for bit in range(most.bit_length()))])
+    return b"".join([*parts, *(bitmap(rows[magnitudes >> bit & 1 == 1]) for bit in range(most.bit_length()))])
 
 
 def _read_slices(data: bytes, at: int, rows: int) -> tuple[np.ndarray, np.ndarray, int]:
     version, least, _ = struct.unpack_from(">bqq", data, at)
     if version != _VERSION:
-        raise ValueError(f"slices of version {version}")
+        raise ValueError(f"slices of version {version} are unknown; known is {_VERSION}")
     found, at = decode_mask(data, at + 17, rows)
     (count,) = struct.unpack_from(">i", data, at)
     if not 0 <= count <= _MOST_SLICES:
-        raise ValueError(f"{count} slices")
+        raise ValueError(f"it has {count} slices; at most {_MOST_SLICES} are possible")
     sums, at = np.zeros(rows, np.int64), at + 4
     for bit in range(count):
-        those, at = decode_mask(data, at, rows)
-        sums |= those.astype(np.int64) << bit
+        has_bit, at = decode_mask(data, at, rows)
+        sums |= has_bit.astype(np.int64) << bit
     return found, sums + least, at

@@ -1,4 +1,4 @@
-"""A column gathered over the rows of a file: its distinct values, and which each row has."""
+"""Dictionary encoding of a column over all rows of a file."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +9,7 @@ from paimon_core.types.datatype import AtomicType
 
 
 class Collected:
-    """Rows as they come; four bytes of memory for each, and the distinct values of every batch."""
+    """A dictionary-encoded column of a file. Memory: four bytes per row, and the distinct values of every batch."""
 
     def __init__(self, kind: AtomicType) -> None:
         self._kind = kind

@@ -1,4 +1,4 @@
-"""Which columns of a table have which indexes, by its options; and the indexes of one file being made."""
+"""The indexes that the options of a table ask for, and a builder of the indexes of one file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from paimon_core.types.datatype import TEXT_ROOTS, AtomicType, DataField, DataTy
 
 @dataclass(frozen=True, slots=True)
 class IndexedColumn:
-    """One index to keep: of a column, or of the values of one key of a map."""
+    """An index of a column, or of the values of one key of a map."""
 
     item: str  # the column, or ``map[key]``
     kind: str
@@ -37,7 +37,7 @@ def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> 
     for kind, item in indexed(options):
         option = f"option 'file-index.{kind}.columns'"
         if kind not in FILE_INDEXES:
-            raise InvalidInputError(f"{option} names an unknown kind of index; there are {', '.join(FILE_INDEXES)}")
+            raise InvalidInputError(f"{option} names an unknown kind of index; known are {', '.join(FILE_INDEXES)}")
         if index_column(item) not in by_name:
             raise InvalidInputError(f"{option} names column {item!r}, which is not among {', '.join(by_name)}")
         settings = index_options(options, kind, item)
@@ -53,17 +53,17 @@ def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> 
 def _indexed_type(kind: DataType, key: str | None) -> AtomicType:
     if key is not None:
         if not isinstance(kind, MapType):
-            raise ValueError(f"only a MAP has keys, and the column is {kind}")
+            raise ValueError(f"only a MAP has keys, but the type of the column is {kind}")
         if not (isinstance(kind.key, AtomicType) and kind.key.root in TEXT_ROOTS):
-            raise ValueError(f"only keys of text can be indexed, and they are {kind.key}")
+            raise ValueError(f"only keys of text can be indexed, but the type of the keys is {kind.key}")
         kind = kind.value
     if not isinstance(kind, AtomicType):
-        raise ValueError(f"values of type {kind} have no index")
+        raise ValueError(f"values of type {kind} cannot be indexed")
     return kind
 
 
 class FileIndexes:
-    """All indexes of one data file, fed with its rows. Memory: see the kinds; at the most a few bytes a row each."""
+    """A builder of all indexes of one data file. Memory: at most a few bytes per row and index."""
 
     def __init__(self, columns: Sequence[IndexedColumn]) -> None:
         self._parts = [(c, FILE_INDEXES[c.kind].builder(c.type, c.options)) for c in columns]

@@ -1,4 +1,4 @@
-"""The iteration order of Java's HashMap: Java stores indexes in this order, and equal files need the same.
+"""The iteration order of Java's HashMap. Java stores indexes in this order, and equal files need an equal order.
 
 Written by hand: no library reproduces Java's order. Bins of eight entries or more are trees in Java; the order of
 such entries may differ here, their meaning does not.
@@ -17,10 +17,12 @@ _LEAST = 16
 
 
 def walk(hashes: np.ndarray, grown_for: int, *, newest_first: bool) -> np.ndarray:
-    """Positions of entries, given with int32 hashes in the order they were added, in the order of the walk.
+    """Return the positions of entries in iteration order.
 
-    ``grown_for``: for how many entries the table has grown. ``newest_first``: a bin takes new entries at its head, as
-    ``computeIfAbsent`` does, not at its end, as ``put`` does.
+    Args:
+        hashes: int32 hashes of the entries, in the order of insertion.
+        grown_for: the number of entries at the last check of the table's size.
+        newest_first: True if a bin takes new entries at its head, as ``computeIfAbsent`` does; ``put`` appends.
     """
     size = _LEAST
     while grown_for > size * 3 // 4:
@@ -32,14 +34,14 @@ def walk(hashes: np.ndarray, grown_for: int, *, newest_first: bool) -> np.ndarra
 
 
 def walked(names: Iterable[str], *, newest_first: bool = False) -> list[str]:
-    """Names, each once, in the order of the walk."""
+    """Return the distinct names in iteration order."""
     distinct = list(dict.fromkeys(names))
     hashes = np.array([text_hash(name) for name in distinct], np.int64).astype(np.int32)
     return [distinct[i] for i in walk(hashes, len(distinct), newest_first=newest_first)]
 
 
 def text_hash(text: str) -> int:
-    """Java's hash of a String: of its UTF-16 units, as an unsigned number of 32 bits."""
+    """Return Java's hash of a String, which hashes UTF-16 units, as an unsigned number of 32 bits."""
     result = 0
     for unit in np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2").tolist():
         result = result * 31 + unit & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""What a kind of index can do, and what a search in one finds."""
+"""The interface of the kinds of indexes, and the result of a search."""
 
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
@@ -10,14 +10,14 @@ from paimon_core.predicate.expr import Leaf, Not
 from paimon_core.types.datatype import AtomicType
 
 Test: TypeAlias = Leaf | Not
-"""One test of one column; Not only around tests that have no opposite."""
+"""One test of one column; Not is only around tests that have no opposite."""
 
 Found: TypeAlias = bool | np.ndarray
-"""Which rows of the file a test may be true for: any (True), none (False), or those of a mask of all its rows."""
+"""The rows of a file that may match a test: any row (True), no row (False), or a mask of all rows."""
 
 
 class Builder(Protocol):
-    """An index being made of the rows of one file."""
+    """A builder of one index of one file."""
 
     def add(self, values: pa.Array) -> None:
         """Add the next rows."""
@@ -31,28 +31,34 @@ class FileIndex(Protocol):
 
     @property
     def name(self) -> str:
-        """The word in options and containers."""
+        """The name of the kind in options and index files."""
 
     def check(self, kind: AtomicType, options: Mapping[str, str]) -> None:
-        """Raise ValueError saying why a column of this type cannot be indexed so, or what is wrong with an option."""
+        """Raise ValueError with the reason if columns of this type cannot have the index, or an option is wrong."""
 
     def builder(self, kind: AtomicType, options: Mapping[str, str]) -> Builder:
-        """Begin the index of one file. REQUIRES: :meth:`check` has passed."""
+        """Return a builder for one file. REQUIRES: :meth:`check` has passed."""
 
     def search(self, data: bytes, kind: AtomicType, test: Test, rows: int) -> Found:
-        """Where ``test`` may be true in a file of ``rows`` rows; never leaves out a row it is true for.
+        """Return the rows of a file for which a test may be true; every row for which it is true is included.
 
-        Raises ValueError or struct.error for bytes that are no such index of such a file.
+        Args:
+            data: the index.
+            kind: the type of the column.
+            test: the test of the column.
+            rows: the number of rows in the file.
+
+        Raises ValueError or struct.error for bytes that are not an index of this kind for such a file.
         """
 
 
 def check_root(kind: AtomicType, roots: frozenset[str]) -> None:
     """Raise ValueError for a type whose root is not among these."""
     if kind.root not in roots:
-        raise ValueError(f"{kind} is not among the types it takes: {', '.join(sorted(roots))}")
+        raise ValueError(f"{kind} is not among the types that the index takes: {', '.join(sorted(roots))}")
 
 
 def check_rows(found: int, rows: int) -> None:
-    """Raise ValueError when an index counts another number of rows than its file has."""
+    """Raise ValueError if the numbers of rows of an index and of its file differ."""
     if found != rows:
-        raise ValueError(f"it is for {found} rows, the file has {rows}")
+        raise ValueError(f"the index has {found} rows, but the file has {rows}")

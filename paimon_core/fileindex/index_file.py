@@ -1,4 +1,4 @@
-"""The indexes of a data file in one run of bytes: a head naming columns and kinds, then their bodies (format 9.2)."""
+"""The container of all indexes of a data file: a head with columns and kinds, then the bodies (format 9.2)."""
 
 import io
 import struct
@@ -9,7 +9,7 @@ from paimon_core.errors import CorruptedError
 from paimon_core.fileindex.hash_table import walked
 
 Indexes: TypeAlias = Mapping[str, Mapping[str, bytes]]
-"""Bodies by column (or ``map[key]``) and kind. An empty body: no row has a value."""
+"""Bodies by column (or ``map[key]``) and kind. An empty body: all values are null."""
 
 _MAGIC, _VERSION = 1493475289347502, 1
 _START = struct.Struct(">qii")
@@ -57,15 +57,15 @@ def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[
         head += source.read(max(0, length - len(head)))
         end = source.seek(0, 2)
         return {
-            column: {kind: _body(source, *position, length, end) for kind, position in kinds.items()}
-            for column, kinds in _places(head, length).items()
+            column: {kind: _body(source, *extent, length, end) for kind, extent in kinds.items()}
+            for column, kinds in _extents(head, length).items()
             if columns is None or column in columns
         }
     except (struct.error, ValueError) as error:
         raise CorruptedError(f"{where} is a damaged file index: {error}") from error
 
 
-def _places(head: bytes, length: int) -> dict[str, dict[str, tuple[int, int]]]:
+def _extents(head: bytes, length: int) -> dict[str, dict[str, tuple[int, int]]]:
     """Return the start and the length of each index, by column and kind."""
     at = _START.size
     (columns,) = struct.unpack_from(">i", head, at)
@@ -88,7 +88,7 @@ def _body(source: BinaryIO, start: int, size: int, head: int, end: int) -> bytes
     if start == _NOWHERE and size == 0:
         return b""
     if start < head or size <= 0 or start + size > end:
-        raise ValueError(f"an index from byte {start}, of {size} bytes, does not lie within {head} and {end}")
+        raise ValueError(f"an index from byte {start}, of {size} bytes, is not within {head} and {end}")
     source.seek(start)
     return source.read(size)
 

@@ -1,4 +1,4 @@
-"""Range bitmaps: a sorted dictionary of the values, and the bits of each row's place in it (format 9.5)."""
+"""The index of kind range-bitmap: sorted distinct values, and bit slices of each row's index in them (format 9.5)."""
 
 import struct
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _MOST_SLICES = 32
 
 
 class RangeBitmap:
-    """``range-bitmap``. Option: ``chunk-size``, bytes of the dictionary read at a time."""
+    """``range-bitmap``. Option: ``chunk-size``, the bytes of a chunk of the dictionary."""
 
     name = "range-bitmap"
 
@@ -55,13 +55,13 @@ class RangeBitmap:
         """See `FileIndex.search`."""
         head, version, count, cardinality = struct.unpack_from(">ibii", data)
         if version != _VERSION:
-            raise ValueError(f"a range bitmap of version {version}")
+            raise ValueError(f"range bitmaps of version {version} are unknown; known is {_VERSION}")
         check_rows(count, rows)
         key_type = stored(pa.array([], to_arrow(kind)), kind).type
-        (length,) = struct.unpack_from(">i", data, head)  # the last of the head, after the bounds
+        (length,) = struct.unpack_from(">i", data, head)  # the last number of the head, after the bounds
         keys = _read_dictionary(data, 4 + head, key_type) if cardinality else pa.array([], key_type)
         if len(keys) != cardinality:
-            raise ValueError(f"{len(keys)} keys where {cardinality} are promised")
+            raise ValueError(f"it has {len(keys)} keys, but its head says {cardinality}")
         values = restored(keys, kind)
         chosen = matching(test, pa.concat_arrays([values, pa.nulls(1, values.type)]), kind)
         codes = _read_codes(data, 4 + head + length, rows, cardinality)
@@ -74,7 +74,7 @@ def _chunk_size(kind: AtomicType, options: Mapping[str, str]) -> int:
 
 
 class RangeBitmapBuilder:
-    """The dictionary and slices of one column of one file."""
+    """A builder of the dictionary and slices of one column of one file."""
 
     def __init__(self, kind: AtomicType, chunk: int) -> None:
         self._kind, self._chunk = kind, chunk
@@ -98,7 +98,7 @@ class RangeBitmapBuilder:
 
 
 def _dictionary(keys: pa.Array, limit: int) -> bytes:
-    """Sorted keys in chunks: the first of each in its head, those after it by themselves."""
+    """Encode sorted keys in chunks: the first key of a chunk is in its head, the others are in its body."""
     offsets, heads, bodies = [], [], []
     at = body_at = code = 0
     while code < len(keys):
@@ -111,16 +111,16 @@ def _dictionary(keys: pa.Array, limit: int) -> bytes:
         heads.append(head)
         bodies.append(body)
         at, body_at, code = at + len(head), body_at + len(body), code + 1 + size
-    places = big_endian(np.array(offsets, np.int64), 4).tobytes()
-    start = struct.pack(">ibiii", 13, _VERSION, len(offsets), len(places), at)
-    return b"".join([start, places, *heads, *bodies])
+    head_offsets = big_endian(np.array(offsets, np.int64), 4).tobytes()
+    start = struct.pack(">ibiii", 13, _VERSION, len(offsets), len(head_offsets), at)
+    return b"".join([start, head_offsets, *heads, *bodies])
 
 
 def _chunk_rows(keys: pa.Array, limit: int) -> int:
     width = key_width(keys)
     if width is not None:
         return min(len(keys), limit // width)
-    keys = keys.slice(0, limit // 4)  # its offsets, too, take no more than this
+    keys = keys.slice(0, limit // 4)  # the offsets of the keys also fit the limit
     sizes = key_sizes(keys)
     return int(np.searchsorted(np.cumsum(sizes), limit, "right"))
 
@@ -137,7 +137,7 @@ def _chunk(keys: pa.Array) -> tuple[bytes, bytes]:
 def _read_dictionary(data: bytes, at: int, key_type: pa.DataType) -> pa.Array:
     length, version, count, offsets_length, heads_length = struct.unpack_from(">ibiii", data, at)
     if version != _VERSION:
-        raise ValueError(f"a dictionary of version {version}")
+        raise ValueError(f"dictionaries of version {version} are unknown; known is {_VERSION}")
     at += 4 + length
     bodies = at + offsets_length + heads_length
     parts = []
@@ -159,7 +159,7 @@ def _read_chunk(data: bytes, at: int, size: int, key_type: pa.DataType, lengths:
 
 
 def _sliced(codes: np.ndarray, count: int) -> bytes:
-    """Rows with a code, and for each of its bits the rows that have it."""
+    """Encode the rows that have a code, and for each bit of codes the rows with this bit."""
     _, rows = grouped(codes)
     rows = np.sort(rows)
     bits = max(1, (count - 1).bit_length()) if count else _MOST_SLICES * 2
@@ -179,7 +179,7 @@ def _read_codes(data: bytes, at: int, rows: int, cardinality: int) -> np.ndarray
         return codes
     length, version, bits, known_length, _ = struct.unpack_from(">ibbii", data, at)
     if version != _VERSION or not 0 < bits <= _MOST_SLICES:
-        raise ValueError(f"{bits} slices of version {version}")
+        raise ValueError(f"{bits} slices of version {version} are not possible")
     body = at + 4 + length
     known, _ = decode_mask(data, body, rows)
     held = np.zeros(rows, np.int64)
@@ -188,5 +188,5 @@ def _read_codes(data: bytes, at: int, rows: int, cardinality: int) -> np.ndarray
         held |= decode_mask(data, body + known_length + offset, rows)[0].astype(np.int64) << bit
     codes[known] = held[known]
     if int(codes[known].max(initial=0)) >= cardinality:
-        raise ValueError(f"a row has a code beyond the {cardinality} keys")
+        raise ValueError(f"the code of a row is not below the number of keys, {cardinality}")
     return codes

@@ -1,4 +1,4 @@
-"""Many small records in one run of bytes, laid out and taken apart a column at a time."""
+"""Encoding and decoding of many small records, one column at a time."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from paimon_core.row.columns import byte_runs, is_bytes, runs
 
 
 def big_endian(values: np.ndarray, width: int) -> np.ndarray:
-    """Integers as big-endian bytes, a row of ``width`` each (uint8)."""
+    """Return integers as rows of ``width`` big-endian bytes (uint8)."""
     raw: np.ndarray = np.ascontiguousarray(values.astype(f">i{width}")).view(np.uint8).reshape(-1, width)
     return raw
 
@@ -27,8 +27,9 @@ def key_sizes(keys: pa.Array) -> np.ndarray:
 
 
 def records(keys: pa.Array, *numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each key followed by its big-endian int32 ``numbers``: all bytes (uint8), and where each record starts, and the
-    last ends.
+    """Encode each key followed by its big-endian int32 ``numbers``.
+
+    Returns all bytes (uint8), the start of each record, and the end of the last one.
     """
     sizes = key_sizes(keys) + 4 * len(numbers)
     starts = np.append(0, np.cumsum(sizes))
@@ -58,10 +59,10 @@ def read_records(
 ) -> tuple[pa.Array, list[np.ndarray], int]:
     """Invert :func:`records` for ``count`` records: return keys, columns of numbers (int64) and the end position.
 
-    Raises ValueError or struct.error where the bytes end before.
+    Raises ValueError or struct.error if the bytes end too early.
     """
     if not 0 <= count <= len(data):
-        raise ValueError(f"{count} keys in {len(data)} bytes")
+        raise ValueError(f"{len(data)} bytes cannot have {count} keys")
     if not is_bytes(key_type):
         width = key_type.bit_width // 8
         table = np.frombuffer(data, np.uint8, count * (width + 4 * numbers), at).reshape(count, width + 4 * numbers)
@@ -70,7 +71,7 @@ def read_records(
         return pa.array(keys), list(rest.T), at + count * (width + 4 * numbers)
     starts = np.empty(count, np.int64)
     lengths = np.empty(count, np.int64)
-    for i in range(count):  # where a key starts is known only from the one before
+    for i in range(count):  # the start of a key depends on the length of the key before
         length = int.from_bytes(data[at : at + 4], "big")
         starts[i], lengths[i] = at + 4, length
         at += 4 + length + 4 * numbers
@@ -83,7 +84,7 @@ def read_records(
 
 
 def filled(sizes: np.ndarray, limit: int) -> Sequence[slice]:
-    """Neighbours in groups of at most ``limit`` bytes, each as full as can be; one that is larger is alone."""
+    """Divide items into groups of at most ``limit`` bytes, as few as possible; a larger item has its own group."""
     ends, groups, first = np.cumsum(sizes), [], 0
     while first < len(sizes):
         before = int(ends[first - 1]) if first else 0

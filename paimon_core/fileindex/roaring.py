@@ -1,6 +1,6 @@
-"""Roaring bitmaps of 32-bit row numbers in their portable form, many at a time (format 15.1).
+"""Roaring bitmaps of 32-bit row numbers in the portable form, many bitmaps at once (format 15.1).
 
-Containers of 65 536 rows each are lists of up to 4 096 rows, bits, or runs where these are smaller than either.
+A container covers 65 536 row numbers. It is a list of up to 4 096 rows, or bits, or runs if runs are smaller.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from paimon_core.types.sorted_values import run_starts
 _PLAIN, _WITH_RUNS = 12346, 12347
 _MOST_LISTED = 4096
 _BITS_BYTES = 8192
-_FEW = 4  # containers below which no offsets follow, where there are runs
+_FEW = 4  # a bitmap with runs and fewer containers has no offsets
 
 
 def bitmap(rows: np.ndarray) -> bytes:
@@ -48,15 +48,15 @@ def bitmaps(groups: np.ndarray, rows: np.ndarray, count: int) -> tuple[np.ndarra
     out = np.zeros(int(ends[-1]) if count else 0, np.uint8)
     _put(out, start, np.where(with_runs, _WITH_RUNS | (containers - 1) << 16, _PLAIN), 4)
     _put(out, start[~with_runs] + 4, containers[~with_runs], 4)
-    rank = np.arange(len(first)) - (np.cumsum(containers) - containers)[owner]  # of a container in its bitmap
+    rank = np.arange(len(first)) - (np.cumsum(containers) - containers)[owner]  # index of a container in its bitmap
     np.bitwise_or.at(out, (start[owner] + 4 + rank // 8)[as_runs], (1 << rank % 8)[as_runs].astype(np.uint8))
     described = start[owner] + np.where(with_runs, 4, 8)[owner] + flags[owner] + 4 * rank
     _put(out, described, rows[first] >> 16, 2)
     _put(out, described + 2, size - 1, 2)
     before = np.cumsum(body) - body
-    offset = head[owner] + before - before[np.searchsorted(owner, owner)]  # of a container from its bitmap's start
-    shown = (offsets > 0)[owner]
-    _put(out, (described + 4 * containers[owner])[shown], offset[shown], 4)
+    offset = head[owner] + before - before[np.searchsorted(owner, owner)]  # of a container in its bitmap
+    has_offset = (offsets > 0)[owner]
+    _put(out, (described + 4 * containers[owner])[has_offset], offset[has_offset], 4)
     position = start[owner] + offset
     _put_lists(out, position, rows, first, size, listed & ~as_runs)
     _put_runs(out, position, rows, np.flatnonzero(starts_run), run_count, as_runs)
@@ -72,7 +72,7 @@ def _follows(rows: np.ndarray) -> np.ndarray:
 
 
 def _put(out: np.ndarray, at: np.ndarray, values: np.ndarray, width: int) -> None:
-    """Little-endian numbers of so many bytes at these positions."""
+    """Write little-endian numbers of ``width`` bytes at these positions."""
     for byte in range(width):
         out[at + byte] = values >> 8 * byte & 0xFF
 
@@ -87,7 +87,7 @@ def _put_lists(
 def _put_runs(
     out: np.ndarray, position: np.ndarray, rows: np.ndarray, begins: np.ndarray, count: np.ndarray, chosen: np.ndarray
 ) -> None:
-    """Per run its first row and how many follow."""
+    """Write the number of runs, then for each run its first row and the number of further rows."""
     lengths = np.diff(np.append(begins, len(rows)))
     of_chosen = np.repeat(chosen, count)
     begins, lengths, count, position = begins[of_chosen], lengths[of_chosen], count[chosen], position[chosen]
@@ -100,11 +100,11 @@ def _put_runs(
 def decode(data: bytes, at: int, limit: int) -> tuple[np.ndarray, int]:
     """Return the rows (int64) of the bitmap at ``data[at:]``, all below ``limit``, and the position of its end.
 
-    Raises ValueError if the bytes are no such bitmap.
+    Raises ValueError if the bytes are not such a bitmap.
     """
     rows, at = _parsed(data, at)
     if rows and rows.max() >= limit:
-        raise ValueError(f"a bitmap holds row {rows.max()} of {limit}")
+        raise ValueError(f"a bitmap contains row {rows.max()}, but all rows must be below {limit}")
     return np.frombuffer(rows.to_array(), np.uint32).astype(np.int64), at
 
 

@@ -1,4 +1,4 @@
-"""A predicate asked of the indexes of a file: which of its rows may match."""
+"""Search in the indexes of a file for rows that may match a predicate."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,16 @@ from paimon_core.types.datatype import AtomicType, DataField
 def search(
     indexes: Mapping[str, Mapping[str, bytes]], p: Predicate, fields: Sequence[DataField], rows: int, where: str
 ) -> Found:
-    """Which of the ``rows`` of a file ``p`` (bound to the file's ``fields``) may be true for.
+    """Return the rows of a file that may match a predicate; every row that matches is included.
 
-    Never leaves out a row it is true for; kinds of indexes that are not known are passed over. Raises CorruptedError
-    naming ``where`` the indexes come from.
+    Args:
+        indexes: bodies of indexes by column and kind; unknown kinds are ignored.
+        p: a predicate bound to ``fields``.
+        fields: the columns of the file.
+        rows: the number of rows in the file.
+        where: the origin of the indexes, for errors.
+
+    Raises CorruptedError naming ``where``.
     """
     kinds = {f.name: f.type for f in fields if isinstance(f.type, AtomicType)}
 
@@ -48,7 +54,7 @@ def search(
         except (ValueError, struct.error, IndexError) as error:
             raise CorruptedError(f"{where}: the {kind} index of column {column!r} is damaged: {error}") from error
 
-    return _settled(found(positive(p)))
+    return _simplified(found(positive(p)))
 
 
 def _and(parts: list[Found]) -> Found:
@@ -65,7 +71,7 @@ def _or(parts: list[Found]) -> Found:
     return np.logical_or.reduce(masks) if masks else False
 
 
-def _settled(found: Found) -> Found:
+def _simplified(found: Found) -> Found:
     """Replace a mask of equal values by that value."""
     if isinstance(found, bool):
         return found

@@ -1,4 +1,4 @@
-"""Values of columns as indexes keep them: numbers of a fixed width, or bytes."""
+"""Values of columns in the form that indexes store: numbers of a fixed width, or bytes."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,9 @@ TIMESTAMP_ROOTS = ("TIMESTAMP", "TIMESTAMP_LTZ")
 NUMBER_ROOTS = frozenset({*INTEGER_ROOTS, "DATE", "TIME", *TIMESTAMP_ROOTS})
 FLOAT_ROOTS = frozenset({"FLOAT", "DOUBLE"})
 LONG_DIGITS = 18
-"""Decimals of at most so many digits fit a number of 64 bits."""
+"""The largest number of digits of decimals that fit a number of 64 bits."""
 
-_FINEST = 6  # timestamps finer than microseconds are cut to these
+_FINEST = 6  # digits of a second; further digits of timestamps are cut
 
 
 def stored(values: pa.Array, kind: AtomicType) -> pa.Array:
@@ -48,7 +48,10 @@ def restored(keys: pa.Array, kind: AtomicType) -> pa.Array:
 
 
 def ascending(keys: pa.Array, kind: AtomicType) -> np.ndarray:
-    """Positions of :func:`stored` values, none null, in the order of what they stand for: -0.0 first, NaN last."""
+    """Return the positions of :func:`stored` values in the order of the original values. -0.0 is before 0.0, NaN last.
+
+    REQUIRES: no nulls.
+    """
     if kind.root in FLOAT_ROOTS:
         bits = keys.to_numpy()
         keys = pa.array(bits ^ (bits >> (8 * bits.itemsize - 1) & np.iinfo(bits.dtype).max))
@@ -57,7 +60,7 @@ def ascending(keys: pa.Array, kind: AtomicType) -> np.ndarray:
 
 
 def matching(test: Leaf | Not, values: pa.Array, kind: AtomicType) -> np.ndarray:
-    """For which of the :func:`restored` values the test may be true (bool); exact but for timestamps that were cut."""
+    """Return a mask of the :func:`restored` values that may match the test; exact except for cut timestamps."""
     leaf = test.child if isinstance(test, Not) else test
     assert isinstance(leaf, Leaf)
     if _is_cut(kind):

@@ -37,15 +37,10 @@ ALL_OPTIONS: Final[dict[str, Option[Any]]] = {
 
 REMOVED: Final = frozenset(
     {
-        "compaction.max.file-num",
-        "lookup.local-file-type",
-        "manifest.format",
-        "object-location",
-        "streaming-read-mode",
-        "upsert-key",
-        "write-manifest-cache",
+        "compaction.max.file-num", "lookup.local-file-type", "manifest.format", "object-location",
+        "streaming-read-mode", "upsert-key", "write-manifest-cache",
     }
-)
+)  # fmt: skip
 """Keys of older releases: accepted and without effect."""
 
 _DECLARED: Final = frozenset(ALL_OPTIONS).union(*(option.old_keys for option in ALL_OPTIONS.values()))

@@ -14,6 +14,10 @@ from paimon_core.options.parse import (
     text,
 )
 
+_FIXED_NUMBER = not_yet("postpone.default-bucket-num is the number of buckets")
+_NO_EXPIRY = not_yet("partitions do not expire automatically")
+_NEVER_DONE = not_yet("partitions are not marked as done")
+
 BUCKET = Option("bucket", integer, -1, "buckets of a partition; -1: dynamic or none, -2: postponed")
 POSTPONED = -2
 """The value of ``bucket`` for tables that route rows later; also the bucket in which rows wait."""
@@ -42,10 +46,7 @@ DYNAMIC_BUCKET_ASSIGNER_PARALLELISM = Option(
     mark=without_effect("there are no tasks that only assign buckets: each writer assigns those of its rows"),
 )
 CROSS_PARTITION_UPSERT_INDEX_TTL = Option(
-    "cross-partition-upsert.index-ttl",
-    duration,
-    None,
-    "older files are not searched for keys",
+    "cross-partition-upsert.index-ttl", duration, None, "older files are not searched for keys"
 )
 CROSS_PARTITION_UPSERT_BOOTSTRAP_PARALLELISM = Option(
     "cross-partition-upsert.bootstrap-parallelism",
@@ -63,29 +64,21 @@ POSTPONE_BATCH_WRITE_FIXED_BUCKET_MAX_PARALLELISM = Option(
     number(1),
     2048,
     "largest number of buckets of such a write",
-    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
+    mark=_FIXED_NUMBER,
 )
 POSTPONE_BATCH_WRITE_FIXED_BUCKET_RESCALE_LOAD_FACTOR = Option(
     "postpone.batch-write-fixed-bucket.rescale-load-factor",
     number(1),
     32,
     "growth at which the number of buckets is computed again",
-    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
+    mark=_FIXED_NUMBER,
 )
 POSTPONE_DEFAULT_BUCKET_NUM = Option("postpone.default-bucket-num", number(1), None, "buckets of a new partition")
 POSTPONE_TARGET_SIZE_PER_BUCKET = Option(
-    "postpone.target-size-per-bucket",
-    memory_size,
-    1 << 30,
-    "bytes of a bucket",
-    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
+    "postpone.target-size-per-bucket", memory_size, 1 << 30, "bytes of a bucket", mark=_FIXED_NUMBER
 )
 POSTPONE_TARGET_ROW_NUM_PER_BUCKET = Option(
-    "postpone.target-row-num-per-bucket",
-    long,
-    None,
-    "rows of a bucket",
-    mark=not_yet("postpone.default-bucket-num is the number of buckets"),
+    "postpone.target-row-num-per-bucket", long, None, "rows of a bucket", mark=_FIXED_NUMBER
 )
 POSTPONE_MERGE_ON_READ = Option(
     "postpone.merge-on-read",
@@ -109,53 +102,41 @@ PARTITION_LEGACY_NAME = Option(
     "partition.legacy-name", boolean, True, "partition directories contain plain values (a DATE as its day number)"
 )
 PARTITION_EXPIRATION_TIME = Option(
-    "partition.expiration-time",
-    duration,
-    None,
-    "age at which partitions are dropped",
-    mark=not_yet("partitions do not expire automatically"),
+    "partition.expiration-time", duration, None, "age at which partitions are dropped", mark=_NO_EXPIRY
 )
 PARTITION_EXPIRATION_CHECK_INTERVAL = Option(
     "partition.expiration-check-interval",
     duration,
     duration("1 h"),
     "pause between checks for old partitions",
-    mark=not_yet("partitions do not expire automatically"),
+    mark=_NO_EXPIRY,
 )
 PARTITION_EXPIRATION_STRATEGY = Option(
     "partition.expiration-strategy",
     text,
     "values-time",
     "age of a partition: values-time, update-time or a class name",
-    mark=not_yet("partitions do not expire automatically"),
+    mark=_NO_EXPIRY,
 )
 PARTITION_EXPIRATION_MAX_NUM = Option(
-    "partition.expiration-max-num",
-    number(1),
-    100,
-    "partitions dropped in one check",
-    mark=not_yet("partitions do not expire automatically"),
+    "partition.expiration-max-num", number(1), 100, "partitions dropped in one check", mark=_NO_EXPIRY
 )
 PARTITION_EXPIRATION_BATCH_SIZE = Option(
     "partition.expiration-batch-size",
     number(1),
     None,
     "partitions dropped in one commit; all by default",
-    mark=not_yet("partitions do not expire automatically"),
+    mark=_NO_EXPIRY,
 )
 PARTITION_TIMESTAMP_PATTERN = Option(
     "partition.timestamp-pattern",
     text,
     None,
     "text of partition columns that gives a time, such as '$dt $hour:00'",
-    mark=not_yet("partitions do not expire automatically"),
+    mark=_NO_EXPIRY,
 )
 PARTITION_TIMESTAMP_FORMATTER = Option(
-    "partition.timestamp-formatter",
-    text,
-    None,
-    "format of that text",
-    mark=not_yet("partitions do not expire automatically"),
+    "partition.timestamp-formatter", text, None, "format of that text", mark=_NO_EXPIRY
 )
 PARTITION_TIMESTAMP_FORMAT_STRICT = Option(
     "partition.timestamp-format.strict",
@@ -169,19 +150,11 @@ PARTITION_MARK_DONE_ACTION = Option(
     comma_list,
     comma_list("success-file"),
     "what happens when a partition is done: success-file, done-partition, mark-event, http-report, custom",
-    mark=not_yet("partitions are not marked as done"),
+    mark=_NEVER_DONE,
 )
 PARTITION_END_INPUT_TO_DONE = Option(
-    "partition.end-input-to-done",
-    boolean,
-    False,
-    "partitions are done when the input ends",
-    mark=not_yet("partitions are not marked as done"),
+    "partition.end-input-to-done", boolean, False, "partitions are done when the input ends", mark=_NEVER_DONE
 )
 END_INPUT_CHECK_PARTITION_EXPIRE = Option(
-    "end-input.check-partition-expire",
-    boolean,
-    False,
-    "check for old partitions when the input ends",
-    mark=not_yet("partitions do not expire automatically"),
+    "end-input.check-partition-expire", boolean, False, "check for old partitions when the input ends", mark=_NO_EXPIRY
 )

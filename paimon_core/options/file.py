@@ -20,6 +20,10 @@ from paimon_core.options.parse import (
 )
 from paimon_core.options.parse import weights as weight_list
 
+_INSIDE_ONLY = not_yet("files are written below the table only")
+_STORED_ELSEWHERE = refused("the values of these columns are stored elsewhere")
+_NO_METASTORE = without_effect("there is no metastore")
+
 PATH = Option("path", text, None, "directory of the table; set by the catalog, never altered")
 BRANCH = Option("branch", text, "main", "branch the table is opened on")
 TYPE = Option(
@@ -69,21 +73,21 @@ DATA_FILE_EXTERNAL_PATHS_STRATEGY = Option(
     enum("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"),
     "none",
     "how an external root is chosen",
-    mark=not_yet("files are written below the table only"),
+    mark=_INSIDE_ONLY,
 )
 DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS = Option(
     "data-file.external-paths.specific-fs",
     text,
     None,
     "scheme of the external root for strategy specific-fs",
-    mark=not_yet("files are written below the table only"),
+    mark=_INSIDE_ONLY,
 )
 DATA_FILE_EXTERNAL_PATHS_WEIGHTS = Option(
     "data-file.external-paths.weights",
     weight_list,
     NO_WEIGHTS,
     "weights of the external roots, for weight-robin",
-    mark=not_yet("files are written below the table only"),
+    mark=_INSIDE_ONLY,
 )
 INDEX_FILE_IN_DATA_FILE_DIR = Option(
     "index-file-in-data-file-dir", boolean, False, "index files are stored next to the data files"
@@ -174,7 +178,7 @@ BLOB_DESCRIPTOR_FIELD = Option(
     NOTHING,
     "blob columns stored as descriptors",
     ("blob.stored-descriptor-fields",),
-    mark=refused("the values of these columns are stored elsewhere"),
+    mark=_STORED_ELSEWHERE,
 )
 BLOB_AS_DESCRIPTOR = Option(
     "blob-as-descriptor",
@@ -188,7 +192,7 @@ BLOB_EXTERNAL_STORAGE_FIELD = Option(
     comma_list,
     NOTHING,
     "blob columns whose values are stored outside of the table",
-    mark=refused("the values of these columns are stored elsewhere"),
+    mark=_STORED_ELSEWHERE,
 )
 BLOB_EXTERNAL_STORAGE_PATH = Option(
     "blob-external-storage-path",
@@ -198,11 +202,7 @@ BLOB_EXTERNAL_STORAGE_PATH = Option(
     mark=not_yet("blobs are written below the table only"),
 )
 BLOB_VIEW_FIELD = Option(
-    "blob-view-field",
-    comma_list,
-    NOTHING,
-    "blob columns that point into other tables",
-    mark=refused("the values of these columns are stored elsewhere"),
+    "blob-view-field", comma_list, NOTHING, "blob columns that point into other tables", mark=_STORED_ELSEWHERE
 )
 VECTOR_FIELD = Option(
     "vector-field",
@@ -220,25 +220,17 @@ VARIANT_SHREDDINGSCHEMA = Option(
     mark=not_yet("variants are written whole"),
 )
 METASTORE_PARTITIONED_TABLE = Option(
-    "metastore.partitioned-table",
-    boolean,
-    False,
-    "partitions are listed in the metastore",
-    mark=without_effect("there is no metastore"),
+    "metastore.partitioned-table", boolean, False, "partitions are listed in the metastore", mark=_NO_METASTORE
 )
 METASTORE_TAG_TO_PARTITION = Option(
-    "metastore.tag-to-partition",
-    text,
-    None,
-    "tags appear as partitions of this name",
-    mark=without_effect("there is no metastore"),
+    "metastore.tag-to-partition", text, None, "tags appear as partitions of this name", mark=_NO_METASTORE
 )
 METASTORE_TAG_TO_PARTITION_PREVIEW = Option(
     "metastore.tag-to-partition.preview",
     enum("none", "process-time", "watermark", "batch"),
     "none",
     "tags appear as partitions before they exist",
-    mark=without_effect("there is no metastore"),
+    mark=_NO_METASTORE,
 )
 QUERY_AUTH_ENABLED = Option(
     "query-auth.enabled",

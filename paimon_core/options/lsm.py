@@ -14,6 +14,8 @@ from paimon_core.options.parse import (
     text,
 )
 
+_LIMITED_BY_BYTES = without_effect("the decoded size of rows limits a batch")
+
 WRITE_ONLY = Option(
     "write-only", boolean, False, "no compaction, expiry or tags by this writer", ("write.compaction-skip",)
 )
@@ -36,19 +38,10 @@ WRITE_MAX_WRITERS_TO_SPILL = Option(
     "files that an append writer keeps open while it flushes; more buckets wait on local disk",
 )
 WRITE_BATCH_SIZE = Option(
-    "write.batch-size",
-    number(1),
-    1024,
-    "rows of a written batch",
-    ("orc.write.batch-size",),
-    mark=without_effect("the decoded size of rows limits a batch"),
+    "write.batch-size", number(1), 1024, "rows of a written batch", ("orc.write.batch-size",), mark=_LIMITED_BY_BYTES
 )
 WRITE_BATCH_MEMORY = Option(
-    "write.batch-memory",
-    memory_size,
-    128 << 20,
-    "bytes of a written batch",
-    mark=without_effect("the decoded size of rows limits a batch"),
+    "write.batch-memory", memory_size, 128 << 20, "bytes of a written batch", mark=_LIMITED_BY_BYTES
 )
 WRITE_SEQUENCE_NUMBER_INIT_MODE = Option(
     "write.sequence-number-init-mode",
@@ -163,12 +156,7 @@ COMMIT_FORCE_COMPACT = Option(
     "wait for compaction before committing",
     mark=not_yet("writers compact when the number of runs or files requires it"),
 )
-LOOKUP_COMPACT = Option(
-    "lookup-compact",
-    enum("radical", "gentle"),
-    "radical",
-    "how often lookup compaction runs",
-)
+LOOKUP_COMPACT = Option("lookup-compact", enum("radical", "gentle"), "radical", "how often lookup compaction runs")
 LOOKUP_COMPACT_MAX_INTERVAL = Option(
     "lookup-compact.max-interval", number(), None, "commits between gentle compactions; twice the trigger by default"
 )

@@ -20,10 +20,7 @@ IGNORE_UPDATE_BEFORE = Option("ignore-update-before", boolean, False, "drop -U r
 
 SEQUENCE_FIELD = Option("sequence.field", comma_list, NOTHING, "columns that say which row of a key is newest")
 SEQUENCE_FIELD_SORT_ORDER = Option(
-    "sequence.field.sort-order",
-    enum("ascending", "descending"),
-    "ascending",
-    "descending: the smallest wins",
+    "sequence.field.sort-order", enum("ascending", "descending"), "ascending", "descending: the smallest wins"
 )
 SEQUENCE_SNAPSHOT_ORDERING = Option(
     "sequence.snapshot-ordering",

@@ -1,19 +1,9 @@
 """Keys of options of one column, ``fields.<column>.<option>``."""
 
 FIELD_OPTIONS = (
-    "nested-key-null-strategy",
-    "nested-sequence-field",
-    "nested-key",
-    "aggregate-function",
-    "list-agg-delimiter",
-    "ignore-retract",
-    "sequence-group",
-    "default-value",
-    "count-limit",
-    "stats-mode",
-    "distinct",
-    "ts-field",
-)
+    "nested-key-null-strategy", "nested-sequence-field", "nested-key", "aggregate-function", "list-agg-delimiter",
+    "ignore-retract", "sequence-group", "default-value", "count-limit", "stats-mode", "distinct", "ts-field",
+)  # fmt: skip
 """The options of a column. A column name may contain dots, so the end of a key identifies its option."""
 
 _FIELDS = "fields."

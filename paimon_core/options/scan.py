@@ -3,22 +3,18 @@
 from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import boolean, duration, enum, long, memory_size, number, text
 
+_SNAPSHOTS_ONLY = refused("changes are read between snapshots only")
+_SEVERAL_BRANCHES = refused("rows come from several branches")
+_INTERNAL = without_effect("internal to jobs of other engines")
+
+_SCAN_MODES = (
+    "default", "latest-full", "full", "latest", "compacted-full", "latest-delta", "from-timestamp",
+    "from-creation-timestamp", "from-file-creation-time", "from-snapshot", "from-snapshot-full", "incremental",
+)  # fmt: skip
+
 SCAN_MODE = Option(
     "scan.mode",
-    enum(
-        "default",
-        "latest-full",
-        "full",
-        "latest",
-        "compacted-full",
-        "latest-delta",
-        "from-timestamp",
-        "from-creation-timestamp",
-        "from-file-creation-time",
-        "from-snapshot",
-        "from-snapshot-full",
-        "incremental",
-    ),
+    enum(*_SCAN_MODES),
     "default",
     "where reading starts",
     ("log.scan",),
@@ -42,14 +38,10 @@ INCREMENTAL_BETWEEN_TIMESTAMP = Option(
     text,
     None,
     "two times in milliseconds: changes after the first",
-    mark=refused("changes are read between snapshots only"),
+    mark=_SNAPSHOTS_ONLY,
 )
 INCREMENTAL_TO_AUTO_TAG = Option(
-    "incremental-to-auto-tag",
-    text,
-    None,
-    "changes from the previous automatic tag to this one",
-    mark=refused("changes are read between snapshots only"),
+    "incremental-to-auto-tag", text, None, "changes from the previous automatic tag to this one", mark=_SNAPSHOTS_ONLY
 )
 INCREMENTAL_BETWEEN_SCAN_MODE = Option(
     "incremental-between-scan-mode",
@@ -66,18 +58,10 @@ INCREMENTAL_BETWEEN_TAG_TO_SNAPSHOT = Option(
     mark=not_yet("incremental-between takes no tags"),
 )
 SCAN_FALLBACK_BRANCH = Option(
-    "scan.fallback-branch",
-    text,
-    None,
-    "branch for partitions this one lacks",
-    mark=refused("rows come from several branches"),
+    "scan.fallback-branch", text, None, "branch for partitions this one lacks", mark=_SEVERAL_BRANCHES
 )
 SCAN_PRIMARY_BRANCH = Option(
-    "scan.primary-branch",
-    text,
-    None,
-    "branch whose partitions come first",
-    mark=refused("rows come from several branches"),
+    "scan.primary-branch", text, None, "branch whose partitions come first", mark=_SEVERAL_BRANCHES
 )
 SCAN_BUCKET = Option(
     "scan.bucket", number(0), None, "read this bucket only", mark=refused("only whole snapshots can be read")
@@ -112,15 +96,13 @@ SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED = Option(
     "a tag protects a planned read for this long",
     mark=not_yet("a planned read is protected by snapshot.time-retained only"),
 )
-BATCH_SCAN_MODE = Option(
-    "batch-scan-mode", text, "none", "internal to batch jobs", mark=without_effect("internal to jobs of other engines")
-)
+BATCH_SCAN_MODE = Option("batch-scan-mode", text, "none", "internal to batch jobs", mark=_INTERNAL)
 STREAM_SCAN_MODE = Option(
     "stream-scan-mode",
     enum("none", "compact-bucket-table", "file-monitor"),
     "none",
     "internal to streaming jobs",
-    mark=without_effect("internal to jobs of other engines"),
+    mark=_INTERNAL,
 )
 SOURCE_SPLIT_TARGET_SIZE = Option("source.split.target-size", memory_size, 128 << 20, "bytes of a split")
 SOURCE_SPLIT_OPEN_FILE_COST = Option(

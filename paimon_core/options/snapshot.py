@@ -14,16 +14,17 @@ from paimon_core.options.parse import (
     text,
 )
 
+_NO_AUTOMATIC_TAGS = not_yet("tags are never automatic")
+_NO_TAG_EXPIRY = not_yet("tags do not expire automatically")
+_NO_VISIBILITY_CHECK = not_yet("a commit returns when its snapshot exists")
+
 COMMIT_MAX_RETRIES = Option("commit.max-retries", number(0), 10, "attempts after the first")
 COMMIT_TIMEOUT = Option("commit.timeout", duration, None, "time after which no attempt starts; unlimited by default")
 COMMIT_MIN_RETRY_WAIT = Option("commit.min-retry-wait", duration, duration("10 ms"), "first pause between attempts")
 COMMIT_MAX_RETRY_WAIT = Option("commit.max-retry-wait", duration, duration("10 s"), "longest pause between attempts")
 COMMIT_USER_PREFIX = Option("commit.user-prefix", text, None, "start of generated commit users")
 COMMIT_SYNC = Option(
-    "commit.sync",
-    boolean,
-    True,
-    "sync files to disk before publishing their snapshot; of this engine",
+    "commit.sync", boolean, True, "sync files to disk before publishing their snapshot; of this engine"
 )
 COMMIT_FORCE_CREATE_SNAPSHOT = Option(
     "commit.force-create-snapshot", boolean, False, "commits without changes create snapshots"
@@ -124,73 +125,53 @@ TAG_AUTOMATIC_CREATION = Option(
     enum("none", "process-time", "watermark", "batch"),
     "none",
     "when tags are created automatically",
-    mark=not_yet("tags are never automatic"),
+    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_CREATION_PERIOD = Option(
     "tag.creation-period",
     enum("daily", "hourly", "two-hours"),
     "daily",
     "how often tags are created automatically",
-    mark=not_yet("tags are never automatic"),
+    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_CREATION_PERIOD_DURATION = Option(
     "tag.creation-period-duration",
     duration,
     None,
     "how often tags are created automatically; overrides tag.creation-period",
-    mark=not_yet("tags are never automatic"),
+    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_CREATION_DELAY = Option(
     "tag.creation-delay",
     duration,
     duration("0"),
     "delay of automatic tags; less than the period",
-    mark=not_yet("tags are never automatic"),
+    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_PERIOD_FORMATTER = Option(
     "tag.period-formatter",
     enum("with_dashes", "without_dashes", "without_dashes_and_spaces"),
     "with_dashes",
     "format of the time in tag names",
-    mark=not_yet("tags are never automatic"),
+    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_NUM_RETAINED_MAX = Option(
-    "tag.num-retained-max",
-    number(1),
-    None,
-    "largest number of automatic tags",
-    mark=not_yet("tags are never automatic"),
+    "tag.num-retained-max", number(1), None, "largest number of automatic tags", mark=_NO_AUTOMATIC_TAGS
 )
 TAG_DEFAULT_TIME_RETAINED = Option(
-    "tag.default-time-retained",
-    duration,
-    None,
-    "age at which tags are dropped",
-    mark=not_yet("tags do not expire automatically"),
+    "tag.default-time-retained", duration, None, "age at which tags are dropped", mark=_NO_TAG_EXPIRY
 )
 TAG_AUTOMATIC_COMPLETION = Option(
-    "tag.automatic-completion", boolean, False, "create missed tags", mark=not_yet("tags are never automatic")
+    "tag.automatic-completion", boolean, False, "create missed tags", mark=_NO_AUTOMATIC_TAGS
 )
 TAG_TIME_EXPIRE_ENABLED = Option(
-    "tag.time-expire-enabled",
-    boolean,
-    True,
-    "tags are dropped by age",
-    mark=not_yet("tags do not expire automatically"),
+    "tag.time-expire-enabled", boolean, True, "tags are dropped by age", mark=_NO_TAG_EXPIRY
 )
 TAG_BATCH_CUSTOMIZED_NAME = Option(
-    "tag.batch.customized-name",
-    text,
-    None,
-    "name of the tag of a batch write",
-    mark=not_yet("tags are never automatic"),
+    "tag.batch.customized-name", text, None, "name of the tag of a batch write", mark=_NO_AUTOMATIC_TAGS
 )
 TAG_CREATE_SUCCESS_FILE = Option(
-    "tag.create-success-file",
-    boolean,
-    False,
-    "a file marks every tag",
-    mark=not_yet("tags are never automatic"),
+    "tag.create-success-file", boolean, False, "a file marks every tag", mark=_NO_AUTOMATIC_TAGS
 )
 TAG_CALLBACKS = Option(
     "tag.callbacks",
@@ -200,11 +181,7 @@ TAG_CALLBACKS = Option(
     mark=without_effect("callbacks are classes of another language"),
 )
 SINK_WATERMARK_TIME_ZONE = Option(
-    "sink.watermark-time-zone",
-    text,
-    "UTC",
-    "time zone of watermarks",
-    mark=not_yet("tags are never automatic"),
+    "sink.watermark-time-zone", text, "UTC", "time zone of watermarks", mark=_NO_AUTOMATIC_TAGS
 )
 
 VISIBILITY_CALLBACK_ENABLED = Option(
@@ -212,19 +189,19 @@ VISIBILITY_CALLBACK_ENABLED = Option(
     boolean,
     False,
     "a commit returns when its data is visible",
-    mark=not_yet("a commit returns when its snapshot exists"),
+    mark=_NO_VISIBILITY_CHECK,
 )
 VISIBILITY_CALLBACK_TIMEOUT = Option(
     "visibility-callback.timeout",
     duration,
     duration("30 min"),
     "longest wait for visibility",
-    mark=not_yet("a commit returns when its snapshot exists"),
+    mark=_NO_VISIBILITY_CHECK,
 )
 VISIBILITY_CALLBACK_CHECK_INTERVAL = Option(
     "visibility-callback.check-interval",
     duration,
     duration("10 s"),
     "pause between checks for visibility",
-    mark=not_yet("a commit returns when its snapshot exists"),
+    mark=_NO_VISIBILITY_CHECK,
 )

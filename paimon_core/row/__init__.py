@@ -1,1 +1,1 @@
-"""BinaryRow: rows as the bytes that partitions, keys, statistics and hashes are made of."""
+"""BinaryRow: the byte form of partitions, keys and statistics, and the input of bucket hashes."""

@@ -1,7 +1,7 @@
-"""Serialised BinaryRows (format 5.5) and values: one row, or very many at once.
+"""Conversion between values and serialised BinaryRows (format 5.5): one row, or many rows at once.
 
-Values are what metadata holds: bool, int, float, str, bytes, Decimal; dates as days, times as milliseconds of the day,
-timestamps as a number in the unit of their Arrow type; None for null.
+Values are bool, int, float, str, bytes and Decimal. Dates are days, times are milliseconds of the day, and timestamps
+are numbers in the unit of their Arrow type. `None`: null.
 """
 
 import decimal
@@ -23,9 +23,9 @@ EMPTY_ROW = bytes(12)
 
 
 def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
-    """One row with its arity prefix.
+    """Return one row with its arity prefix.
 
-    Raises InvalidInputError when a value is not of its column's type or there is not one per column.
+    Raises InvalidInputError if a value does not have its column's type, or the numbers of values and columns differ.
     """
     if len(values) != len(schema):
         raise InvalidInputError(f"{len(values)} values for a row of {len(schema)} columns: {', '.join(schema.names)}")
@@ -45,11 +45,11 @@ def serialize(values: Sequence[Any], schema: pa.Schema) -> bytes:
 
 
 def deserialize(data: bytes, schema: pa.Schema) -> tuple[Any, ...]:
-    """Return the values of one serialised row. Raises CorruptedError unless the bytes are ``len(schema)`` fields."""
+    """Return the values of one serialised row. Raises CorruptedError if the bytes are not ``len(schema)`` fields."""
     arity, first = len(schema), 8 * header_words(len(schema))
     row = data[4:]
     if len(row) < first + 8 * arity or int.from_bytes(data[:4], "big") != arity:
-        raise CorruptedError(f"{len(data)} bytes starting {data[:8].hex()} are no row of {arity} fields")
+        raise CorruptedError(f"{len(data)} bytes starting {data[:8].hex()} are not a row of {arity} fields")
     return tuple(
         None if row[(i + 8) // 8] >> i % 8 & 1 else _value(row, first + 8 * i, t) for i, t in enumerate(schema.types)
     )
@@ -81,20 +81,25 @@ def _value(row: bytes, at: int, t: pa.DataType) -> Any:
 
 def _part(row: bytes, offset: int, length: int) -> bytes:
     if length < 0 or offset + length > len(row):
-        raise CorruptedError(f"a field at bytes {offset} to {offset + length} of a row of {len(row)} bytes")
+        raise CorruptedError(f"a field is at bytes {offset} to {offset + length} of a row with only {len(row)} bytes")
     return row[offset : offset + length]
 
 
 def decode_rows(rows: Sequence[bytes], schema: pa.Schema, columns: Sequence[int] | None = None) -> pa.RecordBatch:
-    """Many serialised rows as Arrow columns: those at positions ``columns`` of ``schema`` (None: all), in that order.
+    """Decode serialised rows to Arrow columns.
 
-    All fields of the result are nullable: a row may hold null anywhere. Cost: a few numpy passes per column, no Python
-    per row. Raises CorruptedError when one of them is no row of ``len(schema)`` fields.
+    Args:
+        rows: serialised rows.
+        schema: the layout of the rows.
+        columns: positions in ``schema`` of the columns to return, in order; `None`: all columns.
+
+    Returns nullable columns, because a row may have null in any field. Raises CorruptedError for bytes that are not a
+    row of ``len(schema)`` fields. Cost: a few numpy passes per column, no Python per row.
     """
     picked = range(len(schema)) if columns is None else columns
     fields = [schema.field(i).with_nullable(True) for i in picked]
-    places = locate(rows, len(schema))
-    if not fields:  # columns alone would not say how many rows there are
+    positions = locate(rows, len(schema))
+    if not fields:  # a batch without columns would lose the number of rows
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
-    arrays = [decode_column(places, i, field.type) for i, field in zip(picked, fields, strict=True)]
+    arrays = [decode_column(positions, i, field.type) for i, field in zip(picked, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

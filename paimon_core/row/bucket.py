@@ -17,11 +17,13 @@ _SLICE = 1 << 16  # rows encoded for hashing together: bounds the memory
 def buckets(keys: pa.RecordBatch, count: int, function: str = "default") -> np.ndarray:
     """Return the bucket (int32, 0 to ``count - 1``) of each row of bucket key columns.
 
-    ``function`` is a value of option ``bucket-function.type``. Raises InvalidInputError when the function does not take
+    ``function`` is a value of option ``bucket-function.type``. Raises InvalidInputError if the function does not take
     these columns, UnsupportedError for an unknown function or a type that cannot be hashed.
     """
     if count < 1:
-        raise InvalidInputError(f"rows cannot be spread over {count} buckets: a fixed bucket number is at least 1")
+        raise InvalidInputError(
+            f"rows cannot be distributed to {count} buckets: a fixed number of buckets is at least 1"
+        )
     match function:
         case "default":
             return _default(keys, count)
@@ -35,7 +37,7 @@ def buckets(keys: pa.RecordBatch, count: int, function: str = "default") -> np.n
 def _default(keys: pa.RecordBatch, count: int) -> np.ndarray:
     h = np.empty(keys.num_rows, HALF)
     for low in range(0, len(h), _SLICE):
-        # |-2^31| overflows to itself, which is right once seen as unsigned
+        # abs(-2^31) overflows to -2^31, which is the correct 2^31 as an unsigned number
         h[low : low + _SLICE] = np.abs(hashes(encode(keys.slice(low, _SLICE)))).view(HALF)
     return _modulo(h, count)
 
@@ -59,13 +61,13 @@ def _hive(keys: pa.RecordBatch, count: int) -> np.ndarray:
     h = np.zeros(keys.num_rows, HALF)
     for name, column in zip(keys.schema.names, keys.columns, strict=True):
         if pt.is_timestamp(column.type):
-            raise InvalidInputError(f"bucket-function.type 'hive' takes no timestamps, and {name} is {column.type}")
+            raise InvalidInputError(f"bucket-function.type 'hive' takes no timestamps, but {name} is {column.type}")
         h = h * HALF.type(31) + _hive_column(plain(column))
     return _modulo(h & HALF.type(0x7FFFFFFF), count)
 
 
 def _hive_column(array: pa.Array) -> np.ndarray:
-    """Hive's hash of each value, 0 where null."""
+    """Return Hive's hash of each value; 0 for null."""
     t = array.type
     if is_bytes(t):
         return _hive_bytes(*byte_runs(array))
@@ -81,7 +83,10 @@ def _hive_column(array: pa.Array) -> np.ndarray:
 
 
 def _hive_bytes(words: np.ndarray, first: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """Sum of byte * 31^(bytes after it), bytes signed: a difference of running sums modulo 2^32."""
+    """Return the sum of ``byte * 31 ** (number of later bytes)`` for each value; bytes are signed.
+
+    The sum is a difference of running sums modulo 2^32.
+    """
     at, ends = runs(first, length), np.cumsum(length)
     powers = np.cumprod(np.append(1, np.full(length.max(initial=0), 31)).astype(HALF), dtype=HALF)
     signed = words.view("i1").take(at).astype(np.int32).view(HALF)
@@ -92,7 +97,7 @@ def _hive_bytes(words: np.ndarray, first: np.ndarray, length: np.ndarray) -> np.
 
 
 def _hive_decimal(high: np.ndarray, low: np.ndarray, scale: int) -> np.ndarray:
-    """31 * hash of the signed magnitude + scale, once zeros at the end are dropped, though never left of the point."""
+    """Return ``31 * hash of the unscaled value + scale`` of decimals without trailing zeros in the fraction."""
     negative, ones = high >> np.uint64(63), np.uint64(0xFFFFFFFF)
     low = (low ^ -negative) + negative
     high = (high ^ -negative) + (negative & (low == 0))
@@ -113,7 +118,7 @@ def _hive_decimal(high: np.ndarray, low: np.ndarray, scale: int) -> np.ndarray:
 
 
 def _tenth(limbs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """128-bit numbers, as four limbs of 32 bits with the highest first, divided by ten; and what is left."""
+    """Divide 128-bit numbers by ten: return quotients, as four limbs of 32 bits, highest first, and remainders."""
     rest = np.zeros(limbs.shape[1], WORD)
     for limb in limbs:
         limb |= rest << np.uint64(32)

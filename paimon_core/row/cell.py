@@ -1,6 +1,6 @@
-"""One value as it lies in a row: metadata are single rows, for which a column each would be made for nothing.
+"""The encoding of a single value in a row, for metadata: a column for each value would cost too much.
 
-The same bytes as `encode` lays out for a column of one value.
+The bytes equal those of `encode` for a column with one value.
 """
 
 import decimal
@@ -15,13 +15,13 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.row.columns import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, plain, unsupported
 
 Cell: TypeAlias = tuple[bytes, bytes]
-"""The slot of eight bytes, without the offset of the variable part, and that part: whole words, mostly none."""
+"""The slot (eight bytes, without the offset of the variable part), and the variable part: whole words, or empty."""
 
 FORMATS = {
     pa.bool_().id: "<?", pa.int8().id: "<b", pa.int16().id: "<h", pa.int32().id: "<i", pa.int64().id: "<q",
     pa.date32().id: "<i", pa.float32().id: "<f", pa.float64().id: "<d",
 }  # fmt: skip
-"""How numbers of a type (by its id) lie at the start of their slot."""
+"""The struct format of numbers at the start of their slot, by type id."""
 
 _NO_PART = b""
 _EMPTY = bytes(8)
@@ -30,34 +30,37 @@ _FLOATS = frozenset({pa.float32().id, pa.float64().id})
 
 
 def cell(value: Any, field: pa.Field) -> Cell:
-    """Return the value as a cell of the field's type. Null takes the room of its type in every row.
+    """Return the value as a cell of the field's type. A null has a variable part if its type reserves one.
 
-    Raises InvalidInputError when it is no value of that type, UnsupportedError for types that cannot be in a row.
+    Raises InvalidInputError for a value of another type, UnsupportedError for types that cannot be in a row.
     """
     t = field.type.value_type if pt.is_dictionary(field.type) else field.type
-    wanted, lay = _layout(t)
+    python_type, encode = _encoder(t)
     if value is None:
-        return _EMPTY, bytes(_room_of_null(t))
-    if type(value) is wanted:
+        return _EMPTY, bytes(_reserved_for_null(t))
+    if type(value) is python_type:
         try:
-            return lay(value, t)
+            return encode(value, t)
         except (struct.error, ValueError, ArithmeticError):
-            pass  # Arrow says what is wrong, or that it can be taken after all
-    return lay(_as_stored(value, field), t)
+            pass  # Arrow raises an error with the reason, or converts the value
+    return encode(_as_stored(value, field), t)
 
 
 def _as_stored(value: Any, field: pa.Field) -> Any:
-    """Convert a value of another Python type by Arrow: dates, numpy's numbers, integers for doubles, ..."""
+    """Convert a value of another Python type by Arrow, such as a date, a number of numpy or an integer for a double.
+
+    Raises InvalidInputError.
+    """
     try:
         scalar = plain(pa.array([value], field.type))[0]
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"{value!r} is no value of column {field.name} ({field.type}): {error}") from error
+        raise InvalidInputError(f"{value!r} is not a value of column {field.name} ({field.type}): {error}") from error
     if not scalar.is_valid:
-        raise InvalidInputError(f"{value!r} is no value of column {field.name} ({field.type})")
+        raise InvalidInputError(f"{value!r} is not a value of column {field.name} ({field.type})")
     return scalar.value if pt.is_temporal(scalar.type) else scalar.as_py()
 
 
-def _layout(t: pa.DataType) -> tuple[type | None, Callable[[Any, pa.DataType], Cell]]:
+def _encoder(t: pa.DataType) -> tuple[type | None, Callable[[Any, pa.DataType], Cell]]:
     """Return the Python type that needs no conversion to ``t``, and the function that encodes its values."""
     if t.id in FORMATS:
         return (float if t.id in _FLOATS else bool if pt.is_boolean(t) else int), _number
@@ -72,7 +75,7 @@ def _layout(t: pa.DataType) -> tuple[type | None, Callable[[Any, pa.DataType], C
     raise unsupported(t)
 
 
-def _room_of_null(t: pa.DataType) -> int:
+def _reserved_for_null(t: pa.DataType) -> int:
     if pt.is_decimal128(t):
         return 0 if t.precision <= COMPACT_DECIMAL else 16
     return 8 if pt.is_timestamp(t) and not is_compact_timestamp(t) else 0
@@ -109,5 +112,5 @@ def _timestamp(value: int, t: pa.DataType) -> Cell:
         return struct.pack("<q", value * 1_000 // TICKS[t.unit]), _NO_PART
     per = TICKS[t.unit] // 1_000
     millis, rest = divmod(value, per)
-    struct.pack("<q", value)  # not beyond what a column holds
+    struct.pack("<q", value)  # raises for a value beyond 64 bits
     return struct.pack("<q", rest * (1_000_000 // per)), struct.pack("<q", millis)

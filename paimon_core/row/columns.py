@@ -1,6 +1,6 @@
-"""Arrow columns as numpy arrays of what the format stores: numbers, decimal words, runs of bytes.
+"""Arrow columns as numpy arrays of stored values: numbers, decimal words, runs of bytes.
 
-Everything here assumes a little-endian machine, and that numpy gives 0 for a uint64 shifted by 64 or more.
+This module requires a little-endian machine, and a numpy that returns 0 for a uint64 shifted by 64 or more bits.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Ticks per second of the Arrow time units."""
 
 COMPACT_DECIMAL = 18
-"""Decimals of at most so many digits are one 64-bit number in a row."""
+"""The largest number of digits of decimals that are stored as one 64-bit number in a row."""
 
-# by type id, which unlike a type is cheap to look up
+# by type id, because comparisons of types are slow
 _VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
 _LARGE = frozenset({pa.large_string().id, pa.large_binary().id})
 _TEXT = frozenset({pa.string().id, pa.large_string().id, pa.string_view().id})
@@ -62,7 +62,7 @@ def nulls(array: pa.Array) -> np.ndarray:
 
 
 def runs(first: np.ndarray, size: int | np.ndarray) -> np.ndarray:
-    """``first, first + 1, ...`` (``size`` of them) for every row, end to end."""
+    """Return ``first[i], first[i] + 1, ..., first[i] + size[i] - 1`` for every i, concatenated."""
     if isinstance(size, int):
         return first if size == 1 else (first[:, None] + np.arange(size)).ravel()
     ends = np.cumsum(size)
@@ -85,7 +85,7 @@ def numbers(array: pa.Array) -> np.ndarray:
 
 
 def decimal_words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Upper and lower half of the unscaled values of decimal128; 0 where null."""
+    """Return the upper and lower halves of the unscaled values of decimal128; 0 for null."""
     words = _raw(array.buffers()[1], "<u8", 2 * array.offset, 2 * len(array)).reshape(-1, 2)
     if array.null_count:
         words = np.where(nulls(array)[:, None], WORD.type(0), words)

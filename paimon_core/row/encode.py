@@ -1,8 +1,8 @@
-"""Arrow columns to BinaryRow bytes, every row of a batch at once (format 5.1-5.5).
+"""Encoding of Arrow columns as BinaryRows, all rows of a batch at once (format 5.1-5.5).
 
-The Arrow type alone decides the layout: decimal128 up to 18 digits and timestamps in (milli)seconds are compact, all
-other decimals and timestamps are not; of those, nulls keep their room in the row. So a batch must have its table's
-Arrow types. The row kind byte is always 0 (insert).
+The Arrow type decides the layout, so a batch must have its table's Arrow types. Decimals of up to 18 digits and
+timestamps in (milli)seconds are compact. Other decimals and timestamps have a variable part, also if they are null. The
+row kind byte is always 0 (insert).
 """
 
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ from paimon_core.types.float_order import one_nan
 _FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], WORD)  # masks: the first n bytes of a word
 
 _Column = tuple[np.ndarray, int | np.ndarray, np.ndarray | None]
-"""Slots without offsets; words of the variable part, one number or one per row; those words, None if there are none."""
+"""Slots without offsets; words in the variable part, of all rows or per row; these words (`None`: there are none)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryRows:
-    """Rows end to end in 8-byte ``words``: row i is ``words[starts[i]:starts[i + 1]]``.
+    """Concatenated rows of 8-byte words: row i is ``words[starts[i]:starts[i + 1]]``.
 
-    ``width`` is the number of words of every row when all are as long, else None.
+    ``width`` is the number of words of every row; `None`: the lengths of rows differ.
     """
 
     words: np.ndarray
@@ -52,7 +52,7 @@ class BinaryRows:
         return self.words[self.starts[i] : self.starts[i + 1]].tobytes()
 
     def serialized(self) -> pa.Array:
-        """Every row behind its big-endian arity, as partitions, keys and statistics are stored (large_binary)."""
+        """Return every row after its big-endian arity (large_binary), the form of partitions, keys and statistics."""
         data = np.insert(self.words.view(HALF), 2 * self.starts[:-1], np.array(self.arity, ">i4").view(HALF))
         offsets = 8 * self.starts + 4 * np.arange(len(self.starts))
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
@@ -60,12 +60,12 @@ class BinaryRows:
 
 
 def header_words(arity: int) -> int:
-    """Words of row kind and null bits in front of the slots."""
+    """Return the number of words before the slots, which hold row kind and null bits."""
     return (arity + 71) // 64
 
 
 def encode(batch: pa.RecordBatch) -> BinaryRows:
-    """Lay out every row of the batch. Cost: one pass per column; memory: about twice the rows' bytes.
+    """Encode every row of the batch. Cost: one pass per column. Memory: about twice the bytes of the rows.
 
     Raises UnsupportedError for types that cannot be in a row (nested, unsigned, decimal256).
     """
@@ -74,7 +74,7 @@ def encode(batch: pa.RecordBatch) -> BinaryRows:
     header = np.zeros((n, head), WORD)
     # (first word in the row, how many, their values)
     parts: list[tuple[int | np.ndarray, int | np.ndarray, np.ndarray]] = [(0, head, header)]
-    at: int | np.ndarray = head + arity  # where the variable part goes on: a number as long as it is one for all rows
+    at: int | np.ndarray = head + arity  # end of the row so far: one number while it is equal for all rows
     for i, column in enumerate(map(plain, batch.columns)):
         slots, size, tail = _column(column)
         if column.null_count:
@@ -83,7 +83,7 @@ def encode(batch: pa.RecordBatch) -> BinaryRows:
             slots = np.where(nulls(column), WORD.type(0), slots)
         parts.append((head + i, 1, slots))
         if tail is not None:
-            # the offset in bytes, in the upper half
+            # the upper half of a slot is the offset in bytes
             slots |= np.where(np.asarray(size) > 0, np.asarray(at, WORD) << np.uint64(35), np.uint64(0))
             parts.append((at, size, tail))
             at = at + size
@@ -133,7 +133,7 @@ def _decimal_column(high: np.ndarray, low: np.ndarray) -> _Column:
 
 
 def _bytes_column(array: pa.Array) -> _Column:
-    """Up to seven bytes lie in the slot; longer values in the variable part, and the slot has their length."""
+    """Encode byte strings: up to seven bytes are in the slot; longer ones have their length there."""
     words, first, length = byte_runs(array)
     sizes = np.where(length > 7, (length + 7) >> 3, 0)
     most = int(sizes.max(initial=0))
@@ -149,7 +149,7 @@ def _bytes_column(array: pa.Array) -> _Column:
 
 
 def _load(words: np.ndarray, at: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """Eight bytes from byte ``at`` on, those from ``length`` on being zero."""
+    """Return the eight bytes from byte ``at`` as a word; bytes from ``length`` on are zero."""
     index, shift = at >> 3, ((at & 7) << 3).astype(WORD)
     value = words.take(index) >> shift | words.take(index + 1) << (np.uint64(64) - shift)
     masked: np.ndarray = value & _FIRST_BYTES.take(length, mode="clip")

@@ -12,7 +12,7 @@ from paimon_core.row.encode import BinaryRows
 
 _SEED = 42
 _CHUNK = 1 << 14  # rows hashed together: temporaries stay in the cache
-_FEW = 32  # rows left in a chunk below which plain integers are faster than numpy
+_FEW = 32  # remaining rows below which plain integers are faster than numpy
 
 
 def hashes(rows: BinaryRows) -> np.ndarray:
@@ -74,13 +74,13 @@ def _step(h: np.ndarray, block: np.ndarray) -> None:
 
 
 def _uneven(blocks: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Rows of differing length, longest first: step j concerns a prefix, the rows that have a block j."""
+    """Return hashes of rows with different numbers of blocks: sorted by length, rows with a block j are a prefix."""
     order = np.argsort(-size, kind="stable")
     first, size = first[order], size[order]
     h = np.full(len(first), _SEED, HALF)
     for j, rows in enumerate(np.searchsorted(-size, -np.arange(size[0]))):
         if rows < _FEW < len(first):
-            for i in range(rows):  # the few far longer than the others
+            for i in range(rows):  # few rows are much longer than the others
                 h[i] = _finish(int(h[i]), blocks[first[i] + j : first[i] + size[i]])
             break
         _step(h[:rows], blocks.take(first[:rows] + j))

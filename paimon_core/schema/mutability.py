@@ -14,29 +14,14 @@ NEVER = {
 
 IMMUTABLE = frozenset(
     {
-        "aggregation.remove-record-on-delete",
-        "blob-descriptor-field",
-        "blob-field",
-        "blob-view-field",
-        "bucket-function.type",
-        "bucket-key",
-        "data-evolution.enabled",
-        "data-file.path-directory",
-        "dynamic-bucket.initial-buckets",
-        "force-lookup",
-        "index-file-in-data-file-dir",
-        "merge-engine",
-        "partial-update.remove-record-on-delete",
-        "partial-update.remove-record-on-sequence-group",
-        "partition",
-        "pk-clustering-override",
-        "primary-key",
-        "primary-key.nullable",
-        "row-tracking.enabled",
-        "rowkind.field",
+        "aggregation.remove-record-on-delete", "blob-descriptor-field", "blob-field", "blob-view-field",
+        "bucket-function.type", "bucket-key", "data-evolution.enabled", "data-file.path-directory",
+        "dynamic-bucket.initial-buckets", "force-lookup", "index-file-in-data-file-dir", "merge-engine",
+        "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group", "partition",
+        "pk-clustering-override", "primary-key", "primary-key.nullable", "row-tracking.enabled", "rowkind.field",
         "sequence.snapshot-ordering",
     }
-)
+)  # fmt: skip
 """Options that determine the meaning of files already written."""
 
 _ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})

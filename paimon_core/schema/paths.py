@@ -124,4 +124,4 @@ def not_found(fields: Fields, name: str, above: tuple[str, ...] = ()) -> NotFoun
 def check_free(fields: Fields, name: str, shown: str) -> None:
     """Refuse a name that a field already has, also in another case. Raises AlreadyExistsError naming ``shown``."""
     for i in ColumnNames(field.name for field in fields).positions(name):
-        raise AlreadyExistsError(f"column {shown!r} cannot be added, there is {fields[i].name!r}: choose another name")
+        raise AlreadyExistsError(f"column {shown!r} cannot be added: {fields[i].name!r} exists, choose another name")

@@ -7,14 +7,9 @@ from paimon_core.options.per_field import field_option, split_field_option, spli
 from paimon_core.schema.table_schema import TableSchema
 
 LISTS = (
-    "bucket-key",
-    "sequence.field",
-    "rowkind.field",
-    "clustering.columns",
-    "record-level.time-field",
-    "partial-update.remove-record-on-sequence-group",
-    "changelog-producer.row-deduplicate-ignore-fields",
-)
+    "bucket-key", "sequence.field", "rowkind.field", "clustering.columns", "record-level.time-field",
+    "partial-update.remove-record-on-sequence-group", "changelog-producer.row-deduplicate-ignore-fields",
+)  # fmt: skip
 """Options whose value is a comma-separated list of columns."""
 
 _INNER = ("nested-key", "nested-sequence-field")
@@ -62,7 +57,7 @@ def rename_inner(options: Mapping[str, str], column: str, inner: str, to: str) -
 def keep(options: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
     """Return the options without mentions of columns outside of ``columns``.
 
-    An option is left out if none of its columns remains.
+    An option without a remaining column is removed.
     """
     known = set(columns)
     result = {}
@@ -70,8 +65,8 @@ def keep(options: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
         named = columns_in(key, text)
         if all(name in known for name in named):
             result[key] = text
-        elif key in LISTS and (left := [name for name in named if name in known]):
-            result[key] = ",".join(left)
+        elif key in LISTS and (remaining := [name for name in named if name in known]):
+            result[key] = ",".join(remaining)
     return result
 
 

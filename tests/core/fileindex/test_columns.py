@@ -41,7 +41,7 @@ def test_options_name_columns_and_keys_of_maps():
         ({"file-index.bsi.columns": "c1"}, "more than 18 digits"),
         ({"file-index.bsi.columns": "c5"}, "BOOLEAN"),
         ({"file-index.range-bitmap.columns": "c4"}, "more than 6 digits of a second"),
-        ({"file-index.bitmap.columns": "c2"}, "MAP.*no index"),
+        ({"file-index.bitmap.columns": "c2"}, "MAP.*cannot be indexed"),
         ({"file-index.bitmap.columns": "c0[a]"}, "only a MAP has keys"),
         ({"file-index.bitmap.columns": "c3[a]"}, "only keys of text"),
         ({"file-index.ngram.columns": "c0"}, "unknown kind.*bloom-filter"),

@@ -64,9 +64,9 @@ def test_a_damaged_offset_is_refused():
 def test_rows_of_the_file_only():
     data = bitmap(np.array([3, 8]))
     assert decode(data, 0, 9)[0].tolist() == [3, 8]
-    with pytest.raises(ValueError, match="row 8 of 8"):
+    with pytest.raises(ValueError, match="contains row 8,"):
         decode(data, 0, 8)
-    with pytest.raises(ValueError, match="row 8 of 8"):
+    with pytest.raises(ValueError, match="contains row 8,"):
         decode_mask(data, 0, 8)
-    with pytest.raises(ValueError, match="row 65536 of 9"):
+    with pytest.raises(ValueError, match="contains row 65536,"):
         decode_mask(bitmap(np.array([1 << 16])), 0, 9)

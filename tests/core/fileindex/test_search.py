@@ -162,7 +162,7 @@ def test_an_index_of_another_file_is_refused():
     fields = fields_of(("INT",))
     for kind in ("bitmap", "bsi", "range-bitmap"):
         indexes = unpack(made(kind, {}, fields, rows_of(fields, 1, 60)), "file x")
-        with pytest.raises(CorruptedError, match=r"file x.*60 rows, the file has 61"):
+        with pytest.raises(CorruptedError, match=r"file x.*60 rows, but the file has 61"):
             search(indexes, col("c0") == 1, fields, 61, "file x")
 
 

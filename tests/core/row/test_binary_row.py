@@ -200,7 +200,7 @@ def test_a_timestamp_that_nanoseconds_cannot_hold_is_refused():
 
 
 def test_values_that_do_not_fit_are_named():
-    with pytest.raises(InvalidInputError, match="300 is no value of column a"):
+    with pytest.raises(InvalidInputError, match="300 is not a value of column a"):
         serialize((300,), pa.schema([("a", pa.int8())]))
     with pytest.raises(InvalidInputError, match="1 values for a row of 2 columns"):
         serialize((1,), pa.schema([("a", pa.int8()), ("b", pa.int8())]))

@@ -81,6 +81,6 @@ def test_a_column_cannot_move_next_to_itself():
 
 def test_names_are_free_if_they_differ_in_more_than_case():
     check_free(FIELDS, "b", "b")
-    with pytest.raises(AlreadyExistsError, match="column 'A' cannot be added, there is 'a'"):
+    with pytest.raises(AlreadyExistsError, match="column 'A' cannot be added: 'a' exists"):
         check_free(FIELDS, "A", "A")
     assert index_of(FIELDS, "l") == 2
