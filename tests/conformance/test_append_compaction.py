@@ -80,12 +80,12 @@ def test_writers_of_buckets_compact_alike(judge, name, rng):
     table = SharedTable(judge, name)
     options = {"bucket": "1", "bucket-key": "k"}
     table.java("create_table", fields=[["k", "INT"], ["n", "INT"]], options=options)
-    for n in range(0, 40, 2):
+    for n in range(0, 24, 2):
         table.ours().write(table.arrow([{"k": rng.randrange(9), "n": n}]))
         table.java("write", rows=[{"k": rng.randrange(9), "n": n + 1}])
         assert len(row_counts(table)) <= 6
-    assert table.ours().to_arrow().column("n").to_pylist() == list(range(40))
-    assert [row[2] for row in table.java("read")["rows"]] == list(range(40))
+    assert table.ours().to_arrow().column("n").to_pylist() == list(range(24))
+    assert [row[2] for row in table.java("read")["rows"]] == list(range(24))
     table.agree_everywhere()
 
 
@@ -139,6 +139,7 @@ def test_after_schema_changes(judge, name, rng):
 
 
 @pytest.mark.parametrize("kind", [KINDS[3], dotted("levels", {"num-levels": "3"}, keyed("k")), APPEND])
+@pytest.mark.cases(1)
 def test_read_optimized(judge, name, rng, kind):
     """`$ro` shows the same in both engines, whoever compacted last."""
     table = created_by_java(judge, name, kind)

@@ -64,8 +64,8 @@ def test_many_files_of_many_rows(judge, name):
         judge, name, keyed("wide"), fields=[["k", "BIGINT NOT NULL"], ["a", "INT"], ["b", "STRING"]]
     )
     for seed in range(3):
-        table.java("write_generated", rows=20_000, seed=seed, key_start=seed * 5_000, shuffle=True)
-    table.java("write_generated", rows=1_000, kind="-D", key_start=12_000)
+        table.java("write_generated", rows=8_000, seed=seed, key_start=seed * 2_000, shuffle=True)
+    table.java("write_generated", rows=1_000, kind="-D", key_start=5_000)
     table.agree_everywhere()
     table.java("compact", kind="full")
     table.agree_everywhere()
