@@ -90,10 +90,10 @@ class ClusterKey:
 class BoundRanks:
     """The ranks of keys among ascending bounds, as ``int64`` arrays of one element for each key.
 
-    ``below``: bounds smaller than the key. ``through``: bounds smaller than the key or equal to it.
+    ``smaller``: bounds smaller than the key. ``through``: bounds smaller than the key or equal to it.
     """
 
-    below: Positions
+    smaller: Positions
     through: Positions
 
 
@@ -108,10 +108,10 @@ def bound_ranks(bounds: pa.Table, keys: pa.Table) -> BoundRanks:
     is_bound = order < count
     seen = np.cumsum(is_bound)
     sizes = np.diff(starts, append=both.num_rows)
-    below, through = np.empty(both.num_rows, np.int64), np.empty(both.num_rows, np.int64)
-    below[order] = np.repeat(seen[starts] - is_bound[starts], sizes)
+    smaller, through = np.empty(both.num_rows, np.int64), np.empty(both.num_rows, np.int64)
+    smaller[order] = np.repeat(seen[starts] - is_bound[starts], sizes)
     through[order] = np.repeat(seen[starts + sizes - 1], sizes)
-    return BoundRanks(below[count:], through[count:])
+    return BoundRanks(smaller[count:], through[count:])
 
 
 def sorted_positions(keys: pa.Table) -> Positions:

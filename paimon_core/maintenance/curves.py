@@ -33,12 +33,12 @@ def hilbert(coordinates: Sequence[U64], bits: int) -> U64:
     """
     axes = [values.astype(np.uint64) for values in coordinates]
     for level in range(bits - 1, 0, -1):
-        bit, below = np.uint64(1 << level), np.uint64((1 << level) - 1)
+        bit, lower_bits = np.uint64(1 << level), np.uint64((1 << level) - 1)
         for i in range(len(axes)):
             high = (axes[i] & bit) != 0
-            swapped = np.where(high, np.uint64(0), (axes[0] ^ axes[i]) & below)
+            swapped = np.where(high, np.uint64(0), (axes[0] ^ axes[i]) & lower_bits)
             axes[i] ^= swapped
-            axes[0] ^= np.where(high, below, swapped)
+            axes[0] ^= np.where(high, lower_bits, swapped)
     for i in range(1, len(axes)):
         axes[i] ^= axes[i - 1]
     turned = np.zeros(len(axes[0]), np.uint64)

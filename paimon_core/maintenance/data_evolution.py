@@ -8,7 +8,7 @@ not rewrite blob files.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.spec import DataFileSpec
-from paimon_core.datafile.writer import DataFileWriter
-from paimon_core.errors import CorruptedError, InvalidInputError
+from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.append_compaction import Group
 from paimon_core.lsm.row_ranges import RowRangeFiles, group_by_row_range, is_blob
@@ -37,10 +36,18 @@ from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.coerce import coerce_array
 from paimon_core.types.datatype import DataField, is_blob_type
 from paimon_core.types.system_fields import ROW_ID
-from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer
+from paimon_core.write.append_compactor import append_compaction_policy, check_no_newer, write_rows
 
 _WRITERS = 2  # files written in parallel
 _ONE_FILE = 1 << 62  # more bytes and rows than any file has: all rows of a range go to one file
+
+
+@dataclass(frozen=True, slots=True)
+class NewValues:
+    """New values of some columns: one row for each row id (int64, ascending)."""
+
+    row_ids: np.ndarray
+    rows: pa.Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +76,22 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
     snapshot that was read expired meanwhile.
     """
     check_writable(store.schema)
-    fields, ids, values = _changes(store, data)
+    fields, new = _changes(store, data)
     snapshot = store.snapshots.latest()
     base_id = None if snapshot is None else snapshot.id
-    if not len(ids):
+    if not len(new.row_ids):
         return None
     messages: list[CommitMessage] = []
 
     def write(work: _Work) -> None:
-        rows = values.select([f.name for f in work.fields]).slice(work.low, work.high - work.low)
-        new = ids[work.low : work.high], rows
-        messages.append(CommitMessage(*work.location, new_files=(_write_row_range(store, work, new),)))
+        rows = new.rows.select([f.name for f in work.fields]).slice(work.low, work.high - work.low)
+        file = _write_row_range(store, work, NewValues(new.row_ids[work.low : work.high], rows))
+        messages.append(CommitMessage(*work.location, new_files=(file,)))
 
     committer = TableCommit(store)
     with committer.aborting_on_failure(messages):
         with raise_if_expired(store, base_id):
-            for _ in parallel_map(write, _touched(store, snapshot, fields, ids), threads=_WRITERS):
+            for _ in parallel_map(write, _touched(store, snapshot, fields, new.row_ids), threads=_WRITERS):
                 pass
         return committer.commit(messages, base_id=base_id)
 
@@ -129,8 +136,8 @@ def _parts(
             yield (field,), files
 
 
-def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], np.ndarray, pa.Table]:
-    """Return the fields to change, the ascending row ids, and the values in the order of the ids.
+def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], NewValues]:
+    """Return the fields to change, and their new values.
 
     Raises InvalidInputError for a value that cannot be stored exactly.
     """
@@ -157,10 +164,10 @@ def _changes(store: FileStore, data: pa.Table) -> tuple[tuple[DataField, ...], n
         if column.null_count and not field.type.nullable:
             raise InvalidInputError(f"cannot write NULL to column {field.name!r}, which is NOT NULL")
         columns.append(column)
-    numbers = ids.to_numpy().astype(np.int64)
-    order = np.argsort(numbers, kind="stable")
-    values = pa.Table.from_arrays(columns, schema=arrow_schema(fields))
-    return fields, numbers[order], values.take(pa.array(order))
+    row_ids = ids.to_numpy().astype(np.int64)
+    order = np.argsort(row_ids, kind="stable")
+    rows = pa.Table.from_arrays(columns, schema=arrow_schema(fields))
+    return fields, NewValues(row_ids[order], rows.take(pa.array(order)))
 
 
 def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[BucketLocation, list[RowRangeFiles]]:
@@ -168,40 +175,30 @@ def _groups(store: FileStore, snapshot: Snapshot) -> Mapping[BucketLocation, lis
     return {bucket: group_by_row_range(files) for bucket, files in found.items()}
 
 
-def _write_row_range(store: FileStore, work: _Work, new: tuple[np.ndarray, pa.Table]) -> DataFileMeta:
-    """Write a file of columns for all rows of a range: new values where there are some, the old ones elsewhere.
+def _write_row_range(store: FileStore, work: _Work, new: NewValues) -> DataFileMeta:
+    """Write a file of columns for all rows of a range, with the new values of changed rows and the old ones of others.
 
-    ``new``: ids and rows of ``work``, ascending by id.
+    ``new``: of the changed rows.
     """
     bucket, group, fields = work.location.ref, work.files, work.fields
-    ids, values = new
     spec = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
-    writer = DataFileWriter(store, bucket, spec)
-    try:
-        if len(ids) == group[0].row_count:
-            writer.write(values)
-        else:
-            check_no_newer(store, group)
-            for rows in _overlaid(read_row_range(store, bucket, group, fields), group[0].first_row_id or 0, new):
-                writer.write(rows)
-        (file,) = writer.close()
-        if file.row_count != group[0].row_count:
-            raise CorruptedError(f"{group[0].file_name} holds {file.row_count} rows, not {group[0].row_count}")
-    except BaseException:
-        writer.abort()
-        raise
+    rows: Iterable[pa.Table] = [new.rows]
+    if len(new.row_ids) < group[0].row_count:
+        check_no_newer(store, group)
+        rows = _overlaid(read_row_range(store, bucket, group, fields), group[0].first_row_id or 0, new)
+    (file,) = write_rows(store, bucket, spec, rows, group[0].row_count)
     return replace(file, first_row_id=group[0].first_row_id)
 
 
-def _overlaid(old: Iterator[pa.RecordBatch], first: int, new: tuple[np.ndarray, pa.Table]) -> Iterator[pa.Table]:
-    ids, values = new
+def _overlaid(old: Iterator[pa.RecordBatch], first: int, new: NewValues) -> Iterator[pa.Table]:
+    """Yield the old rows, whose row ids are consecutive from ``first``, with the new values of changed rows."""
     for batch in old:
-        low, high = np.searchsorted(ids, [first, first + batch.num_rows]).tolist()
+        low, high = np.searchsorted(new.row_ids, [first, first + batch.num_rows]).tolist()
         rows = pa.Table.from_batches([batch])
         if low < high:
             picked = np.arange(batch.num_rows)
-            picked[ids[low:high] - first] = np.arange(batch.num_rows, batch.num_rows + high - low)
-            both = pa.concat_tables([rows, values.slice(low, high - low).cast(rows.schema)])
+            picked[new.row_ids[low:high] - first] = np.arange(batch.num_rows, batch.num_rows + high - low)
+            both = pa.concat_tables([rows, new.rows.slice(low, high - low).cast(rows.schema)])
             rows = both.take(pa.array(picked))
         yield rows
         first += batch.num_rows
@@ -238,18 +235,18 @@ def _adjacent_files(groups: Sequence[RowRangeFiles], target_size: int, target_ro
     """
     current: list[DataFileMeta] = []
     end, size, rows = -1, 0, 0
-    beside: set[tuple[tuple[str, ...] | None, int]] = set()
+    blobs_before: set[tuple[tuple[str, ...] | None, int]] = set()
     for group in groups:
         data, first = [f for f in group if not is_blob(f)], group[0].first_row_id
         weight, blobs = sum(f.file_size for f in data), {(f.write_cols, f.schema_id) for f in group if is_blob(f)}
         full = size + weight > target_size or rows + group[0].row_count > target_rows
-        if current and (first != end or full or blobs != beside):
+        if current and (first != end or full or blobs != blobs_before):
             yield tuple(current)
             current, size, rows = [], 0, 0
         if first is not None:
             current += data
             end, size, rows = first + group[0].row_count, size + weight, rows + group[0].row_count
-            beside = blobs
+            blobs_before = blobs
     if current:
         yield tuple(current)
 
@@ -260,18 +257,13 @@ def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
     spec = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False)
     if spec.blobs:  # a row range must not end within a blob file
         spec = replace(spec, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
-    writer = DataFileWriter(store, task.bucket_ref, spec)
     groups = group_by_row_range(task.files)
-    try:
-        for group in groups:
-            for batch in read_row_range(store, task.bucket_ref, group, spec.value_fields):
-                writer.write(pa.Table.from_batches([batch]))
-        written = writer.close()
-        if sum(f.row_count for f in written) != sum(group[0].row_count for group in groups):
-            raise CorruptedError(f"compaction of {store.bucket_path(task.bucket_ref)} would lose rows")
-    except BaseException:
-        writer.abort()
-        raise
+    rows = (
+        pa.Table.from_batches([batch])
+        for group in groups
+        for batch in read_row_range(store, task.bucket_ref, group, spec.value_fields)
+    )
+    written = write_rows(store, task.bucket_ref, spec, rows, sum(group[0].row_count for group in groups))
     firsts = itertools.accumulate((f.row_count for f in written[:-1]), initial=groups[0][0].first_row_id or 0)
     numbers = min(f.min_sequence_number for f in task.files), max(f.max_sequence_number for f in task.files)
     after = tuple(

@@ -82,7 +82,7 @@ def delete_rows(
         return retry_on_conflict(partial(_drop, store, predicate), RETRIES)
     if store.schema.primary_keys:
         return retry_on_conflict(partial(_retract, store, predicate), RETRIES)
-    return retry_on_conflict(partial(_mark_or_rewrite, store, predicate, runner, progress), RETRIES)
+    return retry_on_conflict(partial(_delete_in_files, store, predicate, runner, progress), RETRIES)
 
 
 def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
@@ -156,7 +156,7 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
 # ---- without
 
 
-def _mark_or_rewrite(
+def _delete_in_files(
     store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
 ) -> Snapshot | None:
     snapshot = store.snapshots.latest()
@@ -235,8 +235,8 @@ def _marking(
         for entry in task.vectors
         if single_index_per_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
     )
-    kept = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
-    vectors = {name: vector for name, vector in kept.items() if name not in removed}
+    known = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
+    vectors = {name: vector for name, vector in known.items() if name not in removed}
     written = write_vectors(store, task.bucket_ref, vectors)
     return replace(message, new_indexes=written, deleted_indexes=replaced)
 

@@ -34,13 +34,13 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     if earliest is None or newest is None or latest is None or oldest is None:
         return Expired()
     unread = Consumers(store.io, store.branch_root).min_next()
-    below = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
-    end = first_retained(retention, earliest, latest, below, lambda ids: _times(changelogs, ids))
+    limit = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
+    end = first_retained(retention, earliest, latest, limit, lambda ids: _times(changelogs, ids))
     if end <= earliest:
         return Expired()
     existing = changelogs.ids()
     if existing and existing[0] != earliest:  # the hint was wrong
-        end = first_retained(retention, existing[0], latest, below, lambda ids: _times(changelogs, ids))
+        end = first_retained(retention, existing[0], latest, limit, lambda ids: _times(changelogs, ids))
     expiring = [found for found in parallel_map(changelogs.find, [n for n in existing if n < end]) if found is not None]
     if not expiring:
         return Expired()

@@ -65,14 +65,14 @@ def expire_snapshots(
         return Expired()
     ids, end = _due(store, retention, latest, earliest)
     expiring = list(_found(store, ids))
-    kept = store.snapshots.find(end) if expiring else None
-    if kept is None:  # or another expiry deletes it now, and all before it
+    after = store.snapshots.find(end) if expiring else None
+    if after is None:  # or another expiry deletes it now, and all before it
         return Expired()
     keeps_changes = outlived(store.options) or store.changelogs.earliest_id() is not None
     tags = store.tags.list()
     try:
-        plan = _deletion_plan(store, expiring, kept, keeps_changes=keeps_changes)
-        names = referenced_names(store, plan, tags) | _named(store, [kept, *adjacent_tags(tags, expiring[0].id, end)])
+        plan = _deletion_plan(store, expiring, after, keeps_changes=keeps_changes)
+        names = referenced_names(store, plan, tags) | _named(store, [after, *adjacent_tags(tags, expiring[0].id, end)])
     except CorruptedError:
         if store.snapshots.exists(end):
             raise
@@ -85,7 +85,7 @@ def expire_snapshots(
         store.sync(changelogs.path(snapshot.id) for snapshot in expiring)
     store.snapshots.remove([snapshot.id for snapshot in expiring])
     store.sync(store.snapshots.path(snapshot.id) for snapshot in expiring)  # no snapshot reappears without its files
-    if not _is_after(store, kept):
+    if not _is_after(store, after):
         return Expired(tuple(s.id for s in expiring))
     added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed
     paths = plan.paths(store, names | _of_new_tags(store, plan, added))
@@ -112,8 +112,8 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
     return [number for number in existing if number < end], next((number for number in existing if number >= end), end)
 
 
-def _deletion_plan(store: FileStore, expiring: list[Snapshot], kept: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
-    """Return the files to delete with these snapshots; ``kept``: the snapshot that follows the last of them.
+def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
+    """Return the files to delete with these snapshots; ``after``: the snapshot that follows the last of them.
 
     With ``keeps_changes`` the changelog files are kept. In a table without a changelog producer the written data files
     are the changes: then these are kept, with the manifests that list them.
@@ -126,7 +126,7 @@ def _deletion_plan(store: FileStore, expiring: list[Snapshot], kept: Snapshot, *
             others |= data_lists(store, snapshot)
         if not keeps_changes:
             others |= changelog_files(store, snapshot)
-    return DeletionPlan(deleted_files(store, [*expiring[1:], kept], spare_appended=written), others)
+    return DeletionPlan(deleted_files(store, [*expiring[1:], after], spare_appended=written), others)
 
 
 def _of_new_tags(store: FileStore, plan: DeletionPlan, added: list[Tag]) -> set[str]:
@@ -137,10 +137,10 @@ def _named(store: FileStore, snapshots: list[Snapshot]) -> set[str]:
     return {name for snapshot in snapshots for name in metadata_files(store, snapshot)}
 
 
-def _is_after(store: FileStore, kept: Snapshot) -> bool:
-    """Return True if ``kept`` still follows the expired snapshots: nobody rolled back to one of these meanwhile."""
-    existing = store.snapshots.find(kept.id)
-    return existing == kept or (existing is None and (store.snapshots.latest_id() or 0) > kept.id)
+def _is_after(store: FileStore, after: Snapshot) -> bool:
+    """Return True if ``after`` still comes after the expired snapshots: nobody rolled back to one of these."""
+    existing = store.snapshots.find(after.id)
+    return existing == after or (existing is None and (store.snapshots.latest_id() or 0) > after.id)
 
 
 def _unread(store: FileStore) -> int | None:

@@ -47,21 +47,21 @@ class SortLimits:
 def sample_rows(tables: Iterable[pa.Table], total: int) -> pa.Table:
     """Return about SAMPLE_ROWS of ``total`` rows, chosen at random; fewer if the rows are long.
 
-    The sample is the same in every run. REQUIRES: at least one piece.
+    The sample is the same in every run. REQUIRES: at least one table.
     """
     random = np.random.default_rng(0)
     chance = min(1.0, SAMPLE_ROWS / max(1, total))
-    kept: list[pa.Table] = []
+    sampled: list[pa.Table] = []
     size = 0
     for table in tables:
-        kept.append(table if chance == 1.0 else table.filter(pa.array(random.random(table.num_rows) < chance)))
-        size += kept[-1].nbytes
+        sampled.append(table if chance == 1.0 else table.filter(pa.array(random.random(table.num_rows) < chance)))
+        size += sampled[-1].nbytes
         if size > _SAMPLE_BYTES:
             chance /= 2
-            rows = pa.concat_tables(kept)
-            kept = [rows.filter(pa.array(random.random(rows.num_rows) < 0.5)).combine_chunks()]
-            size = kept[0].nbytes
-    return pa.concat_tables(kept).combine_chunks()
+            rows = pa.concat_tables(sampled)
+            sampled = [rows.filter(pa.array(random.random(rows.num_rows) < 0.5)).combine_chunks()]
+            size = sampled[0].nbytes
+    return pa.concat_tables(sampled).combine_chunks()
 
 
 def sort_stream(
@@ -72,7 +72,7 @@ def sort_stream(
     Spilled rows are in a temporary directory, which is deleted with the iterator.
 
     Args:
-        pieces: the rows.
+        tables: the rows.
         total: the approximate number of rows.
         key: with its cuts, if it is a curve.
         sample: returns some of the rows, with the key columns at least; called only if the rows exceed the limit.
@@ -153,7 +153,7 @@ def _distribute(
     try:
         for table in tables:
             where = bound_ranks(bounds, key.of(table))
-            number = where.below + where.through
+            number = where.smaller + where.through
             order = np.argsort(number, kind="stable")
             present, starts = np.unique(number[order], return_index=True)
             for at, start, end in zip(present.tolist(), starts, [*starts[1:], len(order)], strict=True):

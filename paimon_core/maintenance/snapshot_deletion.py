@@ -50,14 +50,14 @@ class DeletionPlan:
     data: Mapping[str, DeletedFile]
     others: Paths
 
-    def paths(self, store: FileStore, kept: Collection[str]) -> list[str]:
-        """Return the paths to delete, without the files named in ``kept``, and with the indexes beside data files.
+    def paths(self, store: FileStore, needed: Collection[str]) -> list[str]:
+        """Return the paths to delete, without the files named in ``needed``, and with the indexes beside data files.
 
         Files outside of the table's directory are left out with a warning, unless an option allows their root.
         """
-        data = [deleted.entry for name, deleted in self.data.items() if name not in kept]
+        data = [deleted.entry for name, deleted in self.data.items() if name not in needed]
         found: list[Sequence[str]] = [store.deletable_paths(e.bucket_ref, e.file) for e in data]
-        found += [several for name, several in self.others.items() if name not in kept]
+        found += [several for name, several in self.others.items() if name not in needed]
         outside = sum(not several for several in found)
         if outside:
             _log.warning(
@@ -134,8 +134,8 @@ def adjacent_tags(tags: Iterable[Tag], first: int, end: int) -> list[Snapshot]:
     These are the tags in the range, and the nearest one before it. A file shared with an older tag is shared with that
     one too; a file shared with a younger tag, with snapshot ``end``.
     """
-    below = sorted((tag.snapshot for tag in tags if tag.snapshot.id < end), key=lambda snapshot: snapshot.id)
-    return below[max(0, bisect_left([s.id for s in below], first + 1) - 1) :]
+    before = sorted((tag.snapshot for tag in tags if tag.snapshot.id < end), key=lambda snapshot: snapshot.id)
+    return before[max(0, bisect_left([s.id for s in before], first + 1) - 1) :]
 
 
 def referenced_names(store: FileStore, plan: DeletionPlan, tags: Sequence[Tag]) -> set[str]:

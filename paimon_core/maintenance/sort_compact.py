@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.deletion_vectors import read_entries, restrict_to_files, rows_left, vector_entries
 from paimon_core.datafile.reader import ReadOptions, read_file
-from paimon_core.datafile.spec import target_size
+from paimon_core.datafile.spec import DataFileSpec, target_size
 from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError
 from paimon_core.maintenance.cluster_key import ClusterKey, bound_ranks, distinct, quantiles
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
@@ -21,13 +21,14 @@ from paimon_core.maintenance.external_sort import SortLimits, sample_rows, sort_
 from paimon_core.maintenance.task import ALL_DUE, BucketFiles, PlanRequest, live_files, partition_choice
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.manifest.data_file import FileSource
 from paimon_core.options.lsm import CLUSTERING_COLUMNS, CLUSTERING_STRATEGY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
-from paimon_core.write.append_compactor import check_no_newer, stored_fields, write_compacted
+from paimon_core.write.append_compactor import check_no_newer, stored_fields, write_rows
 from paimon_core.write.routing import BucketMode, bucket_mode
 
 
@@ -127,7 +128,8 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     rows = _rows(store, task, stored_fields(store))
     ordered = sort_stream(rows, task.rows, key, lambda: _sample(store, task), SortLimits.of(store.options))
     expected = rows_left(task.files, task.vectors) if task.parts == 1 else None
-    after = write_compacted(store, task.bucket_ref, ordered, expected, ordered=True)
+    spec = replace(DataFileSpec.of(store, 0, FileSource.COMPACT), ordered=True)
+    after = write_rows(store, task.bucket_ref, spec, ordered, expected)
     return (task if task.part == 0 else replace(task, files=(), vectors=())).message(after)
 
 

@@ -1,7 +1,7 @@
 """Compaction of the files of one append bucket in bounded memory, by a maintenance job or by the bucket's writer."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -72,31 +72,30 @@ def concatenate(
     )
     check_no_newer(store, files)
     expected = sum(f.row_count - (deleted[f.file_name].cardinality if f.file_name in deleted else 0) for f in files)
-    return write_compacted(store, bucket, rows, expected, first_sequence=files[0].min_sequence_number)
+    spec = DataFileSpec.of(store, 0, FileSource.COMPACT)
+    return write_rows(store, bucket, spec, rows, expected, files[0].min_sequence_number)
 
 
-def write_compacted(
+def write_rows(
     store: FileStore,
     bucket: BucketRef,
+    spec: DataFileSpec,
     rows: Iterable[pa.Table],
     expected: int | None,
-    *,
     first_sequence: int = 0,
-    ordered: bool = False,
 ) -> tuple[DataFileMeta, ...]:
-    """Write the rows of a compaction in the given order. On an error no file remains.
+    """Write rows that replace those of other files, in the given order. On an error no file remains.
 
     Args:
         store: of the table.
         bucket: of the files.
+        spec: of the new files.
         rows: of the new files, in order.
         expected: number of rows. `None`: unknown.
         first_sequence: sequence number of the first row.
-        ordered: True if the rows are sorted by columns.
 
-    Raises CorruptedError if the number of rows is not ``expected``: a compaction must not lose rows.
+    Raises CorruptedError if the number of rows is not ``expected``: a rewrite must not lose rows.
     """
-    spec = replace(DataFileSpec.of(store, 0, FileSource.COMPACT), ordered=ordered)
     writer = DataFileWriter(store, bucket, spec, first_sequence)
     try:
         for part in rows:
@@ -105,8 +104,8 @@ def write_compacted(
         found = sum(f.row_count for f in written)
         if expected is not None and found != expected:
             raise CorruptedError(
-                f"compaction of {store.bucket_path(bucket)} came to {found} rows from files of {expected}; "
-                "the table was not changed"
+                f"a rewrite of files of {store.bucket_path(bucket)} came to {found} rows, but the files hold "
+                f"{expected}; the table was not changed"
             )
     except BaseException:
         writer.abort()

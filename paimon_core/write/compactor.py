@@ -226,7 +226,7 @@ class _Compaction:
                 for _, changes in self._merge(section):
                     self._write_changelog(changes)
             elif self._has_vectors and self._task.deeper and not file.level:
-                self._mark_superseded(file)
+                self._find_superseded(file)
             self._before.append(file)
             self._after.append(replace(file, level=self._task.unit.output_level))
 
@@ -279,7 +279,7 @@ class _Compaction:
                 yield rows, fold.taken()
         yield None, fold.taken()
 
-    def _mark_superseded(self, file: DataFileMeta) -> None:
+    def _find_superseded(self, file: DataFileMeta) -> None:
         """Find the rows of higher levels that an upgraded file supersedes, by their keys."""
         task, fields = self._task, LookupFiles.ordering(self._store)
         read = file_reader(self._store, task.bucket_ref, fields, vectors=self._vectors)

@@ -1,4 +1,4 @@
-"""What a caller may hand in as rows: Arrow's tables, batches and readers, and frames that become tables."""
+"""The kinds of rows that a caller may write: Arrow tables, batches and readers, and frames that become tables."""
 
 from typing import Any, TypeAlias
 
@@ -12,10 +12,10 @@ Rows: TypeAlias = Any
 
 
 def arrow_data(rows: Rows) -> Data:
-    """Return rows as Arrow holds them; a frame becomes a table, all of it at once.
+    """Return rows as Arrow data; a frame becomes a table, which needs memory for all rows.
 
-    Of a pandas DataFrame, NaN, NaT and None are NULL, as everywhere in pandas; an index comes along where it has names.
-    Raises InvalidInputError for what is no rows, and for frames that Arrow cannot hold.
+    In a pandas DataFrame NaN, NaT and None are NULL, as everywhere in pandas; an index with names becomes columns.
+    Raises InvalidInputError for values that are no rows, and for frames that Arrow cannot hold.
     """
     if isinstance(rows, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return rows

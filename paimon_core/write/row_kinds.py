@@ -39,8 +39,8 @@ def kinds_of(rows: pa.RecordBatch, given: pa.Array | None, options: Options, *, 
     return None if pc.all(pc.equal(kinds, INSERT)).as_py() else kinds
 
 
-def kept_rows(kinds: pa.Array | None, options: Options) -> np.ndarray | None:
-    """Return a mask of the rows that ``ignore-delete`` and ``ignore-update-before`` leave. `None`: all rows."""
+def rows_to_write(kinds: pa.Array | None, options: Options) -> np.ndarray | None:
+    """Return a mask without the rows that ``ignore-delete`` and ``ignore-update-before`` drop. `None`: all rows."""
     if kinds is None:
         return None
     dropped = [DELETE, UPDATE_BEFORE] if options.value(IGNORE_DELETE) else []

@@ -29,7 +29,7 @@ from paimon_core.write.postpone_writer import PostponeWriter, postponing
 from paimon_core.write.restore import Restore
 from paimon_core.write.routing import ROUTERS, Batch, BucketMode, Indexes
 from paimon_core.write.routing.partition import partition_codes
-from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
+from paimon_core.write.row_kinds import check_kinds, kinds_of, rows_to_write
 from paimon_core.write.sequence import RowSequence
 from paimon_core.write.spill import SpillSpace
 from paimon_core.write.writer_plan import ONLY_WRITER, ROUTE_BYTES, WriterPlan, WriterRole, runs_full_compaction
@@ -125,7 +125,7 @@ class TableWrite:
         rows = align(batch, self._store.schema, self._positions_of(batch), self._row_count)
         kinds = kinds_of(rows, kind_names, self._store.options, keyed=self._merge is not None)
         self._row_count += rows.num_rows
-        mask = kept_rows(kinds, self._store.options)
+        mask = rows_to_write(kinds, self._store.options)
         if mask is not None and kinds is not None:
             rows, kinds = rows.filter(pa.array(mask)), kinds.filter(pa.array(mask))
         if kinds is not None and self._merge is not None:

@@ -170,12 +170,12 @@ class _CrossPartition:
         numbers = np.array([self._number(partition) for partition in batch.partitions], np.int64)
         grouping = KeyGrouping.of(fingerprints(batch.rows.select(list(self._store.schema.primary_keys))))
         partitions, known = numbers[batch.codes][grouping.order], self._index.find(grouping.keys)
-        route = self._route_moves if self._key_move is KeyMove.DELETE_OLD else self._route_to_first
+        route = self._route_to_own if self._key_move is KeyMove.DELETE_OLD else self._route_to_first
         result = route(batch, grouping, partitions, known)
         self._check_memory(len(self._index), self._index.nbytes)
         return result
 
-    def _route_moves(
+    def _route_to_own(
         self, batch: Batch, grouping: KeyGrouping, partitions: np.ndarray, known: np.ndarray
     ) -> tuple[Batch, np.ndarray]:
         """Route every row to its own partition, and add a delete before it if its key was in another partition.
@@ -229,7 +229,7 @@ class _CrossPartition:
     ) -> tuple[Batch, np.ndarray]:
         """Route all rows of a key to its first partition; ``first-row`` drops the rows of other partitions.
 
-        Args: as `_route_moves`.
+        Args: as `_route_to_own`.
         """
         locations = known.copy()
         new = np.flatnonzero(known < 0)

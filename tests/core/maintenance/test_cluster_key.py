@@ -38,7 +38,7 @@ def test_placed_counts_bounds(kind, data):
     bounds = sorted(data.draw(some), key=comparable)
     keys = data.draw(some)
     found = bound_ranks(pa.table({"a": pa.array(bounds, kind)}), pa.table({"a": pa.array(keys, kind)}))
-    assert found.below.tolist() == [sum(comparable(b) < comparable(k) for b in bounds) for k in keys]
+    assert found.smaller.tolist() == [sum(comparable(b) < comparable(k) for b in bounds) for k in keys]
     assert found.through.tolist() == [sum(comparable(b) <= comparable(k) for b in bounds) for k in keys]
 
 

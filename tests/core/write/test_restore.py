@@ -118,9 +118,9 @@ def test_an_overwritten_partition_with_another_number_of_buckets_accepts_rows():
     assert opened(io).to_arrow().num_rows == 20
 
 
-@pytest.mark.parametrize("kept", [0, restore._KEPT_BYTES])
+@pytest.mark.parametrize("kept", [0, restore._CACHE_BYTES])
 def test_states_are_those_of_all_entries(monkeypatch, kept):
-    monkeypatch.setattr(restore, "_KEPT_BYTES", kept)
+    monkeypatch.setattr(restore, "_CACHE_BYTES", kept)
     io = made(**{"bucket": "3", "manifest.merge-min-count": "4", "manifest.target-file-size": "3 kb"})
     rng = random.Random(5)
     for turn in range(25):

@@ -6,7 +6,7 @@ import pytest
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.option import Options
 from paimon_core.types.row_kind import DELETE, parse_kinds
-from paimon_core.write.row_kinds import check_kinds, kept_rows, kinds_of
+from paimon_core.write.row_kinds import check_kinds, kinds_of, rows_to_write
 
 ROWS = pa.record_batch({"id": [1, 2, 3], "kind": ["+I", "-U", "-D"]})
 NONE = Options({})
@@ -55,9 +55,9 @@ def test_other_kinds_are_refused(given, keyed, error):
 )
 def test_options_ignore_kinds(options, mask):
     given = parse_kinds(kinds("+I", "-U", "+U", "-D"))
-    found = kept_rows(given, Options(options))
+    found = rows_to_write(given, Options(options))
     assert (found if found is None else found.tolist()) == mask
-    assert kept_rows(None, Options(options)) is None
+    assert rows_to_write(None, Options(options)) is None
 
 
 def test_kinds_that_every_merge_would_refuse_are_not_written():
