@@ -20,7 +20,7 @@ THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """Where a run takes place: the warehouse, how many rows a run of a table has, rounds, and who else plays."""
+    """The setting of a run: the warehouse, the rows of a sorted run, the rounds, and the opponents."""
 
     warehouse: Path
     count: int

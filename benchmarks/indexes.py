@@ -1,4 +1,4 @@
-"""What is looked up: changelogs and deletion vectors of upserts, dynamic buckets, look-up of keys, indexes of files."""
+"""Benchmarks of lookups: changelogs and deletion vectors of upserts, dynamic buckets, lookups of keys, file indexes."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -126,7 +126,7 @@ def vectors(arena: Arena) -> Row:
 
 
 def look_up(arena: Arena, files: int = FILES, keys: int = KEYS) -> Iterator[Row]:
-    """Keys looked up in a table of very many files: each file holds a stretch of them."""
+    """Look up keys in a table of very many files, each of which holds a range of keys."""
     each = max(10, arena.count // 400)
     table = arena.table("look_up", "int", keyed=True)
     writer = table.writer()
@@ -162,7 +162,7 @@ def _looked_up(table: Table, questions: list[pa.Table]) -> Timing:
 
 
 def skipping(arena: Arena, files: int = 200) -> Row:
-    """One text wanted in an append table of many files, whose ranges all hold it: with a bloom filter and without."""
+    """Search a text in an append table of many files whose ranges all hold it, with and without a bloom filter."""
     row = Row(f"one text in {files} files", files)
     data = [rows.make(max(10, arena.count // 40), "text", seed) for seed in range(files)]
     wanted = data[files // 2].column("k")[7].as_py()

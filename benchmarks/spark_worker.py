@@ -50,7 +50,7 @@ class Side:
             self.spark.dataSource.register(BareSource)
 
     def path(self, table):
-        """Where a table lies."""
+        """Return the path of a table."""
         return f"{self.warehouse}/default.db/{table}"
 
     def input(self, path, limit):
@@ -87,7 +87,7 @@ class Side:
         return 0, time.perf_counter() - start
 
     def source(self, command):
-        """A table by its place, or, given ``bare`` options, rows that come from nowhere."""
+        """Return a table by its path; with ``bare`` options, generated rows."""
         source = self.spark.read.format("bare" if "bare" in command else "paimon").options(**command.get("bare", {}))
         if command.get("columns"):
             source = source.option("columns", ",".join(command["columns"]))
@@ -145,24 +145,24 @@ class Side:
         """Files into a table, one a batch; ``commits`` asks for what the quickest batch took to write and commit."""
         schema = self.spark.read.parquet(command["input"]).schema
         files = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", "1").parquet(command["input"])
-        told = self.run_through(files, command["table"], command.get("format", "paimon"))
+        reports = self.run_through(files, command["table"], command.get("format", "paimon"))
         if command.get("commits"):
-            return counted(told), min(one["durationMs"]["addBatch"] for one in told) / 1000
-        return counted(told), ended(told[-1]) - moment(told[0]["timestamp"])
+            return counted(reports), min(one["durationMs"]["addBatch"] for one in reports) / 1000
+        return counted(reports), ended(reports[-1]) - moment(reports[0]["timestamp"])
 
     def stream_read(self, command):
         """All there is into nothing."""
-        told = self.run_through(self.follow(command["table"]), None)
-        return counted(told), ended(told[-1]) - moment(told[0]["timestamp"])
+        reports = self.run_through(self.follow(command["table"]), None)
+        return counted(reports), ended(reports[-1]) - moment(reports[0]["timestamp"])
 
     def run_through(self, rows, table, form="paimon"):
-        """What Spark tells of each batch of a stream that ends when it is through with what there is."""
+        """Return Spark's progress report of each batch of a stream that ends after all rows."""
         query = self.sink(rows, table, form).trigger(availableNow=True).start()
         query.awaitTermination()
         return batches(query)
 
     def stream_start(self, command):
-        """A stream out of a table into nothing, through with what there is; triggers that find nothing are told too."""
+        """Run a stream from a table to a sink that drops all rows; report triggers without rows as well."""
         interval = "spark.sql.streaming.noDataProgressEventInterval"
         self.spark.conf.set(interval, "0")
         self.query = self.sink(self.follow(command["table"]), None).start()
@@ -174,8 +174,8 @@ class Side:
         """How many triggers found nothing new in so many seconds, and what the median one took."""
         since = time.time()
         time.sleep(command["seconds"])
-        told = [one for one in map(progress, self.query.recentProgress) if ended(one) > since]
-        return len(told), statistics.median(one["durationMs"]["triggerExecution"] for one in told) / 1000
+        reports = [one for one in map(progress, self.query.recentProgress) if ended(one) > since]
+        return len(reports), statistics.median(one["durationMs"]["triggerExecution"] for one in reports) / 1000
 
     def stream_stop(self, command):
         """Stop it."""
@@ -196,10 +196,10 @@ class Side:
             time.sleep(0.1)
         first.stop()
         second.stop()
-        told = batches(second, since)
-        rows = counted(told[1:])
-        ages = [(ended(one) - moment(one["eventTime"]["avg"])) * one["numInputRows"] for one in told[1:]]
-        return rows / (ended(told[-1]) - ended(told[0])), sum(ages) / rows
+        reports = batches(second, since)
+        rows = counted(reports[1:])
+        ages = [(ended(one) - moment(one["eventTime"]["avg"])) * one["numInputRows"] for one in reports[1:]]
+        return rows / (ended(reports[-1]) - ended(reports[0])), sum(ages) / rows
 
 
 def progress(one):
@@ -208,13 +208,13 @@ def progress(one):
 
 
 def batches(query, since=0):
-    """What Spark tells of the batches of a stream that ended after that time and had rows."""
+    """Return Spark's progress reports of the batches with rows that ended after that time."""
     return [one for one in map(progress, query.recentProgress) if one["numInputRows"] and ended(one) > since]
 
 
-def counted(told):
+def counted(reports):
     """Rows of all batches."""
-    return sum(one["numInputRows"] for one in told)
+    return sum(one["numInputRows"] for one in reports)
 
 
 def moment(text):

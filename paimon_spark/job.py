@@ -79,7 +79,7 @@ class _Classic:
         if self._watcher is not None:
             self._watcher.join()
         if cancel:
-            with suppress(Exception):  # the session itself may be gone
+            with suppress(Exception):  # the session itself may have ended
                 self._context.cancelJobGroup(self._group)
         for key, value in self._before.items():
             self._context.setLocalProperty(key, value)  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ class _Connect:
             self._spark.removeProgressHandler(self._on_progress)  # type: ignore[arg-type]
         self._spark.removeTag(self._tag)
         if cancel:
-            with suppress(Exception):  # the session itself may be gone
+            with suppress(Exception):  # the session itself may have ended
                 self._spark.interruptTag(self._tag)
 
     def _on_progress(self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:

@@ -72,7 +72,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         for schema_id, time in {message.table for message in written}:
             if not self._has_schema(schema_id, time):
                 raise CommitConflictError(
-                    f"the table at {self._table.path} was dropped or made anew while the query wrote to it: start the "
+                    f"the table at {self._table.path} was dropped or replaced while the query wrote to it: start the "
                     "query with a new checkpointLocation to fill the new table"
                 )
         queries = {message.query for message in written}
