@@ -12,20 +12,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.types import datatype
 from paimon_core.types.datatype import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    MAX_DECIMAL_PRECISION,
-    NO_ID,
-    SMALLINT,
-    STRING,
-    TINYINT,
-    VECTOR_ELEMENT_ROOTS,
     ArrayType,
     AtomicType,
     DataField,
@@ -129,26 +117,26 @@ def from_arrow(t: ArrowType, nullable: bool = True) -> DataType:
 
 
 _FROM_PLAIN: dict[ArrowType, AtomicType] = {
-    pa.bool_(): BOOLEAN,
-    pa.int8(): TINYINT,
-    pa.int16(): SMALLINT,
-    pa.int32(): INT,
-    pa.int64(): BIGINT,
-    pa.uint8(): SMALLINT,
-    pa.uint16(): INT,
-    pa.uint32(): BIGINT,
+    pa.bool_(): datatype.BOOLEAN,
+    pa.int8(): datatype.TINYINT,
+    pa.int16(): datatype.SMALLINT,
+    pa.int32(): datatype.INT,
+    pa.int64(): datatype.BIGINT,
+    pa.uint8(): datatype.SMALLINT,
+    pa.uint16(): datatype.INT,
+    pa.uint32(): datatype.BIGINT,
     pa.uint64(): decimal(20),
-    pa.float16(): FLOAT,
-    pa.float32(): FLOAT,
-    pa.float64(): DOUBLE,
-    pa.string(): STRING,
-    pa.large_string(): STRING,
-    pa.string_view(): STRING,
-    pa.binary(): BYTES,
-    pa.large_binary(): BYTES,
-    pa.binary_view(): BYTES,
-    pa.date32(): DATE,
-    pa.date64(): DATE,
+    pa.float16(): datatype.FLOAT,
+    pa.float32(): datatype.FLOAT,
+    pa.float64(): datatype.DOUBLE,
+    pa.string(): datatype.STRING,
+    pa.large_string(): datatype.STRING,
+    pa.string_view(): datatype.STRING,
+    pa.binary(): datatype.BYTES,
+    pa.large_binary(): datatype.BYTES,
+    pa.binary_view(): datatype.BYTES,
+    pa.date32(): datatype.DATE,
+    pa.date64(): datatype.DATE,
 }
 
 
@@ -161,7 +149,7 @@ def _from_arrow(t: ArrowType) -> DataType:
     kinds = pa.types
     if kinds.is_dictionary(t) or kinds.is_run_end_encoded(t):
         return _from_arrow(t.value_type)
-    if kinds.is_decimal(t) and t.precision <= MAX_DECIMAL_PRECISION and 0 <= t.scale <= t.precision:
+    if kinds.is_decimal(t) and t.precision <= datatype.MAX_DECIMAL_PRECISION and 0 <= t.scale <= t.precision:
         return decimal(t.precision, t.scale)
     if kinds.is_fixed_size_binary(t) and t.byte_width > 0:
         return AtomicType("BINARY", length=t.byte_width)
@@ -181,14 +169,18 @@ def _nested_from_arrow(t: ArrowType) -> DataType:
     if pa.types.is_map(t):
         return MapType(from_arrow(t.key_type, False), from_arrow(t.item_type, t.item_field.nullable))
     element = from_arrow(t.value_type, t.value_field.nullable)
-    if pa.types.is_fixed_size_list(t) and isinstance(element, AtomicType) and element.root in VECTOR_ELEMENT_ROOTS:
+    if (
+        pa.types.is_fixed_size_list(t)
+        and isinstance(element, AtomicType)
+        and element.root in datatype.VECTOR_ELEMENT_ROOTS
+    ):
         return VectorType(element, t.list_size)
     return ArrayType(element)
 
 
 def _field_from_arrow(field: Any) -> DataField:
     try:
-        return DataField(NO_ID, field.name, from_arrow(field.type, field.nullable))
+        return DataField(datatype.NO_ID, field.name, from_arrow(field.type, field.nullable))
     except InvalidInputError as error:
         raise InvalidInputError(f"column {field.name!r}: {error}") from error
 

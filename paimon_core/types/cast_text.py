@@ -101,7 +101,8 @@ def _parts(array: ArrowArray, pattern: str, target: AtomicType) -> ArrowArray:
 
 
 def _parsed(texts: ArrowArray, arrow_type: Any, array: ArrowArray, target: AtomicType) -> ArrowArray:
-    """Cast prepared texts by Arrow. The error for the first bad text quotes the text of the user, in ``array``."""
+    """Cast prepared texts by Arrow; null in ``array`` stays null. The error for a bad text quotes it from ``array``."""
+    texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
     try:
         return texts.cast(arrow_type)
     except pa.ArrowInvalid as error:
@@ -122,8 +123,7 @@ def to_integer(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arr
     """Parse digits with an optional sign. A fraction is dropped; a number that does not fit is an error."""
     parts = _parts(array, r"^\+?(?P<whole>-?[0-9]+)(?:\.[0-9]*)?$", target)
     _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
-    whole = pc.if_else(array.is_valid(), pc.struct_field(parts, "whole"), pa.scalar(None, pa.string()))
-    return _parsed(whole, to_arrow(target), array, target)
+    return _parsed(pc.struct_field(parts, "whole"), to_arrow(target), array, target)
 
 
 def to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -136,7 +136,6 @@ def to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arrow
     )
     _refuse_first(pc.fill_null(pc.starts_with(trimmed, "+-"), False), array, target)
     number = pc.replace_substring(pc.struct_field(parts, "number"), "Infinity", "inf")
-    number = pc.if_else(array.is_valid(), number, pa.scalar(None, pa.string()))
     return _parsed(number, to_arrow(target), array, target)
 
 
@@ -149,8 +148,7 @@ def to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arr
     pattern = rf"^\+?(?P<number>-?(?:{exact}|{rounded}))$"
     parts = _parts(array, pattern, target)
     _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
-    number = pc.if_else(array.is_valid(), pc.struct_field(parts, "number"), pa.scalar(None, pa.string()))
-    wide = _parsed(number, pa.decimal256(WIDE_PRECISION, fraction), array, target)
+    wide = _parsed(pc.struct_field(parts, "number"), pa.decimal256(WIDE_PRECISION, fraction), array, target)
     return fitted(wide, target.precision or 0, target.scale or 0)
 
 
@@ -163,8 +161,7 @@ def _padded(parts: ArrowArray, names: tuple[str, ...], separator: str) -> ArrowA
 def to_date(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     """Parse texts like ``2024-1-31``; a time after a blank is dropped."""
     parts = _parts(array, r"^(?P<year>[0-9]{1,4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})(?: .*)?$", target)
-    dates = pc.if_else(array.is_valid(), _padded(parts, ("year", "month", "day"), "-"), pa.scalar(None, pa.string()))
-    return _parsed(dates, pa.date32(), array, target)
+    return _parsed(_padded(parts, ("year", "month", "day"), "-"), pa.date32(), array, target)
 
 
 def to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -172,7 +169,6 @@ def to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowA
     parts = _parts(array, r"^(?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]{1,3}))?$", target)
     fraction = pc.utf8_rpad(pc.struct_field(parts, "fraction"), 3, "0")
     texts = pc.binary_join_element_wise("1970-01-01 ", pc.struct_field(parts, "time"), ".", fraction, "")
-    texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
     return _parsed(texts, pa.timestamp("ms"), array, target).view(pa.int64()).cast(pa.int32()).view(pa.time32("ms"))
 
 
@@ -192,5 +188,4 @@ def to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> A
         _padded(parts, ("hour", "minute", "second"), ":"), pc.utf8_rpad(digits, unit_digits, "0"), "."
     )
     texts = pc.binary_join_element_wise(_padded(parts, ("year", "month", "day"), "-"), seconds, " ")
-    texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
     return _parsed(texts, arrow_type, array, target)
