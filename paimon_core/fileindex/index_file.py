@@ -1,6 +1,5 @@
 """The container of all indexes of a data file: a head with columns and kinds, then the bodies (format 9.2)."""
 
-import io
 import struct
 from collections.abc import Collection, Mapping
 from typing import BinaryIO, TypeAlias
@@ -35,11 +34,6 @@ def pack(indexes: Indexes) -> bytes:
             at += len(body)
     head.append(bytes(4))  # room for what later versions may add
     return b"".join([*head, *(body for _, of_column in bodies for _, body in of_column)])
-
-
-def unpack(data: bytes, where: str) -> dict[str, dict[str, bytes]]:
-    """Invert :func:`pack`. Raises CorruptedError naming ``where``, the origin of the bytes."""
-    return read(io.BytesIO(data), None, where)
 
 
 def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[str, dict[str, bytes]]:

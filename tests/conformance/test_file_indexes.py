@@ -5,7 +5,6 @@ import pytest
 
 from paimon_core.datafile.reader import read_file
 from paimon_core.fileindex.columns import FileIndexes, indexed_columns
-from paimon_core.fileindex.index_file import unpack
 from paimon_core.fileio.fileio import join
 from paimon_core.scan.entries import live_entries
 from paimon_core.types.parse import parse_type
@@ -13,6 +12,7 @@ from tests.conformance.compare import same
 from tests.conformance.domain import value
 from tests.conformance.shared_table import SharedTable
 from tests.conformance.test_java_writes import check_questions
+from tests.support.index_files import unpack
 
 pytestmark = pytest.mark.java
 TIMES = ("TIMESTAMP(0)", "TIMESTAMP(6)", "TIMESTAMP(9)", "TIMESTAMP(6) WITH LOCAL TIME ZONE")

@@ -5,9 +5,9 @@ import pytest
 
 import paimon_core
 from paimon_core.errors import InvalidInputError
-from paimon_core.fileindex.index_file import unpack
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.scan.entries import live_entries
+from tests.support.index_files import unpack
 
 
 def made(tmp_path, options, keys=()):

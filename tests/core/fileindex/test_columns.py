@@ -6,7 +6,8 @@ import pytest
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileindex.columns import FileIndexes, indexed_columns
 from paimon_core.fileindex.hash_table import text_hash, walked
-from paimon_core.fileindex.index_file import pack, unpack
+from paimon_core.fileindex.index_file import pack
+from tests.support.index_files import unpack
 from tests.support.samples import fields_of
 
 FIELDS = fields_of(("INT", "DECIMAL(20,2)", "MAP<STRING,INT>", "MAP<INT,INT>", "TIMESTAMP(9)", "BOOLEAN"))
