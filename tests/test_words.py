@@ -18,23 +18,11 @@ PACKAGES = [
 ]
 EXCEPTIONS = {
     "fileindex": {"words"},  # of 8 bytes
-    "format": {"below", "words"},
+    "format": {"words"},
     "merge": {"_PACKED_WORDS", "age_words", "key_words", "nullable_key_words", "sequence_words", "words"},
     "options": {"Mark", "PARTITION_MARK_DONE_ACTION", "mark"},
-    "predicate": {"_WORDS", "below", "kept"},
+    "predicate": {"_WORDS"},
     "row": {"_words", "decimal_words", "header_words", "words"},  # of 8 bytes
-    "paimon_spark": {
-        "PLACE_OPTIONS",
-        "Place",
-        "_place",
-        "_take_doubt",
-        "_take_place",
-        "doubt",
-        "on_doubt",
-        "piece",
-        "place",
-        "place_in",
-    },
 }
 """Names by package that still have such a word. The list only shrinks."""
 
