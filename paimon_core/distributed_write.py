@@ -6,10 +6,11 @@ Compaction. A task that receives every row of its buckets compacts them while it
 task cannot always know that, so `DistributedWrite.prepare`, which sees the results of all tasks, drops the compaction
 of every bucket that several tasks wrote to. `DistributedWrite.finish` compacts what is still due after the commit.
 
-Dynamic and postponed buckets. A key must get the same bucket in every task. So all tasks look at one snapshot, which
-the job chooses before they start: it says where keys are, and how many buckets partitions have. A new key's bucket
-follows from its hash and that snapshot alone. The commit joins what the tasks add to the index of each bucket. A task
-that receives all rows of its keys (``KeyShard``) counts them instead, and fills one bucket after the other.
+Dynamic and postponed buckets. A key must get the same bucket in every task. So all tasks read one snapshot, which the
+job chooses before they start. The snapshot gives the buckets of keys, and the number of buckets of partitions. A new
+key's bucket follows from its hash and that snapshot alone. The commit joins what the tasks add to the index of each
+bucket. A task that receives all rows of its keys (``KeyShard``) counts them instead, and fills one bucket after the
+other.
 
 Keys that move between partitions. The result of a row depends on all other rows of its key. Tasks that do not receive
 all rows of their keys stage their rows in files that no snapshot names. `DistributedWrite.prepare` writes the staged
