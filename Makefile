@@ -39,8 +39,8 @@ demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: correc
 	@$(call RUN,$(VENV)) $(PY) demo/flights.py
 	@$(call RUN,$(VENV)) $(PY) demo/pipeline.py
 
-# Two files at a time, those that take long first.
-PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Three files at a time, those that take long first: tests of Spark wait more than they compute.
+PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test  ## every feature once, every property with few draws: at most 12 minutes; T='path -k name' picks
 	@.ci/java
