@@ -1,0 +1,215 @@
+"""A catalog of Spark whose databases and tables are those of a warehouse."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.table import Table
+from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
+from paimon_spark.sql.schema import (
+    new_schema,
+    schema_changes,
+    spark_columns,
+    spark_partitioning,
+    spark_properties,
+)
+from paimon_spark.sql.table import TableFunction
+
+_CATALOG = "org.apache.spark.sql.connector.catalog"
+_CAPABILITIES = (
+    "BATCH_READ",
+    "MICRO_BATCH_READ",
+    "V1_BATCH_WRITE",
+    "TRUNCATE",
+    "OVERWRITE_BY_FILTER",
+    "OVERWRITE_DYNAMIC",
+)
+"""Of every table; writes of streams are added when their sink is."""
+_FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
+
+
+def catalog(
+    spark: SparkSession,
+    name: str,
+    *,
+    warehouse: str,
+    default: bool = False,
+    storage_options: Mapping[str, object] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Install a catalog: its tables have the names ``<name>.<database>.<table>`` in SQL and in Spark's methods.
+
+    All sessions of the application have the catalog, those that streaming queries clone included. The setting
+    ``spark.sql.python.filterPushdown.enabled`` is turned on unless the user has set it: without it filters of a query
+    leave out no file.
+
+    Args:
+        spark: a classic session.
+        name: of the catalog. A catalog of this name that is installed already is replaced.
+        warehouse: the directory of the databases, local or on an object store.
+        default: True: names without a catalog are those of this one.
+        storage_options: options of the file system.
+        options: ``table-default.<option>`` and other options of the catalog.
+
+    Raises UnsupportedError for a session of Spark Connect.
+    """
+    if not isinstance(spark, SparkSession) or not hasattr(spark, "_jsparkSession"):
+        raise UnsupportedError(
+            "a catalog needs a classic session, this one is of Spark Connect: use spark.read.format('paimon') and "
+            "paimon_spark.PaimonTable.forPath"
+        )
+    jvm = Jvm(spark)
+    function = CatalogFunction(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
+    jvm.install(name, function)
+    settings = {f"spark.sql.catalog.{name}": CATALOG_CLASS}
+    settings |= {key: value for key, value in _FASTER.items() if not jvm.is_set(key)}
+    if default:
+        settings["spark.sql.defaultCatalog"] = name
+    for key, value in settings.items():
+        jvm.set_everywhere(key, value)
+
+
+@dataclass
+class CatalogFunction:
+    """The answers to what Spark asks a catalog: a method for each question of ``Bridge.java``."""
+
+    jvm: Jvm
+    name: str
+    catalog: FileSystemCatalog
+
+    # ---- databases
+
+    def list_databases(self) -> Any:
+        """Return the names of the databases as a Java array."""
+        return self.jvm.array("java.lang.Object", self.catalog.list_databases())
+
+    def database_exists(self, namespace: Any) -> bool:
+        """Return True if the database exists."""
+        parts = list(namespace)
+        return len(parts) == 1 and parts[0] in self.catalog.list_databases()
+
+    def load_database(self, namespace: Any) -> Any:
+        """Return the properties of a database. NoSuchNamespaceException if it is missing."""
+        if not self.database_exists(namespace):
+            raise self.jvm.exception("NoSuchNamespaceException", namespace)
+        return self.jvm.map({"location": f"{self.catalog.warehouse}/{namespace[0]}.db"})
+
+    def create_database(self, namespace: Any, metadata: Any) -> None:
+        """Create a database. NamespaceAlreadyExistsException if it exists."""
+        if len(namespace) != 1:
+            raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
+        try:
+            self.catalog.create_database(namespace[0])
+        except AlreadyExistsError:
+            raise self.jvm.exception("NamespaceAlreadyExistsException", namespace) from None
+
+    def alter_database(self, namespace: Any, changes: Any) -> None:
+        """Raise UnsupportedError."""
+        raise UnsupportedError("ALTER DATABASE is not possible: a database of a warehouse is a directory")
+
+    def drop_database(self, namespace: Any, cascade: bool) -> bool:
+        """Delete a database; `cascade`: with its tables. Return True."""
+        if not self.database_exists(namespace):
+            raise self.jvm.exception("NoSuchNamespaceException", namespace)
+        if not cascade and self.catalog.list_tables(namespace[0]):
+            raise self.jvm.exception("NonEmptyNamespaceException", namespace)
+        self.catalog.drop_database(namespace[0], cascade=cascade)
+        return True
+
+    # ---- tables
+
+    def list_tables(self, namespace: Any) -> Any:
+        """Return the identifiers of the tables of a database as a Java array."""
+        if not self.database_exists(namespace):
+            raise self.jvm.exception("NoSuchNamespaceException", namespace)
+        identifier = self.jvm.type(f"{_CATALOG}.Identifier")
+        found = [identifier.of(namespace, table) for table in self.catalog.list_tables(namespace[0])]
+        return self.jvm.array(f"{_CATALOG}.Identifier", found)
+
+    def table_exists(self, identifier: Any) -> bool:
+        """Return True if the table exists."""
+        try:
+            self.catalog.table(self._name(identifier))
+        except (NotFoundError, InvalidInputError):
+            return False
+        return True
+
+    def load_table(self, identifier: Any, version: str | None, microseconds: int | None) -> Any:
+        """Return the table, at a version or at a time in microseconds if one is given."""
+        table = self._open(identifier)
+        if version is not None:
+            return self._spark_table(identifier, table, {"version": version})
+        if microseconds is not None:
+            return self._spark_table(identifier, table, {"timestamp": microseconds // 1000})
+        return self._spark_table(identifier, table)
+
+    def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Create a table and return it. TableAlreadyExistsException if it exists."""
+        given = {str(key): str(value) for key, value in properties.items()}
+        own = self.catalog.location(self._name(identifier))
+        if given.get("location", own).rstrip("/").removeprefix("file:") != own.removeprefix("file:"):
+            raise UnsupportedError(
+                f"LOCATION {given['location']!r} is not possible: a table of this catalog is in its directory {own}; "
+                f"name a table elsewhere by its path, {self.name}.`/path/to/table`"
+            )
+        try:
+            table = self.catalog.create_table(self._name(identifier), new_schema(columns, partitions, given))
+        except AlreadyExistsError:
+            raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
+        except NotFoundError:
+            raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
+        return self._spark_table(identifier, table)
+
+    def alter_table(self, identifier: Any, changes: Any) -> Any:
+        """Change the schema or the options of a table and return it."""
+        table = self._open(identifier)
+        return self._spark_table(identifier, table.alter(list(schema_changes(changes))))
+
+    def drop_table(self, identifier: Any) -> bool:
+        """Delete a table; return False if it is missing."""
+        if not self.table_exists(identifier):
+            return False
+        self.catalog.drop_table(self._name(identifier))
+        return True
+
+    def rename_table(self, old: Any, new: Any) -> None:
+        """Rename a table."""
+        try:
+            self.catalog.rename_table(self._name(old), self._name(new))
+        except AlreadyExistsError:
+            raise self.jvm.exception("TableAlreadyExistsException", new) from None
+        except NotFoundError:
+            raise self.jvm.exception("NoSuchTableException", old) from None
+
+    # ---- inside
+
+    def _name(self, identifier: Any) -> str:
+        """Return ``database.table`` of an identifier. Raises InvalidInputError for more or fewer parts."""
+        parts = [*identifier.namespace(), identifier.name()]
+        if len(parts) != 2:
+            raise InvalidInputError(f"table {'.'.join(parts)!r}: name a table by its database and its name")
+        return ".".join(parts)
+
+    def _open(self, identifier: Any) -> Table:
+        try:
+            return self.catalog.table(self._name(identifier))
+        except NotFoundError:
+            raise self.jvm.exception("NoSuchTableException", identifier) from None
+
+    def _spark_table(self, identifier: Any, table: Table, when: Mapping[str, Any] | None = None) -> Any:
+        schema = table.scan(**when).store.schema if when else table.schema
+        capabilities = self.jvm.java.java.util.HashSet()
+        for capability in _CAPABILITIES:
+            capabilities.add(getattr(self.jvm.type(f"{_CATALOG}.TableCapability"), capability))
+        return self.jvm.bridge.PaimonTable(
+            f"{self.name}.{self._name(identifier)}",
+            spark_columns(self.jvm, schema),
+            spark_partitioning(self.jvm, schema),
+            self.jvm.map(spark_properties(schema, table.path)),
+            capabilities,
+            self.jvm.function(TableFunction(self.jvm, table, schema, when or {}, self.catalog)),
+        )

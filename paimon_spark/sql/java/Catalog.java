@@ -1,0 +1,121 @@
+package paimon.python;
+
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A catalog that Spark creates by its class name, in every session that uses the catalog's name. */
+public class Catalog implements TableCatalog, SupportsNamespaces {
+  private String name;
+
+  private Object ask(String question, Object[] arguments) {
+    Object python = Bridge.FUNCTIONS.get(name);
+    if (python == null) {
+      throw new IllegalStateException(
+          "catalog " + name + " is not installed in this driver: call paimon_spark.catalog(spark, \"" + name + "\", ...)");
+    }
+    return Bridge.ask(python, question, arguments);
+  }
+
+  public void initialize(String name, CaseInsensitiveStringMap options) {
+    this.name = name;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String[] defaultNamespace() {
+    return new String[] {"default"};
+  }
+
+  public Set capabilities() {
+    return java.util.Collections.singleton(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
+  }
+
+  public Identifier[] listTables(String[] namespace) {
+    return (Identifier[]) ask("list_tables", new Object[] {namespace});
+  }
+
+  public boolean tableExists(Identifier table) {
+    return ((Boolean) ask("table_exists", new Object[] {table})).booleanValue();
+  }
+
+  public Table loadTable(Identifier table) {
+    return (Table) ask("load_table", new Object[] {table, null, null});
+  }
+
+  public Table loadTable(Identifier table, String version) {
+    return (Table) ask("load_table", new Object[] {table, version, null});
+  }
+
+  public Table loadTable(Identifier table, long microseconds) {
+    return (Table) ask("load_table", new Object[] {table, null, Long.valueOf(microseconds)});
+  }
+
+  public Table createTable(Identifier table, Column[] columns, Transform[] partitions, Map properties) {
+    return (Table) ask("create_table", new Object[] {table, columns, partitions, properties});
+  }
+
+  public Table alterTable(Identifier table, TableChange[] changes) {
+    return (Table) ask("alter_table", new Object[] {table, changes});
+  }
+
+  public boolean dropTable(Identifier table) {
+    return ((Boolean) ask("drop_table", new Object[] {table})).booleanValue();
+  }
+
+  public boolean purgeTable(Identifier table) {
+    return dropTable(table);
+  }
+
+  public void renameTable(Identifier from, Identifier to) {
+    ask("rename_table", new Object[] {from, to});
+  }
+
+  public String[][] listNamespaces() {
+    Object[] names = (Object[]) ask("list_databases", new Object[0]);
+    String[][] found = new String[names.length][];
+    for (int i = 0; i < names.length; i++) {
+      found[i] = new String[] {(String) names[i]};
+    }
+    return found;
+  }
+
+  public String[][] listNamespaces(String[] namespace) {
+    if (namespace.length == 0) {
+      return listNamespaces();
+    }
+    loadNamespaceMetadata(namespace);
+    return new String[0][];
+  }
+
+  public boolean namespaceExists(String[] namespace) {
+    return ((Boolean) ask("database_exists", new Object[] {namespace})).booleanValue();
+  }
+
+  public Map loadNamespaceMetadata(String[] namespace) {
+    return (Map) ask("load_database", new Object[] {namespace});
+  }
+
+  public void createNamespace(String[] namespace, Map metadata) {
+    ask("create_database", new Object[] {namespace, metadata});
+  }
+
+  public void alterNamespace(String[] namespace, NamespaceChange[] changes) {
+    ask("alter_database", new Object[] {namespace, changes});
+  }
+
+  public boolean dropNamespace(String[] namespace, boolean cascade) {
+    return ((Boolean) ask("drop_database", new Object[] {namespace, Boolean.valueOf(cascade)})).booleanValue();
+  }
+}

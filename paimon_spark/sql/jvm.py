@@ -1,0 +1,182 @@
+"""Spark's JVM as driver Python sees it: the only module that names classes inside of Spark.
+
+The connector's Java classes are in the folder ``java``. Janino, which every Spark ships for its code generation,
+compiles them on the driver. Executors never load them.
+"""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from paimon_core.errors import PaimonError, UnsupportedError
+
+_PACKAGE = "paimon.python"
+CATALOG_CLASS = f"{_PACKAGE}.Catalog"
+_CATALYST = "org.apache.spark.sql.catalyst.analysis"
+_CONNECTOR = "org.apache.spark.sql.connector"
+
+
+class Function:
+    """A Python function of a question and its arguments, as ``java.util.function.BiFunction``.
+
+    A py4j callback runs in a thread of its own. Exceptions that PySpark translated on their way to Python return to the
+    JVM as themselves.
+    """
+
+    def __init__(self, answer: Callable[[str, Any], Any]) -> None:
+        self._answer = answer
+
+    def apply(self, question: str, arguments: Any) -> Any:
+        """Answer a question of ``java/``."""
+        try:
+            return self._answer(question, list(arguments))
+        except CapturedException as error:
+            if error._origin is None:
+                raise
+            raise Py4JJavaError(str(error), error._origin) from None
+
+    class Java:
+        """The interfaces that py4j implements with an object of the class."""
+
+        implements = ["java.util.function.BiFunction"]  # noqa: RUF012
+
+
+class Jvm:
+    """The JVM of a classic session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._context = spark.sparkContext
+        self._gateway: Any = self._context._gateway
+        self.java: Any = self._context._jvm
+
+    def array(self, kind: str, items: Iterable[Any]) -> Any:
+        """Return a Java array of the class ``kind``."""
+        values = list(items)
+        found = self._gateway.new_array(self.type(kind), len(values))
+        for i, value in enumerate(values):
+            found[i] = value
+        return found
+
+    def type(self, name: str) -> Any:
+        """Return a class of the JVM by its full name."""
+        found = self.java
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    def map(self, values: Mapping[str, str]) -> Any:
+        """Return a ``java.util.HashMap``."""
+        found = self.java.java.util.HashMap()
+        for key, value in values.items():
+            found.put(key, value)
+        return found
+
+    def exception(self, name: str, *arguments: Any) -> Py4JJavaError:
+        """Return an exception of Spark's analysis, such as ``NoSuchTableException``, to be raised out of a callback."""
+        error = getattr(self.type(_CATALYST), name)(*arguments)
+        return Py4JJavaError(str(error.getMessage()), error)
+
+    def unsupported(self, message: str) -> Py4JJavaError:
+        """Return an UnsupportedOperationException, to be raised out of a callback."""
+        error = self.java.java.lang.UnsupportedOperationException(message)
+        return Py4JJavaError(message, error)
+
+    def illegal(self, message: str) -> Py4JJavaError:
+        """Return an IllegalArgumentException, to be raised out of a callback."""
+        return Py4JJavaError(message, self.java.java.lang.IllegalArgumentException(message))
+
+    def function(self, target: object) -> Function:
+        """Return a Function that answers a question with the method of its name; errors arrive as Spark's kinds."""
+
+        def answer(question: str, arguments: Any) -> Any:
+            try:
+                return getattr(target, question)(*arguments)
+            except (UnsupportedError, NotImplementedError) as error:
+                raise self.unsupported(str(error)) from None
+            except PaimonError as error:
+                raise self.illegal(str(error)) from None
+
+        return Function(answer)
+
+    def install(self, name: str, target: object) -> None:
+        """Make a target answer the questions of the catalog of this name."""
+        self.bridge.Bridge.FUNCTIONS.put(name, self.function(target))
+
+    def set_everywhere(self, key: str, value: str) -> None:
+        """Set a configuration for this session and for sessions that are made later."""
+        self._context._jsc.sc().conf().set(key, value)
+        self.spark.conf.set(key, value)
+
+    def is_set(self, key: str) -> bool:
+        """Return True if the user has set a configuration, for this session or in its builder."""
+        return bool(self.spark._jsparkSession.sessionState().conf().getAllConfs().contains(key))
+
+    def pushes_filters(self, spark: SparkSession) -> bool:
+        """Return True if Spark passes filters on to Python data sources."""
+        return str(spark.conf.get("spark.sql.python.filterPushdown.enabled")).lower() == "true"
+
+    def active_session(self) -> SparkSession:
+        """Return the session whose query is planned in this thread of the JVM."""
+        active = self.java.org.apache.spark.sql.classic.SparkSession.getActiveSession()
+        return SparkSession(self._context, active.get()) if active.isDefined() else self.spark
+
+    def struct(self, schema: StructType) -> Any:
+        """Return a schema as Java's StructType."""
+        return self.spark._jsparkSession.parseDataType(schema.json())
+
+    def frame(self, rows: Any) -> DataFrame:
+        """Return a Java Dataset as a DataFrame of its own session."""
+        return DataFrame(rows, SparkSession(self._context, rows.sparkSession()))
+
+    def scala(self, name: str) -> Any:
+        """Return a Scala object of the JVM by its full name."""
+        package, _, own = name.rpartition(".")
+        return getattr(getattr(self.type(package), f"{own}$"), "MODULE$")
+
+    @cached_property
+    def bridge(self) -> Any:
+        """The package of the compiled classes of ``java/``.
+
+        Raises UnsupportedError if this Spark lacks an interface, or has no class loader that takes classes.
+        """
+        ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
+        self._gateway.python_parameters.propagate_java_exceptions = True
+        loader = self.java.java.lang.Thread.currentThread().getContextClassLoader()
+        try:
+            loader.loadClass(CATALOG_CLASS)
+        except Py4JJavaError:
+            self._compile(loader)
+        return self.type(_PACKAGE)
+
+    def _compile(self, loader: Any) -> None:
+        janino, util = self.type("org.codehaus.janino"), self.type("org.codehaus.commons.compiler.util.resource")
+        folder = tempfile.mkdtemp(prefix="paimon-spark-classes-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        files = [
+            file for file in resources.files(__package__).joinpath("java").iterdir() if file.name.endswith(".java")
+        ]
+        sources = [
+            util.StringResource(file.name, file.read_text()) for file in sorted(files, key=lambda file: file.name)
+        ]
+        compiler = janino.Compiler()
+        compiler.setIClassLoader(janino.ClassLoaderIClassLoader(loader))
+        compiler.setClassFileCreator(util.DirectoryResourceCreator(self.java.java.io.File(folder)))
+        try:
+            compiler.compile(self.array("org.codehaus.commons.compiler.util.resource.Resource", sources))
+            loader.addURL(self.java.java.io.File(folder).toURI().toURL())
+        except Py4JJavaError as error:
+            raise UnsupportedError(
+                f"this Spark {self.spark.version} cannot hold a Paimon catalog: {error.java_exception.getMessage()}; "
+                "use spark.read.format('paimon') and PaimonTable.forPath"
+            ) from error

@@ -1,0 +1,62 @@
+"""The catalog: databases and tables by name, the errors of Spark's own kinds."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+
+import paimon_spark.sql.jvm
+from paimon_spark.sql.jvm import Jvm
+
+SOURCES = sorted((Path(paimon_spark.sql.jvm.__file__).parent / "java").glob("*.java"))
+CLASSES = [
+    name for source in SOURCES for name in re.findall(r"^(?:public )?class (\w+)", source.read_text(), re.MULTILINE)
+]
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("name", CLASSES)
+def test_each_class_implements_every_abstract_method_of_its_interfaces(spark, catalog_name, name):
+    jvm = Jvm(spark)
+    loader = jvm.java.java.lang.Thread.currentThread().getContextClassLoader()
+    of = jvm.java.java.lang.Class.forName(f"paimon.python.{name}", False, loader)
+    abstract = jvm.java.java.lang.reflect.Modifier.isAbstract
+    assert [str(method) for method in of.getMethods() if abstract(method.getModifiers())] == []
+
+
+@pytest.mark.versions
+def test_tables_by_name(sql):
+    keys = "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')"
+    sql(f"CREATE TABLE t (id BIGINT NOT NULL COMMENT 'the key', v STRING) {keys}")
+    sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    sql("INSERT INTO t VALUES (2, 'c')")
+    assert sql("SELECT * FROM t ORDER BY id") == [(1, "a"), (2, "c")]
+    assert sql("SELECT v FROM t WHERE id = 2") == [("c",)]
+    assert sql(f"SELECT count(*) FROM pm.{sql.database}.t VERSION AS OF 1") == [(2,)]
+    assert sql("SHOW TABLES") == [(sql.database, "t", False)]
+    sql("ALTER TABLE t RENAME TO u")
+    sql("DROP TABLE u")
+    assert sql("SHOW TABLES") == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELECT * FROM nope", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT nope FROM t", "UNRESOLVED_COLUMN"),
+        ("CREATE TABLE t (a INT)", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        ("DROP TABLE nope", "TABLE_OR_VIEW_NOT_FOUND"),
+    ],
+)
+def test_errors_are_of_sparks_kinds(sql, statement, message):
+    sql("CREATE TABLE t (a INT)")
+    with pytest.raises(AnalysisException, match=message):
+        sql(statement)
+
+
+def test_another_session_has_the_catalog(sql):
+    sql("CREATE TABLE t (a INT)")
+    other = sql.spark.newSession()
+    other.sql(f"INSERT INTO pm.{sql.database}.t VALUES (1)")
+    assert sql("SELECT * FROM t") == [(1,)]
