@@ -418,7 +418,7 @@ class Table:
         predicate = bound_filter(filter, store.schema.fields)
         if limit is not None and limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {limit}")
-        fields = project(store.schema, columns)
+        fields = project(store.schema, columns, metadata=True)
         scan = TableScan(store, snapshot, predicate, limit, self._read_optimized)
         return scan, TableRead(store, fields, predicate, forgiving=True)
 

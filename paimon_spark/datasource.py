@@ -58,7 +58,7 @@ class PaimonDataSource(DataSource):
             fields = project(open_table(request).schema, request.columns)
             return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
         read = read_request(given)
-        return spark_schema(project(_schema_at(open_table(read), read.when), read.columns))
+        return spark_schema(project(_schema_at(open_table(read), read.when), read.columns, metadata=True))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of exactly the columns of ``schema``; users may pass a schema of their own."""

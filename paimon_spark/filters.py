@@ -28,16 +28,28 @@ _COMPARISONS: dict[type[spark.Filter], str] = {
 _TICK = dt.timedelta(microseconds=1)
 
 
-def predicate_of(filters: Iterable[spark.Filter], finer: Collection[str] = ()) -> Predicate | None:
+def predicate_of(
+    filters: Iterable[spark.Filter], finer: Collection[str] = (), computed: Collection[str] = ()
+) -> Predicate | None:
     """Return the conjunction of the filters that have a predicate; `None`: no filter has one.
 
-    ``finer``: names of timestamp columns with digits below the microsecond. Spark cuts these digits, so Spark's
-    ``ts = t`` is true for the whole microsecond that begins at ``t``.
+    Args:
+        filters: of Spark.
+        finer: names of timestamp columns with digits below the microsecond. Spark cuts these digits, so Spark's
+            ``ts = t`` is true for the whole microsecond that begins at ``t``.
+        computed: names of columns that no file stores; their filters have no predicate.
     """
-    predicates = tuple(predicate for f in filters if (predicate := _predicate(f, finer)) is not None)
+    stored = (f for f in filters if _column_of(f) not in computed)
+    predicates = tuple(predicate for f in stored if (predicate := _predicate(f, finer)) is not None)
     if not predicates:
         return None
     return predicates[0] if len(predicates) == 1 else And(predicates)
+
+
+def _column_of(filter_: spark.Filter) -> str | None:
+    """Return the first part of the name of the filter's column; `None`: the filter has no single column."""
+    path: tuple[str, ...] = getattr(filter_.child if isinstance(filter_, spark.Not) else filter_, "attribute", ())
+    return path[0] if path else None
 
 
 def _predicate(filter_: spark.Filter, finer: Collection[str]) -> Predicate | None:

@@ -16,10 +16,11 @@ from pyspark.sql import datasource as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.predicate.expr import And
 from paimon_core.predicate.rewrite import bind
+from paimon_core.read.metadata_columns import check_files_known
 from paimon_core.read.table_read import TableRead
+from paimon_core.scan.projection import readable_fields
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.table import Table
@@ -70,7 +71,10 @@ class PaimonReader(DataSourceReader):
     def __init__(self, table: Table, request: ReadRequest, schema: StructType) -> None:
         self._scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
         stored = self._scan.store.schema
-        self._fields = projected((*stored.fields, *tracking_fields(stored)), schema, table.path)
+        self._fields = projected(readable_fields(stored), schema, table.path)
+        self._computed = {
+            asked.name for asked, field in zip(schema, self._fields, strict=True) if field not in stored.fields
+        }
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
 
@@ -78,7 +82,10 @@ class PaimonReader(DataSourceReader):
         """Plan the read: return a Spark partition per task. No task reads manifests."""
         store = self._scan.store
         packing = packing_of_tasks(store.options, store.root)
-        return [TaskPartition(task) for task in plan_tasks(self._scan.plan().splits, packing, self._min_tasks)]
+        splits = self._scan.plan().splits
+        for split in splits:
+            check_files_known(store, self._fields, split)
+        return [TaskPartition(task) for task in plan_tasks(splits, packing, self._min_tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the splits of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
@@ -98,7 +105,7 @@ class FilteringReader(PaimonReader):
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
         """Narrow the scan; return every filter, so that Spark applies all of them to the rows again."""
         fields = self._scan.store.schema.fields
-        pushed = predicate_of(filters, finer_than_spark(fields))
+        pushed = predicate_of(filters, finer_than_spark(fields), self._computed)
         if pushed is not None:
             bound = bind(pushed, fields)
             given = self._scan.predicate

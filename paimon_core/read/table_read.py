@@ -20,6 +20,7 @@ from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.data_evolution import read_row_range
+from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
@@ -28,7 +29,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.selection import filter_rows
-from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX, SEQUENCE_NUMBER, VALUE_KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,9 @@ class TableRead:
 
     def _to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         read = self._merged if self.store.schema.primary_keys else self._joined
+        check_files_known(self.store, self.fields, split)
         rows = self._raw(split, self._needed()) if split.raw_convertible else read(split)
-        return self._matching(rows, self.schema)
+        return self._matching(rows, self.schema, BucketColumns(self.store, self.fields, split))
 
     def changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split of a table with a primary key, with their kinds and with rows that retract.
@@ -70,29 +72,36 @@ class TableRead:
             rows: Iterator[pa.RecordBatch | pa.Table] = self._raw(split, (*self._needed(), VALUE_KIND))
         else:
             rows = self._merged(split, kinds=True)
-        return self._matching(rows, arrow_schema((VALUE_KIND, *self.fields)))
+        schema = arrow_schema((VALUE_KIND, *self.fields))
+        return self._matching(rows, schema, BucketColumns(self.store, self.fields, split))
 
     def _matching(
-        self, read: Iterator[pa.RecordBatch] | Iterator[pa.RecordBatch | pa.Table], schema: pa.Schema
+        self,
+        read: Iterator[pa.RecordBatch] | Iterator[pa.RecordBatch | pa.Table],
+        schema: pa.Schema,
+        of_bucket: BucketColumns,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that match the predicate, with the columns of ``schema``."""
+        """Yield the rows that match the predicate, with the columns of ``schema``, which may be ``of_bucket``."""
         names = schema.names
         for part in read:
             rows = part if self.predicate is None else filter_rows(part, evaluate(self.predicate, part))
             if not rows.num_rows:
                 continue
-            for batch in _batches(rows):
+            for batch in map(of_bucket.add, _batches(rows)):
                 yield batch if batch.schema.names == names else _project(batch, names, schema)
 
     def _needed(self) -> tuple[DataField, ...]:
-        """Return the requested columns, then further columns of the predicate."""
+        """Return the requested columns without metadata columns, then further columns of the predicate."""
+        fields = stored_fields(self.fields)
         extra = columns(self.predicate) if self.predicate is not None else set()
-        extra -= {f.name for f in self.fields}
-        return (*self.fields, *(f for f in self.store.schema.fields if f.name in extra))
+        extra -= {f.name for f in fields}
+        return (*fields, *(f for f in self.store.schema.fields if f.name in extra))
 
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         vectors = load_vectors(self.store.io, split.vectors)
+        fields = (*fields, ROW_INDEX) if ROW_INDEX in self.fields else fields
         read = file_reader(self.store, split.bucket_ref, fields, self.predicate, vectors, split.part)
+        read = with_file_path(self.store, split, read) if FILE_PATH in self.fields else read
         read = self._skipping_bad_files(split, read)
         return itertools.chain.from_iterable(read(file, 1) for file in split.files)
 

@@ -7,20 +7,39 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import BUCKET, FILE_PATH, ROW_INDEX, partition_field
 
 
-def project(schema: TableSchema, columns: Sequence[str] | None) -> tuple[DataField, ...]:
+def metadata_fields(schema: TableSchema) -> tuple[DataField, ...]:
+    """Return the columns that a batch read computes if they are asked for by name: `SELECT *` lacks them.
+
+    These are path and position of a row in its data file, its partition and its bucket. A column of the table with
+    such a name, in any case, hides the metadata column.
+    """
+    names = {field.name.lower() for field in schema.fields}
+    computed = (FILE_PATH, partition_field(schema.partition_fields), BUCKET, ROW_INDEX)
+    return tuple(field for field in computed if field.name not in names)
+
+
+def readable_fields(schema: TableSchema) -> tuple[DataField, ...]:
+    """Return all columns that a batch read can return: the table's, the tracking columns and the metadata columns."""
+    return (*schema.fields, *tracking_fields(schema), *metadata_fields(schema))
+
+
+def project(schema: TableSchema, columns: Sequence[str] | None, *, metadata: bool = False) -> tuple[DataField, ...]:
     """Return the fields of `columns` in that order (`None`: all fields); case is folded if only one column matches.
 
-    A table with row tracking also has `_ROW_ID` and `_SEQUENCE_NUMBER`, which only `columns` can select.
+    A table with row tracking also has `_ROW_ID` and `_SEQUENCE_NUMBER`, which only `columns` can select, and with
+    `metadata` those of `metadata_fields`.
     Raises InvalidInputError for a column that the table lacks, or that `columns` names twice.
     """
     if columns is None:
         return schema.fields
     if isinstance(columns, str):
         raise InvalidInputError(f"columns must be a list of names, not the text {columns!r}")
-    available = (*schema.fields, *tracking_fields(schema))
-    chosen = tuple(find_column(available, name, "the table") for name in columns)
+    stored = (*schema.fields, *tracking_fields(schema))
+    computed = {field.name: field for field in metadata_fields(schema)} if metadata else {}
+    chosen = tuple(computed.get(name.lower()) or find_column(stored, name, "the table") for name in columns)
     if len({field.name for field in chosen}) < len(chosen):
         raise InvalidInputError(f"{list(columns)} names a column twice: name each column once")
     return chosen

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.types.datatype import BIGINT, STRING, AtomicType, DataField
+from paimon_core.types.datatype import BIGINT, INT, STRING, AtomicType, DataField, RowType
 
 KEY_PREFIX = "_KEY_"
 """The prefix of the second copy of the key columns, in files of primary-key tables."""
@@ -25,10 +25,28 @@ ROW_SEQUENCE = DataField(SEQUENCE_NUMBER.id, SEQUENCE_NUMBER.name, BIGINT)
 TRACKING_FIELDS = (ROW_ID, ROW_SEQUENCE)
 """The further columns of a table with ``row-tracking.enabled``."""
 
+FILE_PATH = DataField(2147483599, "__paimon_file_path", STRING)
+"""The path of a row's data file; readers compute this metadata column and the three that follow."""
+ROW_INDEX = DataField(ROW_POSITION.id, "__paimon_row_index", BIGINT)
+"""The position of a row in its data file, counted from 0 before deletes."""
+BUCKET = DataField(2147483598, "__paimon_bucket", INT)
+"""The bucket of a row."""
+_PARTITION_ID, _PARTITION_NAME = 2147483597, "__paimon_partition"
+
 SYSTEM_FIELDS = (SEQUENCE_NUMBER, VALUE_KIND, LEVEL, ROW_KIND, ROW_ID)
 
 RESERVED = frozenset(field.name for field in SYSTEM_FIELDS)
 """The names that no column of a user may have."""
+
+
+def partition_field(fields: Iterable[DataField]) -> DataField:
+    """Return the metadata column of a row's partition: a ROW of the partition columns, empty if there are none."""
+    return DataField(_PARTITION_ID, _PARTITION_NAME, RowType(tuple(fields)))
+
+
+def is_partition_field(field: DataField) -> bool:
+    """Return True if the field is one that `partition_field` returns."""
+    return field.id == _PARTITION_ID
 
 
 def key_field(field: DataField) -> DataField:
