@@ -10,8 +10,9 @@ FLOORS_VENV := .venvs/floors
 # Spark starts its workers with this Python, not with whatever python3 is first on PATH. Each is a process of its own, so
 # compiled modules must be kept.
 RUN = env -u PYTHONDONTWRITEBYTECODE PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(1)/bin/python SPARK_LOCAL_IP=127.0.0.1
-# The tests of Spark that other Sparks and other modes of Spark repeat.
+# The tests of Spark that the oldest versions repeat; a Spark between the oldest and the newest repeats fewer.
 ELSEWHERE = (everywhere or versions) and not slow
+BETWEEN = versions and not slow
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile
@@ -59,7 +60,7 @@ test-slow: $(VENV)/.test  ## hours: the tests marked slow, with new seeds
 
 test-spark: $(SPARK_VENV)/.test  ## Spark tests on another version: make test-spark SPARK=4.1
 	@.ci/java
-	@$(call RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" $(T)
+	@$(call RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" $(T)
 
 # A stream's checkpoint of one Spark is continued by the others.
 test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test

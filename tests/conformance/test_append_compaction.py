@@ -98,7 +98,7 @@ SORTINGS = [
 
 
 @pytest.mark.parametrize(("file_format", "strategy"), SORTINGS)
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_sorting(judge, name, rng, strategy, file_format):
     """By every type of column; Java finds by our statistics what it found before, and goes on."""
     kind = APPEND.of_format(file_format)

@@ -203,6 +203,7 @@ def test_statistics_let_java_skip_nothing(judge, name, rng):
 
 
 @pytest.mark.drawn
+@pytest.mark.more
 def test_page_indexes_let_java_skip_nothing(judge, name, rng, monkeypatch):
     """Java skips pages by our indexes: every value we wrote is found by equality, be it in few pages or all over."""
     monkeypatch.setattr(parquet_writer, "_PAGE_BYTES", 1)  # a page ends whenever the encoder looks

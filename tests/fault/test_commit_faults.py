@@ -23,7 +23,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import only_levels
-from tests.support.draws import points
+from tests.support.draws import every_other, points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.tables import ORDERS, orders, rows_of
 
@@ -283,8 +283,7 @@ NOT_KNOWN_AGAIN = {
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "mode"), every_other(CASES, MODES))
 def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     make, operation = CASES[name]
     base = make()
@@ -355,8 +354,7 @@ INLINE = {
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", INLINE)
+@pytest.mark.parametrize(("name", "mode"), every_other(INLINE, MODES))
 def test_rows_and_their_compaction_survive_a_fault_at_every_call(name: str, mode: Mode):
     """Two snapshots, and only the first one matters: the second may be missing, but holds the same rows."""
     keys, options = INLINE[name]

@@ -18,7 +18,7 @@ from paimon_core.snapshot.branches import branch_root, list_branches
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
-from tests.support.draws import draws, points
+from tests.support.draws import draws, every_other, points
 from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.schedule import interleave
 from tests.support.tables import ORDERS, orders, rows_of
@@ -111,8 +111,7 @@ CASES = {
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "mode"), every_other(CASES, MODES))
 def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     make, operation = CASES[name]
     base = make()

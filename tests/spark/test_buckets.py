@@ -54,6 +54,7 @@ def test_all_tasks_give_a_key_the_same_bucket(spark, path):
     assert sum(check_indexes(Table.open(path)).values()) == 60
 
 
+@pytest.mark.more
 def test_clustered_gives_each_bucket_to_one_task(spark, path):
     def clustered(frame):
         return frame.transform(paimon_spark.clustered(path))

@@ -230,6 +230,7 @@ def run_or_break(store, task):
 
 
 @everywhere
+@pytest.mark.more
 def test_a_job_that_fails_leaves_nothing(spark, path):
     table = days(path, 4)
     before = files_below(path)

@@ -13,9 +13,13 @@ pytestmark = pytest.mark.spark
 
 WAREHOUSE = "/tmp/warehouse"
 RUNNING = [page for page in PAGES if not all(block.fragment for block in python_blocks(page))]
+QUICK = "README.md"
+"""The page that runs in `make test`."""
 
 
-@pytest.mark.parametrize("page", RUNNING, ids=named)
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, id=named(p), marks=() if named(p) == QUICK else pytest.mark.more) for p in RUNNING]
+)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(spark, warehouse, capsys, page):
     names = {"__name__": "__main__"}
     for block in (block for block in python_blocks(page) if not block.fragment):

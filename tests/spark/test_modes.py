@@ -10,7 +10,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
-FEW = "append_to_a_keyed or (take_a_batch_once and append)"
+FEW = "append_to_a_keyed"
 
 
 @pytest.mark.spark

@@ -101,7 +101,7 @@ CASES = [
 @pytest.mark.spark
 @pytest.mark.versions
 @pytest.mark.parametrize(("fail", "message"), CASES, ids=[case[0].__name__ for case in CASES])
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 def test_the_message_comes_before_a_few_lines_of_trace(spark, path, fail, message):
     with pytest.raises(Exception) as caught:
         fail(spark, path)

@@ -67,6 +67,7 @@ def test_committers_on_s3_lose_nothing(store):
     assert [s.id for s in table.snapshots()] == list(range(1, 13))
 
 
+@pytest.mark.more
 def test_credentials_are_never_shown(spark, store):
     root, options = store
     wrong = {**options, "s3.secret-key": "very-secret", "s3.endpoint": "http://127.0.0.1:9"}

@@ -123,6 +123,7 @@ def test_a_stream_of_an_empty_table_reads_its_first_rows(spark, table, tmp_path)
         assert run.query.lastProgress["batchId"] == batch
 
 
+@pytest.mark.more
 def test_available_now_reads_all_rows_and_ends(spark, table, tmp_path):
     """On Spark 4.1 limits would end such a query after one batch."""
     limits = {"maxFilesPerTrigger": "1"} if HAS_AVAILABLE_NOW else {}

@@ -233,6 +233,7 @@ def test_upsert_batch_refuses_the_first_batch_of_another_checkpoint(stream, ware
 
 
 @everywhere
+@pytest.mark.more
 def test_a_version_is_written_once(spark, warehouse):
     path = f"{warehouse}/t"
     make(warehouse)

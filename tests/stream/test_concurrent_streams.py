@@ -36,7 +36,7 @@ def write(spark, path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_two_streams_and_a_batch_writer_share_a_table(spark, warehouse, kind):
     path = f"{warehouse}/db.db/{kind}"
     table = Table.create(path, KINDS[kind])

@@ -103,9 +103,8 @@ def check(home: Path) -> None:
     assert {row["id"]: row["n"] for row in found} == Counter(v % 7 for v in range(sent))
 
 
-@pytest.mark.parametrize(
-    "kill", [*(pytest.param(k, marks=pytest.mark.more) for k in ("commit:4+", "commit:18+")), "task:3"]
-)
+@pytest.mark.more
+@pytest.mark.parametrize("kill", ["commit:4+", "commit:18+", "task:3"])
 def test_a_python_process_is_killed(spark, home, kill):
     strike = here(spark)
     assert not strike(home, "nobody:0")

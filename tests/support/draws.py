@@ -4,9 +4,11 @@
 ``points(calls)`` the calls at which a test fails. What uses ``rounds`` or ``points`` carries the marker ``drawn``.
 """
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 T = TypeVar("T")
@@ -49,3 +51,12 @@ def points(candidates: Sequence[T]) -> Sequence[T]:
     """Return every candidate at full length, else every fifth; the seed says where to begin."""
     step = ONE_IN[_Run.length]
     return candidates[_Run.seed % step :: step]
+
+
+def every_other(first: Iterable[object], second: Iterable[object]) -> list[Any]:
+    """Return the pairs of two parameters as a chessboard: every other pair is marked slow.
+
+    Each value still meets half of the other parameter's values, and neighbours meet the other half.
+    """
+    pairs = product(enumerate(first), enumerate(second))
+    return [pytest.param(a, b, marks=pytest.mark.slow if (i + j) % 2 else ()) for (i, a), (j, b) in pairs]

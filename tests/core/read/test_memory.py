@@ -194,6 +194,7 @@ def test_compacting_a_hundred_runs_of_ten_times_what_memory_holds(tmp_path, form
     compact(tmp_path, format_, ALLOWED * 10 * (1 << 20) // WIDTH // 100, 100)
 
 
+@pytest.mark.more
 def test_a_writer_that_compacts_keeps_to_a_bound_too(tmp_path):
     """As much is written as the process may have, and more than once."""
     large, small = pair(tmp_path, keyed_table, bucket="2", write_buffer_size="16 mb", **{"file.compression": "none"})
@@ -250,13 +251,13 @@ def merge_bulky(tmp_path, format_: str, runs: int, compacted: bool, engine: str,
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_rows_that_take_a_thousandth_on_storage(tmp_path, format_):
     merge_bulky(tmp_path, format_, 8, compacted=False, engine="deduplicate", times=2)
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_a_hundred_runs_are_read_over_local_disk(tmp_path, engine):
     merge_bulky(tmp_path, "parquet", 100, compacted=False, engine=engine, times=1.5)
 
