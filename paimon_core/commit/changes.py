@@ -34,6 +34,8 @@ class Changes:
     read_at: int | None = None
     """Id of the snapshot whose rows decided these changes. They are valid while no other commit changes rows of the
     buckets they belong to. ``None``: no rows were read."""
+    statistics: str | None = None
+    """The name of a new file of statistics; ``None``: the snapshot keeps those of its base."""
 
     @property
     def is_empty(self) -> bool:

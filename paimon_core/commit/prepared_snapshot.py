@@ -86,6 +86,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         _delete_indexes(store, indexes)
         raise
     total = (base.total_record_count or 0) if base is not None else 0
+    inherited = base.statistics if base is not None and base.schema_id == schema_id else None
     snapshot = Snapshot(
         version=3,
         id=snapshot_id,
@@ -105,7 +106,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         total_record_count=total + changes.record_delta,
         delta_record_count=changes.record_delta,
         watermark=_latest_known(None if base is None else base.watermark, identity.watermark),
-        statistics=base.statistics if base is not None and base.schema_id == schema_id else None,
+        statistics=changes.statistics or inherited,
         properties=dict(identity.properties) or None,
         next_row_id=next_row_id,
     )

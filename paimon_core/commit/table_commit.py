@@ -270,6 +270,25 @@ class TableCommit:
         """Remove the rows of the partitions that match a bound predicate on partition columns."""
         return self._replace(self.identity(), partitions, set(), [])
 
+    def analyze(self, statistics: str, schema_id: int) -> Snapshot | None:
+        """Publish a file of statistics as a snapshot of the same rows; return it; `None`: there is no snapshot.
+
+        Args:
+            statistics: the name of the file in the directory of statistics.
+            schema_id: of the schema of its columns.
+
+        Raises CommitConflictError if the table has another schema.
+        """
+
+        def decide(base: Snapshot | None) -> Changes | None:
+            latest = self._store.schemas.latest()
+            if latest is not None and latest.id != schema_id:
+                raise self._conflict(f"the statistics are of schema {schema_id}, the table has schema {latest.id} now")
+            changes = Changes(CommitKind.ANALYZE, (), built_on_base=True, statistics=statistics)
+            return None if base is None else changes
+
+        return self._publish(self.identity(), decide, CommitKind.ANALYZE, None)
+
     def abort(self, messages: Sequence[CommitMessage]) -> None:
         """Delete the files written for the messages. REQUIRES: they were not committed, and will not be."""
         delete_written_files(self._store, messages)
