@@ -22,6 +22,7 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
+from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.option_names import canonical
 from paimon_spark.options import TableAddress, read_request
@@ -159,6 +160,19 @@ class PaimonTable:
         return next(
             (s for s in map(table.store.snapshots.find, later) if s is not None and s.commit_user == user), None
         )
+
+    def analyze(self, columns: Sequence[str] | str | None = None) -> Snapshot | None:
+        """Compute statistics of the newest snapshot and commit them; return the new snapshot, `None`: there is none.
+
+        Optimisers plan joins by them.
+
+        Args:
+            columns: names of the columns to analyse; ``"*"``: every column of a type that has statistics; `None`: only
+                the number of rows and their bytes.
+
+        Raises InvalidInputError for an unknown column, UnsupportedError for a column of a nested type.
+        """
+        return analyze(self._spark, self._at_present("analyzed").store, self._options, columns)
 
     def expireSnapshots(
         self,

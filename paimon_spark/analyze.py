@@ -1,0 +1,128 @@
+"""ANALYZE: compute the statistics of a table on the cluster, and commit them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.maintenance.analyze import ColumnStatistics, TableStatistics, commit_statistics, to_text
+from paimon_core.scan.entries import live_entries
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.columns import find_column
+from paimon_core.types.datatype import AtomicType, DataField
+
+ALL: Final = "*"
+_SIZES = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "FLOAT": 4, "DOUBLE": 8, "DATE": 4}
+_SIZES |= {"TIMESTAMP": 8, "TIMESTAMP_LTZ": 8}
+"""Bytes of a value of each root of fixed size, in Spark."""
+_VARIABLE = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
+_EPOCH = datetime(1970, 1, 1)
+
+
+def analyze(
+    spark: SparkSession, store: FileStore, options: Mapping[str, str], columns: Sequence[str] | str | None = None
+) -> Snapshot | None:
+    """Compute statistics of the newest snapshot and commit them; return the new snapshot, `None`: there is none.
+
+    Args:
+        spark: the session.
+        store: of the table.
+        options: of a read of the table, with its path.
+        columns: names of the columns to analyse, in any case; `ALL`: every column of a type that has statistics;
+            `None`: only the number of rows and their bytes. Distinct values are estimated, within 5 %.
+
+    Raises InvalidInputError for an unknown column, UnsupportedError for a column of a nested type.
+    """
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return None
+    at = {**options, "scan.snapshot-id": str(snapshot.id)}
+    frame = spark.read.format("paimon").options(**at).load()
+    fields = _chosen(store, columns)
+    row = frame.agg(F.count(F.lit(1)).alias("rows"), *_aggregates(frame, fields)).collect()[0].asDict()
+    files = live_entries(store, snapshot).live
+    stored = sum(entry.file.row_count for entry in files)
+    size = sum(entry.file.file_size for entry in files)
+    statistics = TableStatistics(
+        snapshot.id,
+        store.schema.id,
+        row["rows"],
+        size * row["rows"] // stored if stored else 0,
+        {field.name: _column(field, row, number) for number, field in enumerate(fields)},
+    )
+    return commit_statistics(store, statistics)
+
+
+def _chosen(store: FileStore, columns: Sequence[str] | str | None) -> list[DataField]:
+    fields = store.schema.fields
+    if columns is None:
+        return []
+    if columns == ALL:
+        return [field for field in fields if _has_statistics(field)]
+    chosen = [find_column(fields, name, store.root) for name in columns]
+    for field in chosen:
+        if not _has_statistics(field):
+            raise UnsupportedError(f"column {field.name!r} of type {field.type} has no statistics: leave it out")
+    return chosen
+
+
+def _has_statistics(field: DataField) -> bool:
+    kind = field.type
+    return isinstance(kind, AtomicType) and kind.root in {*_SIZES, *_VARIABLE, "DECIMAL"}
+
+
+def _aggregates(frame: DataFrame, fields: Sequence[DataField]) -> Iterator[Column]:
+    for number, field in enumerate(fields):
+        column = frame[_quoted(field.name)]
+        yield F.count(column).alias(f"count{number}")
+        yield F.approx_count_distinct(column).alias(f"distinct{number}")
+        if _is_variable(field):
+            yield F.avg(F.octet_length(column)).alias(f"avg{number}")
+            yield F.max(F.octet_length(column)).alias(f"max_len{number}")
+        else:
+            ordered = F.unix_micros(column) if _is_instant(field) else column  # of no time zone
+            yield F.min(ordered).alias(f"min{number}")
+            yield F.max(ordered).alias(f"max{number}")
+
+
+def _column(field: DataField, row: Mapping[str, Any], number: int) -> ColumnStatistics:
+    low, high = (_text(row.get(f"{end}{number}"), field) for end in ("min", "max"))
+    fixed = _fixed_size(field)
+    return ColumnStatistics(
+        field.id,
+        row[f"distinct{number}"],
+        low,
+        high,
+        row["rows"] - row[f"count{number}"],
+        fixed if fixed is not None else round(row[f"avg{number}"] or 0),
+        fixed if fixed is not None else row[f"max_len{number}"] or 0,
+    )
+
+
+def _text(value: Any, field: DataField) -> str | None:
+    if value is None:
+        return None
+    return to_text(_EPOCH + timedelta(microseconds=value) if _is_instant(field) else value, field.type)
+
+
+def _fixed_size(field: DataField) -> int | None:
+    kind = field.type
+    if _is_variable(field) or not isinstance(kind, AtomicType):
+        return None
+    return _SIZES.get(kind.root, 8 if kind.root != "DECIMAL" or (kind.precision or 0) <= 18 else 16)
+
+
+def _is_variable(field: DataField) -> bool:
+    return isinstance(field.type, AtomicType) and field.type.root in _VARIABLE
+
+
+def _is_instant(field: DataField) -> bool:
+    return isinstance(field.type, AtomicType) and field.type.root == "TIMESTAMP_LTZ"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,70 @@
+"""ANALYZE on the cluster: the statistics are those of the rows that the table shows."""
+
+from datetime import datetime
+from decimal import Decimal
+
+import pytest
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.maintenance.analyze import ColumnStatistics, read_statistics
+from paimon_core.table import Table
+from paimon_spark import PaimonTable
+
+COLUMNS = (
+    "id long, s string, d decimal(10,2), t timestamp, n timestamp_ntz, x double, a array<int>, b boolean, day date"
+)
+
+
+@pytest.fixture
+def path(spark, tmp_path):
+    path = str(tmp_path / "t")
+    at = datetime(2024, 1, 1, 12, 0, 0, 500000)
+    rows = [
+        (1, "a", Decimal("1.50"), at, at, 1.5, [1], True, at.date()),
+        (2, "bcd", None, None, None, None, None, None, None),
+        (3, "bcd", Decimal("-2.25"), at, at, -1e10, [1], False, at.date()),
+    ]
+    frame = spark.createDataFrame(rows, COLUMNS)
+    keyed = {"primary-key": "id", "bucket": "1"}
+    frame.write.format("paimon").options(**keyed).mode("append").save(path)
+    frame.where("id = 3").write.format("paimon").mode("append").save(path)  # the same key: not counted twice
+    return path
+
+
+def statistics(path):
+    store = Table.open(path).store
+    return read_statistics(store, store.snapshots.latest())
+
+
+@pytest.mark.everywhere
+def test_statistics_of_all_columns(spark, path):
+    made = PaimonTable.forPath(spark, path).analyze("*")
+    assert made.commit_kind == "ANALYZE"
+    found = statistics(path)
+    assert (found.snapshot_id, found.record_count) == (made.id - 1, 3)
+    assert found.size > 0
+    text = "2024-01-01 12:00:00.500"
+    assert found.columns == {
+        "id": ColumnStatistics(0, 3, "1", "3", 0, 8, 8),
+        "s": ColumnStatistics(1, 2, None, None, 0, 2, 3),
+        "d": ColumnStatistics(2, 2, "-2.25", "1.50", 1, 8, 8),
+        "t": ColumnStatistics(3, 1, text, text, 1, 8, 8),
+        "n": ColumnStatistics(4, 1, text, text, 1, 8, 8),
+        "x": ColumnStatistics(5, 2, "-1.0E10", "1.5", 1, 8, 8),
+        "b": ColumnStatistics(7, 2, "false", "true", 1, 1, 1),
+        "day": ColumnStatistics(8, 1, "19723", "19723", 1, 4, 4),
+    }
+
+
+@pytest.mark.more
+def test_statistics_of_the_table_and_of_some_columns(spark, path):
+    table = PaimonTable.forPath(spark, path)
+    table.analyze()
+    assert statistics(path).columns == {}
+    table.analyze(["ID"])
+    assert list(statistics(path).columns) == ["id"]
+    with pytest.raises(InvalidInputError, match="nope"):
+        table.analyze(["nope"])
+    with pytest.raises(UnsupportedError, match="'a' of type ARRAY"):
+        table.analyze(["a"])
+    assert list(statistics(path).columns) == ["id"]
