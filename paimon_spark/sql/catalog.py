@@ -7,7 +7,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.scan.projection import metadata_fields
 from paimon_core.table import Table
 from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.schema import (
@@ -18,6 +20,7 @@ from paimon_spark.sql.schema import (
     spark_properties,
 )
 from paimon_spark.sql.table import TableFunction
+from paimon_spark.types import spark_schema
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = (
@@ -208,6 +211,7 @@ class CatalogFunction:
         return self.jvm.bridge.PaimonTable(
             f"{self.name}.{self._name(identifier)}",
             spark_columns(self.jvm, schema),
+            self.jvm.struct(spark_schema((*tracking_fields(schema), *metadata_fields(schema)))),
             spark_partitioning(self.jvm, schema),
             self.jvm.map(spark_properties(schema, table.path)),
             capabilities,

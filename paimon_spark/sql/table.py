@@ -14,9 +14,21 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_spark.clustered import clustered
 from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
+from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.types import spark_schema
 
-_WHEN = {"version": "scan.version", "timestamp": "scan.timestamp-millis"}
+_WIDTHS = ("TINYINT", "BOOLEAN", "SMALLINT", "INT", "DATE", "FLOAT", "BIGINT", "DOUBLE", "TIMESTAMP", "TIMESTAMP_LTZ")
+"""Types of columns that are cheap to decode, the cheapest first."""
+
+
+def cheapest_column(schema: TableSchema) -> str:
+    """Return the name of the column that costs least to read: of a partition, of a key, or the narrowest."""
+    known = [*schema.partition_keys, *schema.primary_keys]
+    if known:
+        return known[0]
+    roots = {field.name: getattr(field.type, "root", "") for field in schema.fields}
+    return min(roots, key=lambda name: _WIDTHS.index(roots[name]) if roots[name] in _WIDTHS else len(_WIDTHS))
 
 
 @dataclass
@@ -29,23 +41,50 @@ class TableFunction:
     when: Mapping[str, object]
     catalog: FileSystemCatalog
 
-    def scan(self, columns: Any, filters: Any, limit: int, options: Any) -> Any:
+    def decided_filters(self, trees: str) -> str:
+        """Return a text with '1' for each filter that partitions alone decide, and '0' for others."""
+        schema = self._read_schema()
+        return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
+
+    def scan(self, columns: Any, filters: Any, trees: str, limit: int, options: Any) -> Any:
         """Return Spark's scan of the Python data source, narrowed to the columns and filters of the query."""
+        request = ScanRequest(
+            self._columns(columns),
+            predicate_of(json.loads(trees), self._read_schema()),
+            tuple(filters),
+            limit if limit >= 0 else None,
+            dict(options.asCaseSensitiveMap()),
+            self.when,
+        )
+        return self._general_scan(request)
+
+    def aggregate(self, trees: str, aggregation: str, options: Any) -> str | None:
+        """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
+        return None
+
+    def _general_scan(self, request: ScanRequest) -> Any:
+        """Return the scan of the Python data source."""
         spark = self.jvm.active_session()
-        whole = spark_schema(self.schema.fields)
-        read = StructType.fromJson(json.loads(columns.json())) if columns is not None else whole
-        if not read.fields:  # a count: Spark's Python source cannot read rows without columns
-            read = StructType(whole.fields[:1])
-        given = {**self._options(), **{_WHEN[key]: str(value) for key, value in self.when.items()}}
-        given |= dict(options.asCaseSensitiveMap())
-        if limit >= 0:
-            given["limit"] = str(limit)
-        frame = spark.read.format("paimon").options(**given).schema(read).load()
+        given = {**self._options(), **request.reader_options()}
+        frame = spark.read.format("paimon").options(**given).schema(request.columns).load()
         relation = frame._jdf.queryExecution().analyzed()
-        builder = relation.table().newScanBuilder(relation.options())
-        if len(filters) and self.jvm.pushes_filters(spark):
-            builder.pushFilters(filters)
-        return builder.build()
+        return relation.table().newScanBuilder(relation.options()).build()
+
+    def _read_schema(self) -> TableSchema:
+        """Return the schema that reads use: Spark's timestamps have microseconds."""
+        return self.table.store.with_schema(self.schema).in_microseconds().schema
+
+    def _columns(self, required: Any) -> StructType:
+        """Return the columns of a query, or the cheapest column of the table if it needs none: a count.
+
+        Spark's Python source cannot read rows without columns.
+        """
+        if required is not None and required.length():
+            return StructType.fromJson(json.loads(required.json()))
+        whole = spark_schema(self.schema.fields)
+        if required is None:
+            return whole
+        return StructType([whole[cheapest_column(self.schema)]])
 
     def check_write(self, mode: str, filters: Any, options: Any) -> None:
         """Raise UnsupportedError for rows to replace that are no partition."""

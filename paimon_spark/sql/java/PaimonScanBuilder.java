@@ -1,20 +1,41 @@
 package paimon.python;
 
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
+import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** What Spark pushes into a scan, until Python builds the scan of it. Spark evaluates every filter again. */
-class PaimonScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit {
+/**
+ * What Spark pushes into a scan, until Python builds the scan of it.
+ *
+ * Filters arrive as Spark's own expressions, which a native scan takes as they are; Python gets them as trees. Spark
+ * evaluates a filter again, unless Python says that partitions alone decide it.
+ */
+class PaimonScanBuilder
+    implements SupportsPushDownRequiredColumns,
+        SupportsPushDownCatalystFilters,
+        SupportsPushDownAggregates,
+        SupportsPushDownLimit {
   private final Object python;
   private final CaseInsensitiveStringMap options;
   private StructType columns;
-  private Filter[] filters = new Filter[0];
+  private Expression[] filters = new Expression[0];
+  private Predicate[] translated = new Predicate[0];
+  private String trees = "[]";
   private int limit = -1;
+  private PaimonLocalScan answer;
 
   PaimonScanBuilder(Object python, CaseInsensitiveStringMap options) {
     this.python = python;
@@ -25,13 +46,48 @@ class PaimonScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     columns = required;
   }
 
-  public Filter[] pushFilters(Filter[] offered) {
-    filters = offered;
-    return offered;
+  public Seq pushFilters(Seq offered) {
+    List given = CollectionConverters.asJava(offered);
+    ArrayList predicates = new ArrayList();
+    ArrayList described = new ArrayList();
+    filters = new Expression[given.size()];
+    for (int i = 0; i < filters.length; i++) {
+      filters[i] = (Expression) given.get(i);
+      Option found = filters[i].deterministic()
+          ? DataSourceV2Strategy$.MODULE$.translateFilterV2(filters[i])
+          : Option.empty();
+      described.add(found.isDefined() ? Trees.of((Predicate) found.get()) : null);
+      if (found.isDefined()) {
+        predicates.add(found.get());
+      }
+    }
+    translated = (Predicate[]) predicates.toArray(new Predicate[0]);
+    trees = Trees.json(described);
+    String decided = (String) Bridge.ask(python, "decided_filters", new Object[] {trees});
+    ArrayList remaining = new ArrayList();
+    for (int i = 0; i < filters.length; i++) {
+      if (decided.charAt(i) != '1') {
+        remaining.add(filters[i]);
+      }
+    }
+    return CollectionConverters.asScala(remaining).toSeq();
   }
 
-  public Filter[] pushedFilters() {
-    return filters;
+  public Predicate[] pushedFilters() {
+    return translated;
+  }
+
+  public boolean supportCompletePushDown(Aggregation aggregation) {
+    return pushAggregation(aggregation);
+  }
+
+  public boolean pushAggregation(Aggregation aggregation) {
+    if (answer == null) {
+      Object[] arguments = new Object[] {trees, Trees.json(Trees.of(aggregation)), options};
+      String found = (String) Bridge.ask(python, "aggregate", arguments);
+      answer = found == null ? null : PaimonLocalScan.of(found);
+    }
+    return answer != null;
   }
 
   public boolean pushLimit(int rows) {
@@ -44,6 +100,9 @@ class PaimonScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
   }
 
   public Scan build() {
-    return (Scan) Bridge.ask(python, "scan", new Object[] {columns, filters, Integer.valueOf(limit), options});
+    if (answer != null) {
+      return answer;
+    }
+    return (Scan) Bridge.ask(python, "scan", new Object[] {columns, filters, trees, Integer.valueOf(limit), options});
   }
 }

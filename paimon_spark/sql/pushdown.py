@@ -1,0 +1,192 @@
+"""Filters of Spark as predicates of the engine.
+
+A filter arrives as a tree of its connector expression (``Trees.java``); `None`: Spark has no such expression. Spark
+evaluates filters again, so a predicate may be true for more rows than its filter, and never for fewer. Under NOT a
+predicate must be equal to its filter.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.predicate.expr import FALSE, TRUE, And, Leaf, Not, Or, Predicate, conjunction
+from paimon_core.predicate.rewrite import bind, columns
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.columns import find_column
+from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
+from paimon_spark.types import finer_than_spark
+
+Tree: TypeAlias = dict[str, Any]
+
+_COMPARISONS = {"=": "=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TEXT_TESTS = {"STARTS_WITH": "starts with", "ENDS_WITH": "ends with", "CONTAINS": "contains"}
+_NULL_TESTS = {"IS_NULL": "is null", "IS_NOT_NULL": "is not null"}
+_CONSTANTS = {"ALWAYS_TRUE": TRUE, "ALWAYS_FALSE": FALSE}
+_TYPES = {
+    "date": {"DATE"}, "timestamp": {"TIMESTAMP_LTZ"}, "timestamp_ntz": {"TIMESTAMP"}, "boolean": {"BOOLEAN"},
+    "float": {"FLOAT"}, "double": {"DOUBLE"}, "decimal": {"DECIMAL"}, "string": set(TEXT_ROOTS),
+    "byte": set(INTEGER_ROOTS), "short": set(INTEGER_ROOTS), "integer": set(INTEGER_ROOTS), "long": set(INTEGER_ROOTS),
+}  # fmt: skip
+"""The types of columns that a literal of Spark's type may be compared with."""
+_EPOCH = dt.datetime(1970, 1, 1)
+_DAY = dt.timedelta(days=1)
+
+
+class _Untranslatable(Exception):
+    """A filter, or a part of it, has no equal predicate."""
+
+
+def predicates_of(trees: Sequence[Tree | None], schema: TableSchema) -> list[Predicate | None]:
+    """Return for each filter a bound predicate that is true wherever the filter is; `None`: there is none."""
+    return [_bound(tree, schema, exact=False) for tree in trees]
+
+
+def predicate_of(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate | None:
+    """Return the AND of `predicates_of`; `None`: no filter has a predicate."""
+    return conjunction([p for p in predicates_of(trees, schema) if p is not None])
+
+
+def decided_by_partitions(tree: Tree | None, schema: TableSchema) -> bool:
+    """Return True if the values of the partition columns decide the filter, exactly as the engine evaluates it."""
+    found = _bound(tree, schema, exact=True)
+    return found is not None and columns(found) <= set(schema.partition_keys)
+
+
+def _bound(tree: Tree | None, schema: TableSchema, *, exact: bool) -> Predicate | None:
+    if tree is None:
+        return None
+    try:
+        return bind(_Translation(schema.fields).of(tree, exact=exact), schema.fields)
+    except (_Untranslatable, InvalidInputError):
+        return None
+
+
+class _Translation:
+    """The translation of filters on some columns."""
+
+    def __init__(self, fields: Sequence[DataField]) -> None:
+        self._fields, self._finer = fields, finer_than_spark(fields)
+
+    def of(self, tree: Tree, *, exact: bool) -> Predicate:
+        """Return a predicate that is true wherever the filter is; ``exact``: with equal results for each row."""
+        op, args = tree.get("op"), tree.get("args", [])
+        if op == "AND":
+            return self._and(args, exact=exact)
+        if op == "OR":
+            return Or(tuple(self.of(arg, exact=exact) for arg in args))
+        if op == "NOT":
+            return Not(self.of(args[0], exact=True))
+        if op == "BOOLEAN_EXPRESSION":
+            return self.of(args[0], exact=exact)
+        if op in _CONSTANTS:
+            return _CONSTANTS[op]
+        if "column" in tree:
+            return Leaf("=", self._column(tree, "BOOLEAN").name, (True,))
+        if op in _NULL_TESTS:
+            return Leaf(_NULL_TESTS[op], self._column(args[0]).name)
+        return self._test(op, args)
+
+    def _and(self, args: Sequence[Tree], *, exact: bool) -> Predicate:
+        if exact:
+            return And(tuple(self.of(arg, exact=True) for arg in args))
+        found = conjunction([p for arg in args if (p := self._if_possible(arg)) is not None])
+        if found is None:
+            raise _Untranslatable
+        return found
+
+    def _if_possible(self, tree: Tree) -> Predicate | None:
+        try:
+            return self.of(tree, exact=False)
+        except _Untranslatable:
+            return None
+
+    def _test(self, op: Any, args: Sequence[Tree]) -> Predicate:
+        if op in _TEXT_TESTS:
+            return Leaf(_TEXT_TESTS[op], *self._compared(args[0], args[1:], nulls=False))
+        if op == "IN":
+            return Leaf("in", *self._compared(args[0], args[1:], nulls=True))
+        if op not in _COMPARISONS:
+            raise _Untranslatable
+        left, right = args
+        if "value" in left:
+            left, right, op = right, left, _MIRRORED.get(op, op)
+        if left.get("op") == "CAST":
+            return self._on_days(_COMPARISONS[op], left, right)
+        return Leaf(_COMPARISONS[op], *self._compared(left, [right], nulls=op == "<=>"))
+
+    def _compared(self, column: Tree, literals: Sequence[Tree], *, nulls: bool) -> tuple[str, tuple[Any, ...]]:
+        """Return the name of a column and the values that it is compared with."""
+        field = self._column(column)
+        if field.name in self._finer or not all("value" in literal for literal in literals):
+            raise _Untranslatable
+        values = tuple(_value(literal, field) for literal in literals)
+        if not nulls and None in values:
+            raise _Untranslatable
+        return field.name, values
+
+    def _column(self, tree: Tree, root: str | None = None) -> DataField:
+        """Return the column of the table that a reference names; a field inside of a column is untranslatable."""
+        path = tree.get("column", ())
+        if len(path) != 1:
+            raise _Untranslatable
+        try:
+            field = find_column(self._fields, path[0], "the table")
+        except InvalidInputError:  # a metadata column
+            raise _Untranslatable from None
+        if root is not None and getattr(field.type, "root", None) != root:
+            raise _Untranslatable
+        return field
+
+    def _on_days(self, op: str, cast: Tree, literal: Tree) -> Predicate:
+        """Return ``CAST(timestamp without zone AS DATE) op day`` as a comparison of the timestamp."""
+        field = self._column(cast["args"][0], "TIMESTAMP")
+        if cast["type"] != "date" or literal.get("type") != "date" or not literal.get("value"):
+            raise _Untranslatable
+        if field.name in self._finer:
+            raise _Untranslatable
+        try:
+            start = _EPOCH + int(literal["value"]) * _DAY
+            end = start + _DAY
+        except OverflowError:
+            raise _Untranslatable from None
+        match op:
+            case "=":
+                return And((Leaf(">=", field.name, (start,)), Leaf("<", field.name, (end,))))
+            case "<" | ">=":
+                return Leaf(op, field.name, (start,))
+            case "<=":
+                return Leaf("<", field.name, (end,))
+            case ">":
+                return Leaf(">=", field.name, (end,))
+        raise _Untranslatable
+
+
+def _value(literal: Tree, field: DataField) -> Any:
+    """Return the Python value of a literal that is compared with a column."""
+    text, kind = literal["value"], literal["type"].partition("(")[0]
+    if text is None:
+        return None
+    if not isinstance(field.type, AtomicType) or field.type.root not in _TYPES.get(kind, ()):
+        raise _Untranslatable
+    match kind:
+        case "boolean":
+            return text == "true"
+        case "string":
+            return text
+        case "decimal":
+            return Decimal(text)
+        case "float":
+            return float(np.float32(text))
+        case "double":
+            return float(text)
+        case "timestamp" | "timestamp_ntz":
+            try:
+                return _EPOCH + dt.timedelta(microseconds=int(text))
+            except OverflowError:
+                raise _Untranslatable from None
+    return int(text)

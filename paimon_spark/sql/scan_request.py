@@ -1,0 +1,42 @@
+"""What a query asks of a scan of one table: one value that every kind of scan is built from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from paimon_core.predicate.expr import Predicate
+
+_OPTION_OF = {"version": "scan.version", "timestamp": "scan.timestamp-millis"}
+
+
+@dataclass(frozen=True)
+class ScanRequest:
+    """Columns, filters, limit, options and moment of a scan."""
+
+    columns: StructType
+    """The columns in the order of Spark, structs pruned to the fields that the query needs; metadata columns by name.
+    A query that needs no column, such as a count, asks for the cheapest column of the table."""
+    predicate: Predicate | None = None
+    """True for every row that the query needs, and bound to the table with timestamps in microseconds
+    (``FileStore.in_microseconds``). Of a condition on partition columns alone it is exact, and Spark does not evaluate
+    such a condition again."""
+    filters: Sequence[Any] = ()
+    """All filters of the query as Spark's own (catalyst) expressions, resolved on the table's columns."""
+    limit: int | None = None
+    """This number of rows is enough, whichever rows they are; Spark cuts the rest. `None`: all rows are needed."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """The options of the read, by the names that the user wrote."""
+    when: Mapping[str, object] = field(default_factory=dict)
+    """The moment, as ``Table.scan`` takes it: ``version`` or ``timestamp`` in milliseconds; empty: the newest."""
+
+    def reader_options(self) -> dict[str, str]:
+        """Return the options that give ``spark.read.format("paimon")`` the same rows, without those of the location."""
+        given = {_OPTION_OF[key]: str(value) for key, value in self.when.items()} | dict(self.options)
+        if self.predicate is not None:
+            text = str(self.predicate)
+            given["filter"] = f"({given['filter']}) AND ({text})" if "filter" in given else text
+        if self.limit is not None:
+            given["limit"] = str(self.limit)
+        return given
