@@ -1,7 +1,7 @@
 """The table of the public interface. Each method is one read or one change, done by the packages below."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias
 
@@ -24,7 +24,11 @@ from paimon_core.maintenance.delete import delete_rows
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.rollback import rollback, rollback_target
+from paimon_core.maintenance.table_branches import TableBranches
+from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
+from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
@@ -44,6 +48,7 @@ from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import NEWEST, TimeTravel
 from paimon_core.store.create import create_table
 from paimon_core.store.expired import raise_if_expired
@@ -351,6 +356,36 @@ class Table:
     def committer(self, commit_user: str | None = None) -> TableCommit:
         """Return a committer of the messages of writers, as ``commit_user`` or as a new user."""
         return TableCommit(self._writable(), commit_user)
+
+    # ---- the timeline
+
+    @property
+    def tags(self) -> TableTags:
+        """The verbs for tags; UnsupportedError for a read-optimized view."""
+        return TableTags(self._writable())
+
+    @property
+    def branches(self) -> TableBranches:
+        """The verbs for branches; UnsupportedError for a read-optimized view."""
+        return TableBranches(self._writable())
+
+    @property
+    def consumers(self) -> TableConsumers:
+        """The verbs for the positions of named streams; UnsupportedError for a read-optimized view."""
+        return TableConsumers(self._writable())
+
+    def create_tag(self, name: str, snapshot_id: int | None = None, retained: timedelta | str | None = None) -> Tag:
+        """Give a snapshot, by default the newest, a name under which it stays readable: `TableTags.create`."""
+        return self.tags.create(name, snapshot_id, retained)
+
+    def rollback_to(self, snapshot_id_or_tag: int | str) -> Snapshot:
+        """Make an older snapshot or a tag the newest one, and return it: `paimon_core.maintenance.rollback`.
+
+        Newer snapshots and their tags are lost; the schema stays. A text of digits is a snapshot id unless a tag has
+        this name.
+        """
+        store = self._writable()
+        return rollback(store, rollback_target(store, snapshot_id_or_tag))[1]
 
     # ---- maintenance; the short verbs call the group
 

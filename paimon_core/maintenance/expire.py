@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 
-from paimon_core.errors import hide_secrets
+from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.maintenance.expire_changelogs import expire_changelogs
 from paimon_core.maintenance.expire_snapshots import Expired, expire_snapshots
 from paimon_core.options.lsm import WRITE_ONLY
@@ -55,6 +55,7 @@ def expire_table(
     retain_max: int | None = None,
     retain_min: int | None = None,
     *,
+    max_deletes: int | None = None,
     dry_run: bool = False,
 ) -> Expired:
     """Expire all snapshots that are due, then all changelogs that are due; return their ids.
@@ -66,6 +67,7 @@ def expire_table(
         older_than: epoch milliseconds; snapshots before it are due. ``None``: by the options.
         retain_max: most snapshots to keep; ``None``: by the options. It also lowers a larger least number of theirs.
         retain_min: least snapshots to keep; ``None``: by the options.
+        max_deletes: most snapshots to expire, the oldest ones; ``None``: all that are due.
         dry_run: only return the ids of what would expire; of changelogs, only of those that exist now.
     """
     now, options = store.now(), store.options
@@ -75,7 +77,13 @@ def expire_table(
     older = given.older_than if older_than is None else older_than
     retention = replace(given, least=least, most=most, older_than=older)
     total, earliest = Expired(), None
-    while (step := expire_snapshots(store, retention, dry_run=dry_run, earliest=earliest)).snapshots:
+    if max_deletes is not None and max_deletes < 1:
+        raise InvalidInputError(f"max_deletes is 1 or more, not {max_deletes}")
+    while max_deletes is None or len(total.snapshots) < max_deletes:
+        left = given.limit if max_deletes is None else min(given.limit, max_deletes - len(total.snapshots))
+        step = expire_snapshots(store, replace(retention, limit=left), dry_run=dry_run, earliest=earliest)
+        if not step.snapshots:
+            break
         total, earliest = total + step, step.snapshots[-1] + 1
     longer = changelog_retention(options, now)
     while (step := expire_changelogs(store, longer, dry_run=dry_run)).changelogs:

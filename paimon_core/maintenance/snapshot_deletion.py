@@ -151,6 +151,18 @@ def referenced_names(store: FileStore, plan: DeletionPlan, tags: Sequence[Tag]) 
     return names
 
 
+def names_of_timelines(store: FileStore, plan: DeletionPlan) -> set[str]:
+    """Return the names of planned files that a snapshot, tag or changelog of any branch needs.
+
+    Raises CorruptedError if one cannot be read, so that its files are unknown.
+    """
+    names: set[str] = set()
+    for branch in (MAIN, *list_branches(store.io, store.root)):
+        with _explain_unreadable(store, f"branch {branch!r}"):
+            names |= _of_branch(store, branch_root(store.root, branch), plan)
+    return names
+
+
 def delete_files(store: FileStore, paths: Sequence[str]) -> None:
     """Delete all files that can be deleted, in parallel; then raise the first OSError, if any."""
 

@@ -72,6 +72,7 @@ class TableMaintenance:
         retain_max: int | None = None,
         retain_min: int | None = None,
         *,
+        max_deletes: int | None = None,
         dry_run: bool = False,
     ) -> Expired:
         """Remove old snapshots and the files that only old snapshots need; return what was removed.
@@ -84,10 +85,11 @@ class TableMaintenance:
                 the age ``snapshot.time-retained``.
             retain_max: keep no more than the newest `retain_max` snapshots; `None`: ``snapshot.num-retained.max``.
             retain_min: keep at least the newest `retain_min` snapshots; `None`: ``snapshot.num-retained.min``.
+            max_deletes: remove no more than the oldest `max_deletes` snapshots; `None`: all that are due.
             dry_run: remove nothing, and return what would be removed.
         """
         before = None if older_than is None else epoch_millis(older_than)
-        return expire_table(self.store, before, retain_max, retain_min, dry_run=dry_run)
+        return expire_table(self.store, before, retain_max, retain_min, max_deletes=max_deletes, dry_run=dry_run)
 
     def rescale(
         self,

@@ -1,6 +1,8 @@
 """Branches: further timelines over the same data files, below ``branch/branch-<name>/`` (format 10.2)."""
 
+from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.fileio.paths import check_name
 
 MAIN = "main"
 
@@ -18,3 +20,12 @@ def list_branches(io: FileIO, root: str) -> list[str]:
     return sorted(
         one.name.removeprefix(_PREFIX) for one in entries if one.is_directory and one.name.startswith(_PREFIX)
     )
+
+
+def check_branch_name(name: str) -> None:
+    """Raise InvalidInputError for a name that no new branch can have: blank, only digits, ``main``, with a slash."""
+    check_name(name, name)
+    if not name.strip() or name.strip().isdigit() or name == MAIN:
+        raise InvalidInputError(
+            f"{name!r} cannot name a branch: a name is not blank, not only digits, and not {MAIN!r}"
+        )

@@ -67,6 +67,16 @@ class Changelogs:
         if ids:
             self._files.write_hint("EARLIEST", ids[-1] + 1)
 
+    def remove_after(self, snapshot_id: int) -> None:
+        """Delete the changelogs of newer snapshots, newest first, but none of the files that the changelogs name."""
+        ids = self.ids()
+        for number in reversed(ids):
+            if number > snapshot_id:
+                self.io.delete(self._files.path(number))
+        left = [number for number in ids if number <= snapshot_id]
+        if left and left != ids:
+            self._files.write_hint("LATEST", left[-1])
+
     @property
     def _files(self) -> NumberedDirectory:
         return NumberedDirectory(self.io, join(self.root, "changelog"), "changelog-")

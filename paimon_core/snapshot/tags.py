@@ -1,10 +1,11 @@
 """Tags: named snapshots that expiry keeps, in files ``tag/tag-<name>`` (format 10.1)."""
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from paimon_core.errors import CorruptedError, NotFoundError
+from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.snapshot.snapshot import Snapshot
@@ -24,6 +25,24 @@ class Tag:
     create_time: datetime | None = None
     time_retained: timedelta | None = None
 
+    @property
+    def expires(self) -> datetime | None:
+        """The local time from which the tag may be deleted; `None`: it stays until somebody deletes it."""
+        if self.create_time is None or self.time_retained is None:
+            return None
+        return self.create_time + self.time_retained
+
+    def to_json(self) -> bytes:
+        """Return the content of the tag's file: the snapshot, and the times of a tag that expires."""
+        if self.create_time is None or self.time_retained is None:
+            return self.snapshot.to_json()
+        record = json.loads(self.snapshot.to_json())
+        created = self.create_time
+        moment = [created.year, created.month, created.day, created.hour, created.minute, created.second]
+        record[_CREATED] = [*moment, created.microsecond * 1000]
+        record[_RETAINED] = self.time_retained.total_seconds()
+        return json.dumps(record, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
+
 
 @dataclass(frozen=True, slots=True)
 class Tags:
@@ -36,10 +55,35 @@ class Tags:
         """Return the path of a tag's file."""
         return join(self._directory, _PREFIX + name)
 
+    def check_name(self, name: str) -> None:
+        """Raise InvalidInputError for a name that a new tag cannot have: blank, only digits, or with a slash."""
+        if not name.strip() or name.strip().isdigit() or "/" in name:
+            raise InvalidInputError(
+                f"{name!r} cannot name a tag of {self.root}: a name is not blank, not only digits, and has no '/'"
+            )
+
+    def create(self, tag: Tag) -> bool:
+        """Create a tag; return False, and change nothing, if a tag has the name."""
+        self.check_name(tag.name)
+        return self.io.create_exclusive(self.path(tag.name), tag.to_json())
+
+    def replace(self, tag: Tag) -> None:
+        """Create a tag, or replace the tag of this name."""
+        self.check_name(tag.name)
+        self.io.write(self.path(tag.name), tag.to_json())
+
+    def delete(self, name: str) -> None:
+        """Delete a tag's file, and none of the files that the tag names. A tag that does not exist is no error."""
+        self.io.delete(self.path(name))
+
     def names(self) -> list[str]:
         """Return all tag names, sorted."""
-        files = (status.name for status in self.io.list(self._directory) if not status.is_directory)
-        return sorted(name.removeprefix(_PREFIX) for name in files if name.startswith(_PREFIX))
+        return sorted(self.modified())
+
+    def modified(self) -> dict[str, int]:
+        """Return when the file of each tag was written (epoch ms), by name."""
+        files = (f for f in self.io.list(self._directory) if not f.is_directory and f.name.startswith(_PREFIX))
+        return {f.name.removeprefix(_PREFIX): f.modified_ms for f in files}
 
     def find(self, name: str) -> Tag | None:
         """Return a tag; `None`: no tag has this name."""

@@ -1,0 +1,41 @@
+"""Deletion of a tag, and of the files that only this tag needs (behaviour 7.12)."""
+
+from paimon_core.maintenance.snapshot_deletion import (
+    DeletedFile,
+    DeletionPlan,
+    delete_files,
+    metadata_files,
+    names_of_timelines,
+)
+from paimon_core.scan.entries import live_entries
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.store.file_store import FileStore
+
+
+def delete_tag(store: FileStore, tag: Tag) -> int:
+    """Delete a tag, and the files that no snapshot, tag, changelog or branch needs any more; return their number.
+
+    While the tagged snapshot exists, only the tag's own file is deleted: the expiry of the snapshot deletes the others.
+    A crash leaves files that nothing names, never a name without its file. Cost without the snapshot: the metadata of
+    all snapshots, tags and branches is read.
+
+    Raises CorruptedError if metadata cannot be read; then the tag is deleted, and no other file.
+    """
+    if is_in_timeline(store, tag.snapshot):
+        store.tags.delete(tag.name)
+        return 0
+    live = live_entries(store, tag.snapshot, with_stats=False).live
+    data = {entry.file.file_name: DeletedFile(entry, tag.snapshot.id) for entry in live}
+    plan = DeletionPlan(data, metadata_files(store, tag.snapshot, strict=False))
+    store.tags.delete(tag.name)
+    store.sync([store.tags.path(tag.name)])  # no tag reappears without its files
+    paths = plan.paths(store, names_of_timelines(store, plan))
+    delete_files(store, paths)
+    return len(paths)
+
+
+def is_in_timeline(store: FileStore, snapshot: Snapshot) -> bool:
+    """Return True if the snapshot has not expired, and no rollback has given its id to another snapshot."""
+    found = store.snapshots.find(snapshot.id)
+    return found is not None and found.fingerprint == snapshot.fingerprint

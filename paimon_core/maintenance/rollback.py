@@ -1,0 +1,89 @@
+"""Rollback: an older snapshot becomes the newest one again (behaviour 7.13)."""
+
+from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
+from paimon_core.maintenance.delete_tag import is_in_timeline
+from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.snapshot.time_travel import TimeTravel
+from paimon_core.store.file_store import FileStore
+
+_TRIES = 10
+
+
+def rollback_target(store: FileStore, version: int | str) -> Snapshot:
+    """Return the snapshot of an id, or of a tag's name. A tag wins over a snapshot of the same number.
+
+    Raises NotFoundError for a name that is no tag, OutOfRangeError for an id that does not exist.
+    """
+    if isinstance(version, int):
+        return store.snapshots.get(version)
+    found = TimeTravel(version=version).resolve(store.snapshots, store.tags)
+    if found is None:
+        raise NotFoundError(f"{store.branch_root} has no snapshots to roll back to")
+    return found
+
+
+def newest_at(store: FileStore, millis: int) -> Snapshot:
+    """Return the newest snapshot committed at or before ``millis`` (epoch ms).
+
+    Raises OutOfRangeError if all snapshots are newer, NotFoundError if there is no snapshot.
+    """
+    found = TimeTravel(timestamp_millis=millis).resolve(store.snapshots, store.tags)
+    if found is None:
+        raise NotFoundError(f"{store.branch_root} has no snapshots to roll back to")
+    return found
+
+
+def newest_with_watermark(store: FileStore, watermark: int) -> Snapshot:
+    """Return the newest snapshot whose watermark is at most ``watermark``. Raises NotFoundError if there is none."""
+    for snapshot in reversed(list(store.snapshots.all())):
+        if snapshot.watermark not in (None, NO_WATERMARK) and snapshot.watermark <= watermark:
+            return snapshot
+    raise NotFoundError(f"no snapshot of {store.branch_root} has a watermark of {watermark} or less")
+
+
+def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
+    """Delete all snapshots, changelogs and tags after ``target``; return the newest snapshot before, and ``target``.
+
+    The schema does not change. Data files of the deleted snapshots stay until orphan files are removed. A tagged
+    snapshot that has expired becomes a snapshot again. After a crash the table is at ``target`` or at a newer
+    snapshot, and another rollback finishes the work.
+
+    Raises InvalidInputError if there is no snapshot, CommitConflictError if others commit faster than this deletes.
+    """
+    store.io.check_can_commit()
+    snapshots = store.snapshots
+    before = snapshots.latest()
+    if before is None:
+        raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
+    expired = not is_in_timeline(store, target)
+    if expired:
+        store.io.write(snapshots.path(target.id), target.to_json())
+        store.sync([snapshots.path(target.id)])
+    snapshots.write_hint("LATEST", target.id)
+    for _ in range(_TRIES):
+        later = [number for number in snapshots.ids() if number > target.id]
+        if not later:
+            break
+        for number in reversed(later):
+            store.io.delete(snapshots.path(number))
+        store.sync(snapshots.path(number) for number in later)
+    else:
+        raise CommitConflictError(
+            f"{store.branch_root} cannot be rolled back to snapshot {target.id}: others commit meanwhile; stop them"
+        )
+    snapshots.write_hint("LATEST", target.id)
+    if expired:
+        snapshots.write_hint("EARLIEST", target.id)
+    store.changelogs.remove_after(target.id)
+    for tag in store.tags.list():
+        if _is_after(tag, target):
+            store.tags.delete(tag.name)
+    return before, target
+
+
+def _is_after(tag: Tag, target: Snapshot) -> bool:
+    """Return True if a rollback to ``target`` removes the snapshot of the tag."""
+    return tag.snapshot.id > target.id or (
+        tag.snapshot.id == target.id and tag.snapshot.fingerprint != target.fingerprint
+    )

@@ -1,0 +1,152 @@
+"""The group `Table.branches`: further timelines over the same data files (behaviour 7.17)."""
+
+from dataclasses import dataclass, replace
+
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
+from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches
+from paimon_core.snapshot.tags import Tag
+from paimon_core.store.file_store import FileStore
+
+_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TableBranches:
+    """The branches of one table."""
+
+    store: FileStore
+
+    def list(self) -> list[str]:
+        """Return the names of all branches except ``main``, sorted."""
+        return list_branches(self.store.io, self.store.root)
+
+    def create(
+        self, name: str, tag: str | None = None, snapshot_id: int | None = None, *, ignore_if_exists: bool = False
+    ) -> None:
+        """Create a branch: without rows, or with the rows of a tag.
+
+        Args:
+            name: not blank, not only digits, and not ``main``.
+            tag: the tag to start from; `None`: the branch has no snapshot.
+            snapshot_id: not supported; make a tag of the snapshot, and a branch of the tag.
+            ignore_if_exists: True: leave a branch that exists as it is.
+
+        Raises AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not.
+        """
+        check_branch_name(name)
+        if snapshot_id is not None:
+            raise UnsupportedError(
+                "a branch of a snapshot is not there yet: make a tag of the snapshot, and name the tag"
+            )
+        if name in self.list():
+            if ignore_if_exists:
+                return
+            raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
+        source = None if tag is None else self.store.tags.get(tag)
+        branch = self._branch(name)
+        try:
+            self._fill(branch, source)
+        except BaseException:
+            branch.io.delete_directory(branch.branch_root)
+            raise
+
+    def delete(self, name: str) -> None:
+        """Delete a branch. Data files that only the branch has stay until orphan files are removed.
+
+        Raises NotFoundError for a branch that does not exist, InvalidInputError for ``main`` and for the branch of the
+        option ``scan.fallback-branch``.
+        """
+        self._check(name)
+        if self.store.options.value(SCAN_FALLBACK_BRANCH) == name:
+            raise InvalidInputError(
+                f"option {SCAN_FALLBACK_BRANCH.key!r} of {self.store.root} is {name!r}: remove the option first"
+            )
+        self.store.io.delete_directory(branch_root(self.store.root, name))
+
+    def rename(self, name: str, target: str) -> None:
+        """Rename a branch. Atomic only if the storage renames directories atomically.
+
+        Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken.
+        """
+        self._check(name)
+        check_branch_name(target)
+        if target in self.list():
+            raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
+        root = self.store.root
+        self.store.io.rename_directory(branch_root(root, name), branch_root(root, target))
+
+    def fast_forward(self, name: str) -> None:
+        """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
+
+        Snapshots, schemas and tags of ``main`` from there on are lost. Not atomic: after a crash ``main`` is at an
+        older snapshot or at one of the branch, and another call finishes the work. Writers must rest meanwhile.
+
+        Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots.
+        """
+        self._check(name)
+        branch, main = self._branch(name), self._main()
+        snapshots = list(branch.snapshots.all())
+        if not snapshots:
+            raise InvalidInputError(
+                f"{self.store.root} cannot be fast-forwarded to branch {name!r}: the branch has no snapshot"
+            )
+        main.io.check_can_commit()
+        first, schemas = snapshots[0].id, branch.schemas.ids()
+        _cut(main, first, snapshots[0].schema_id)
+        for number in schemas:
+            main.io.write(main.schemas.path(number), branch.io.read(branch.schemas.path(number)))
+        main.sync(main.schemas.path(number) for number in schemas)
+        for snapshot in snapshots:
+            main.io.write(main.snapshots.path(snapshot.id), snapshot.to_json())
+        main.sync(main.snapshots.path(snapshot.id) for snapshot in snapshots)
+        for tag in branch.tags.list():
+            main.tags.replace(tag)
+        main.snapshots.write_hint("LATEST", snapshots[-1].id)
+
+    # ---- inside
+
+    def _main(self) -> FileStore:
+        return replace(self.store, branch=MAIN)
+
+    def _branch(self, name: str) -> FileStore:
+        return replace(self.store, branch=name)
+
+    def _check(self, name: str) -> None:
+        known = self.list()
+        if name == MAIN:
+            raise InvalidInputError(
+                f"{MAIN!r} is the table {self.store.root} itself: name one of {known or 'no branch'}"
+            )
+        if name not in known:
+            raise NotFoundError(f"branch {name!r} of {self.store.root} does not exist; there are {known or 'none'}")
+
+    def _fill(self, branch: FileStore, source: Tag | None) -> None:
+        """Copy the schemas, and the tag with its snapshot, into the directory of a new branch."""
+        ids = [n for n in self.store.schemas.ids() if source is None or n <= source.snapshot.schema_id]
+        for number in ids:
+            branch.io.write(branch.schemas.path(number), self.store.io.read(self.store.schemas.path(number)))
+        branch.sync(branch.schemas.path(number) for number in ids)
+        if source is not None:
+            branch.tags.replace(source)
+            branch.io.write(branch.snapshots.path(source.snapshot.id), source.snapshot.to_json())
+            branch.sync([branch.tags.path(source.name), branch.snapshots.path(source.snapshot.id)])
+            branch.snapshots.write_hint("LATEST", source.snapshot.id)
+            branch.snapshots.write_hint("EARLIEST", source.snapshot.id)
+
+
+def _cut(main: FileStore, first: int, schema_id: int) -> None:
+    """Delete the snapshots, changelogs and tags from snapshot ``first`` on, and the schemas above ``schema_id``."""
+    for tag in main.tags.list():
+        if tag.snapshot.id >= first:
+            main.tags.delete(tag.name)
+    main.changelogs.remove_after(first - 1)
+    for _ in range(_TRIES):
+        later = [number for number in main.snapshots.ids() if number >= first]
+        for number in reversed(later):
+            main.io.delete(main.snapshots.path(number))
+        if not later:
+            break
+    for number in reversed(main.schemas.ids()):
+        if number > schema_id:
+            main.io.delete(main.schemas.path(number))

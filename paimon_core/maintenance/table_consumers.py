@@ -1,0 +1,60 @@
+"""The group `Table.consumers`: the positions of named streams, which expiry respects (behaviour 7.16)."""
+
+import builtins
+import re
+from dataclasses import dataclass
+
+from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.snapshot.consumers import Consumers
+from paimon_core.store.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class TableConsumers:
+    """The consumers of one table or branch."""
+
+    store: FileStore
+
+    def list(self) -> dict[str, int]:
+        """Return the next snapshot of each consumer by id."""
+        return self._consumers.list()
+
+    def reset(self, consumer_id: str, next_snapshot: int | None = None) -> None:
+        """Set the first snapshot that a consumer has still to read; `None`: delete the consumer.
+
+        Raises InvalidInputError for a number below 1, NotFoundError for the deletion of a consumer that does not exist.
+        """
+        consumers = self._consumers
+        if next_snapshot is None:
+            if consumers.get(consumer_id) is None:
+                known = ", ".join(consumers.list()) or "none"
+                raise NotFoundError(f"no consumer {consumer_id!r} of {self.store.branch_root}; there are: {known}")
+            consumers.delete(consumer_id)
+            return
+        if next_snapshot < 1:
+            raise InvalidInputError(f"the next snapshot of a consumer is 1 or more, not {next_snapshot}")
+        consumers.record(consumer_id, next_snapshot)
+
+    def clear(self, including: str | None = None, excluding: str | None = None) -> "builtins.list[str]":
+        """Delete consumers, and return their ids.
+
+        Args:
+            including: a regular expression that the whole id matches; `None` or blank: all.
+            excluding: a regular expression of the ids that stay; `None` or blank: none.
+        """
+        chosen, spared = _pattern(including or ".*"), _pattern(excluding or "")
+        ids = [one for one in self.list() if chosen.fullmatch(one) and not (excluding and spared.fullmatch(one))]
+        for consumer_id in ids:
+            self._consumers.delete(consumer_id)
+        return ids
+
+    @property
+    def _consumers(self) -> Consumers:
+        return Consumers(self.store.io, self.store.branch_root)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text.strip())
+    except re.error as error:
+        raise InvalidInputError(f"{text!r} is no regular expression: {error}") from error

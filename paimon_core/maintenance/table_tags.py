@@ -1,0 +1,153 @@
+"""The group `Table.tags`: names for snapshots, which expiry then keeps."""
+
+import builtins
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, OutOfRangeError
+from paimon_core.maintenance.delete_tag import delete_tag, is_in_timeline
+from paimon_core.options.parse import duration
+from paimon_core.options.snapshot import TAG_DEFAULT_TIME_RETAINED
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.tags import Tag
+from paimon_core.snapshot.time_travel import epoch_millis
+from paimon_core.store.file_store import FileStore
+
+Age = timedelta | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableTags:
+    """The tags of one table or branch."""
+
+    store: FileStore
+
+    def list(self) -> list[Tag]:
+        """Return all tags, sorted by snapshot id, then by name."""
+        return self.store.tags.list()
+
+    def get(self, name: str) -> Tag:
+        """Return a tag. Raises NotFoundError with the existing names."""
+        return self.store.tags.get(name)
+
+    def create(
+        self,
+        name: str,
+        snapshot_id: int | None = None,
+        retained: Age = None,
+        *,
+        timestamp: datetime | str | int | None = None,
+        ignore_if_exists: bool = False,
+    ) -> Tag:
+        """Create a tag and return it.
+
+        Args:
+            name: not blank, and not only digits.
+            snapshot_id: the snapshot; `None`: the newest one.
+            retained: the age at which `expire` deletes the tag, a timedelta or text such as "7 d"; `None`: the option
+                ``tag.default-time-retained``, without which the tag stays.
+            timestamp: instead of `snapshot_id`: the first snapshot at or after this moment.
+            ignore_if_exists: True: return the tag that exists.
+
+        Raises AlreadyExistsError if the tag names another snapshot, OutOfRangeError for a snapshot that does not exist,
+        NotFoundError without any snapshot.
+        """
+        tags = self.store.tags
+        tags.check_name(name)
+        found = tags.find(name)
+        if found is not None and ignore_if_exists:
+            return found
+        tag = self._new(name, self._snapshot(snapshot_id, timestamp), retained)
+        if found is not None and found.snapshot.fingerprint == tag.snapshot.fingerprint:
+            tags.replace(tag)  # the tag may get another age
+        elif found is not None or not tags.create(tag):
+            existing = tags.get(name)
+            raise AlreadyExistsError(
+                f"tag {name!r} of {self.store.branch_root} exists already, for snapshot {existing.snapshot.id}: "
+                "replace it, or choose another name"
+            )
+        return self._checked(tag)
+
+    def replace(self, name: str, snapshot_id: int | None = None, retained: Age = None) -> Tag:
+        """Give a tag another snapshot or age, and return it. Arguments are those of `create`.
+
+        Raises NotFoundError for a tag that does not exist.
+        """
+        old = self.get(name)
+        tag = self._new(name, self._snapshot(snapshot_id, None), retained)
+        self.store.tags.replace(tag)
+        self._checked(tag)
+        if not is_in_timeline(self.store, old.snapshot) and old.snapshot.fingerprint != tag.snapshot.fingerprint:
+            nobody = f"{name}-{self.store.new_name()}"  # no file has the name: only what the old tag names is deleted
+            delete_tag(self.store, Tag(nobody, old.snapshot))
+        return tag
+
+    def rename(self, name: str, target: str) -> Tag:
+        """Rename a tag and return it. Raises NotFoundError without the tag, AlreadyExistsError if the name is taken."""
+        renamed = replace(self.get(name), name=target)
+        if not self.store.tags.create(renamed):
+            raise AlreadyExistsError(f"tag {target!r} of {self.store.branch_root} exists already: choose another name")
+        self.store.sync([self.store.tags.path(target)])
+        self.store.tags.delete(name)
+        return renamed
+
+    def delete(self, name: str) -> None:
+        """Delete a tag, and the files that only this tag needs. Raises NotFoundError for a tag that does not exist."""
+        delete_tag(self.store, self.get(name))
+
+    def expire(self, older_than: datetime | str | int | None = None) -> "builtins.list[str]":
+        """Delete the tags that have reached their age, and return their names.
+
+        Args:
+            older_than: also delete every tag that was created before this moment, whether it has an age or not. A tag
+                without an age was created when its file was written.
+        """
+        before = None if older_than is None else _local(epoch_millis(older_than))
+        now, written, expired = self.store.now(), self.store.tags.modified(), []
+        for tag in self.list():
+            created = tag.create_time or _local(min(written.get(tag.name, now), now))
+            if (tag.expires is not None and _local(now) > tag.expires) or (before is not None and created < before):
+                delete_tag(self.store, tag)
+                expired.append(tag.name)
+        return expired
+
+    def _new(self, name: str, snapshot: Snapshot, retained: Age) -> Tag:
+        age = _age(retained) if retained is not None else self.store.options.value(TAG_DEFAULT_TIME_RETAINED)
+        return Tag(name, snapshot, None if age is None else _local(self.store.now()), age)
+
+    def _snapshot(self, snapshot_id: int | None, timestamp: datetime | str | int | None) -> Snapshot:
+        snapshots = self.store.snapshots
+        if snapshot_id is not None and timestamp is not None:
+            raise InvalidInputError("a tag is for a snapshot or for a moment: give snapshot_id or timestamp")
+        if snapshot_id is not None:
+            return snapshots.get(snapshot_id)
+        if timestamp is None:
+            found = snapshots.latest()
+            if found is None:
+                raise NotFoundError(f"{self.store.branch_root} has no snapshots to tag")
+            return found
+        millis = epoch_millis(timestamp)
+        for snapshot in snapshots.all():
+            if snapshot.time_millis >= millis:
+                return snapshot
+        raise OutOfRangeError(f"no snapshot of {self.store.branch_root} was committed at or after {timestamp}")
+
+    def _checked(self, tag: Tag) -> Tag:
+        """Return the tag once it protects its snapshot: an expiry may have begun before the tag was there."""
+        self.store.sync([self.store.tags.path(tag.name)])
+        if not is_in_timeline(self.store, tag.snapshot):
+            self.store.tags.delete(tag.name)
+            raise OutOfRangeError(f"snapshot {tag.snapshot.id} of {self.store.branch_root} expired while it was tagged")
+        return tag
+
+
+def _age(retained: timedelta | str) -> timedelta:
+    try:
+        return duration(retained) if isinstance(retained, str) else retained
+    except ValueError as error:
+        raise InvalidInputError(f"the age of a tag {error}, found {retained!r}") from error
+
+
+def _local(millis: int) -> datetime:
+    """Return a moment as local time without a zone, as tags store it."""
+    return datetime.fromtimestamp(millis / 1000)
