@@ -26,12 +26,13 @@ _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = (
     "BATCH_READ",
     "MICRO_BATCH_READ",
+    "BATCH_WRITE",
     "V1_BATCH_WRITE",
+    "STREAMING_WRITE",
     "TRUNCATE",
     "OVERWRITE_BY_FILTER",
     "OVERWRITE_DYNAMIC",
 )
-"""Of every table; writes of streams are added when their sink is."""
 _FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
 
 
@@ -167,6 +168,13 @@ class CatalogFunction:
             raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
         return self._spark_table(identifier, table)
 
+    def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
+        """Create a table with the columns, partitions and properties of another one, and the given properties."""
+        unset = ("location", "provider")
+        properties = {str(key): str(value) for key, value in source.properties().items() if key not in unset}
+        properties |= {str(key): str(value) for key, value in given.properties().items()}
+        return self.create_table(identifier, source.columns(), source.partitioning(), properties)
+
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
         table = self._open(identifier)
@@ -208,7 +216,7 @@ class CatalogFunction:
         capabilities = self.jvm.java.java.util.HashSet()
         for capability in _CAPABILITIES:
             capabilities.add(getattr(self.jvm.type(f"{_CATALOG}.TableCapability"), capability))
-        return self.jvm.bridge.PaimonTable(
+        description = [
             f"{self.name}.{self._name(identifier)}",
             spark_columns(self.jvm, schema),
             self.jvm.struct(spark_schema((*tracking_fields(schema), *metadata_fields(schema)))),
@@ -216,4 +224,7 @@ class CatalogFunction:
             self.jvm.map(spark_properties(schema, table.path)),
             capabilities,
             self.jvm.function(TableFunction(self.jvm, table, schema, when or {}, self.catalog)),
-        )
+        ]
+        if not schema.partition_keys:
+            return self.jvm.bridge.PaimonTable(*description)
+        return self.jvm.bridge.PartitionedTable(*description, self.jvm.struct(spark_schema(schema.partition_fields)))

@@ -5,6 +5,7 @@ compiles them on the driver. Executors never load them.
 """
 
 import atexit
+import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core.errors import PaimonError, UnsupportedError
 
+_log = logging.getLogger(__name__)
 _PACKAGE = "paimon.python"
 CATALOG_CLASS = f"{_PACKAGE}.Catalog"
 _CATALYST = "org.apache.spark.sql.catalyst.analysis"
@@ -106,6 +108,11 @@ class Jvm:
                 raise self.unsupported(str(error)) from None
             except PaimonError as error:
                 raise self.illegal(str(error)) from None
+            except (CapturedException, Py4JJavaError):
+                raise
+            except Exception as error:  # py4j would hand its trace to the user instead of the message
+                _log.exception("the answer to %r failed", question)
+                raise self.illegal(f"{type(error).__name__}: {error}") from error
 
         return Function(answer)
 

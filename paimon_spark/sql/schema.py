@@ -154,7 +154,7 @@ def _partition_columns(transforms: Iterable[Any]) -> list[str]:
         if transform.name() != "identity":
             advice = "set the property 'bucket'" if "bucket" in transform.name() else "add a column with this value"
             raise UnsupportedError(
-                f"{transform.describe()} cannot partition a Paimon table, which is partitioned by columns: {advice}"
+                f"{transform.toString()} cannot partition a Paimon table, which is partitioned by columns: {advice}"
             )
         found.append(".".join(transform.references()[0].fieldNames()))
     return found

@@ -1,6 +1,7 @@
 """The scans and writes of one table of a catalog."""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,12 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_spark.clustered import clustered
 from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.types import spark_schema
 
+_log = logging.getLogger(__name__)
 _WIDTHS = ("TINYINT", "BOOLEAN", "SMALLINT", "INT", "DATE", "FLOAT", "BIGINT", "DOUBLE", "TIMESTAMP", "TIMESTAMP_LTZ")
 """Types of columns that are cheap to decode, the cheapest first."""
 
@@ -85,6 +88,44 @@ class TableFunction:
         if required is None:
             return whole
         return StructType([whole[cheapest_column(self.schema)]])
+
+    def truncate(self) -> bool:
+        """Remove every row."""
+        self.table.truncate()
+        return True
+
+    def list_partitions(self, names: Any, values: Any) -> Any:
+        """Return the partitions that have these values in these columns, as arrays of texts."""
+        found = list_partitions(self.table, list(names), list(values))
+        return self.jvm.array("java.lang.Object", [self.jvm.array("java.lang.Object", texts) for texts in found])
+
+    def create_partition(self, values: Any) -> None:
+        """Log that there is nothing to do: a partition exists from its first row on."""
+        _log.warning("ADD PARTITION has no effect on %s: a partition exists from its first row on", self.table.path)
+
+    def drop_partition(self, values: Any) -> bool:
+        """Remove the rows of a partition; return False if there are none."""
+        texts = list(values)
+        if not list_partitions(self.table, self.schema.partition_keys, texts):
+            return False
+        self.table.drop_partitions([partition_spec(self.table, texts)])
+        return True
+
+    def load_partition(self, values: Any) -> Any:
+        """Return the properties of a partition: none."""
+        return self.jvm.map({})
+
+    def set_partition_properties(self, values: Any) -> None:
+        """Raise UnsupportedError."""
+        raise UnsupportedError("a partition has no properties and no location of its own: set those of the table")
+
+    def source_write(self, mode: str, info: Any) -> Any:
+        """Return a write of the Python data source, for a dynamic overwrite or a stream."""
+        spark = self.jvm.active_session()
+        given = {**self._options(), **dict(info.options().asCaseSensitiveMap()), **self._replaced(mode, ())}
+        relation = spark.read.format("paimon").options(**self._options()).load()._jdf.queryExecution().analyzed()
+        builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, self.jvm.map(given)))
+        return (builder if mode == "append" else builder.truncate()).build()
 
     def check_write(self, mode: str, filters: Any, options: Any) -> None:
         """Raise UnsupportedError for rows to replace that are no partition."""

@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -64,6 +65,10 @@ public class Catalog implements TableCatalog, SupportsNamespaces {
 
   public Table createTable(Identifier table, Column[] columns, Transform[] partitions, Map properties) {
     return (Table) ask("create_table", new Object[] {table, columns, partitions, properties});
+  }
+
+  public Table createTableLike(Identifier table, TableInfo given, Table source) {
+    return (Table) ask("create_table_like", new Object[] {table, given, source});
   }
 
   public Table alterTable(Identifier table, TableChange[] changes) {

@@ -7,6 +7,7 @@ import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -16,7 +17,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A table of the catalog: its description is made once in Python, its scans and writes are asked for. */
-public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
+public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable {
   private final String name;
   private final Column[] columns;
   private final StructType metadata;
@@ -76,6 +77,10 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return new PaimonWriteBuilder(python, info);
+  }
+
+  public boolean truncateTable() {
+    return ((Boolean) Bridge.ask(python, "truncate", new Object[0])).booleanValue();
   }
 }
 

@@ -1,14 +1,18 @@
 package paimon.python;
 
+import java.util.Map;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsOverwrite;
 import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.InsertableRelation;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A write in the making: Python gets the DataFrame to insert and what it replaces. */
@@ -41,25 +45,58 @@ class PaimonWriteBuilder implements SupportsOverwrite, SupportsDynamicOverwrite 
 
   public Write build() {
     Bridge.ask(python, "check_write", new Object[] {mode, filters, info.options()});
-    return new PaimonWrite(python, mode, filters, info.options());
+    return new PaimonWrite(python, mode, filters, info);
   }
 }
+
+/** What Spark tells a source about a write, with other options. */
+public class PaimonWriteInfo implements LogicalWriteInfo {
+  private final LogicalWriteInfo given;
+  private final CaseInsensitiveStringMap options;
+
+  public PaimonWriteInfo(LogicalWriteInfo given, Map options) {
+    this.given = given;
+    this.options = new CaseInsensitiveStringMap(options);
+  }
+
+  public CaseInsensitiveStringMap options() {
+    return options;
+  }
+
+  public String queryId() {
+    return given.queryId();
+  }
+
+  public StructType schema() {
+    return given.schema();
+  }
+}
+
+/** A write: Python gets the rows of a batch; dynamic overwrites and streams are writes of the Python data source. */
 
 class PaimonWrite implements V1Write, InsertableRelation {
   private final Object python;
   private final String mode;
   private final Filter[] filters;
-  private final CaseInsensitiveStringMap options;
+  private final LogicalWriteInfo info;
 
-  PaimonWrite(Object python, String mode, Filter[] filters, CaseInsensitiveStringMap options) {
+  PaimonWrite(Object python, String mode, Filter[] filters, LogicalWriteInfo info) {
     this.python = python;
     this.mode = mode;
     this.filters = filters;
-    this.options = options;
+    this.info = info;
   }
 
   public InsertableRelation toInsertableRelation() {
     return this;
+  }
+
+  public BatchWrite toBatch() {
+    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info})).toBatch();
+  }
+
+  public StreamingWrite toStreaming() {
+    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info})).toStreaming();
   }
 
   public String description() {
@@ -67,6 +104,6 @@ class PaimonWrite implements V1Write, InsertableRelation {
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    Bridge.ask(python, "insert", new Object[] {rows, mode, filters, options});
+    Bridge.ask(python, "insert", new Object[] {rows, mode, filters, info.options()});
   }
 }

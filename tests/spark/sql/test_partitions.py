@@ -1,0 +1,108 @@
+"""Statements on partitions, TRUNCATE, overwrites of partitions, and streams by name."""
+
+import logging
+from datetime import date
+
+import pytest
+
+DAY = date(2024, 1, 1)
+
+
+@pytest.fixture
+def table(sql):
+    sql("CREATE TABLE t (id BIGINT, p INT, d DATE) PARTITIONED BY (p, d)")
+    sql("INSERT INTO t VALUES (1, 1, DATE'2024-01-01'), (2, 1, NULL), (3, 2, DATE'2024-01-01')")
+    return "t"
+
+
+@pytest.mark.versions
+def test_partitions_are_listed_dropped_and_truncated(sql, table, caplog):
+    assert sql("SHOW PARTITIONS t") == [("p=1/d=2024-01-01",), ("p=1/d=null",), ("p=2/d=2024-01-01",)]
+    assert sql("SHOW PARTITIONS t PARTITION (p = 1)") == [("p=1/d=2024-01-01",), ("p=1/d=null",)]
+    sql("ALTER TABLE t DROP PARTITION (p = 2, d = '2024-01-01')")
+    with caplog.at_level(logging.WARNING):
+        sql("ALTER TABLE t ADD PARTITION (p = 9, d = '2024-01-01')")
+    assert "ADD PARTITION has no effect" in caplog.text
+    sql("TRUNCATE TABLE t PARTITION (p = 1, d = '2024-01-01')")
+    assert sql("SELECT * FROM t") == [(2, 1, None)]
+    sql("TRUNCATE TABLE t")
+    assert sql("SELECT * FROM t") == []
+    assert sql("SHOW PARTITIONS t") == []
+
+
+TYPES = {
+    "BOOLEAN": "true",
+    "TINYINT": "7Y",
+    "SMALLINT": "-7S",
+    "BIGINT": "12345678901L",
+    "FLOAT": "1.5F",
+    "DOUBLE": "-2.5D",
+    "DECIMAL(10, 2)": "1.50BD",
+    "STRING": "'a/b=c'",
+    "TIMESTAMP_NTZ": "TIMESTAMP_NTZ'2024-01-01 01:02:03.5'",
+}
+
+
+@pytest.mark.more
+def test_partitions_of_every_type_are_dropped(sql):
+    names = [f"p{number}" for number in range(len(TYPES))]
+    columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, TYPES, strict=True))
+    sql(f"CREATE TABLE t (id BIGINT, {columns}) PARTITIONED BY ({', '.join(names)})")
+    sql(f"INSERT INTO t VALUES (1, {', '.join(TYPES.values())}), (2{', NULL' * len(TYPES)})")
+    assert len(sql("SHOW PARTITIONS t")) == 2
+    given = ", ".join(f"{name} = {value}" for name, value in zip(names, TYPES.values(), strict=True))
+    sql(f"ALTER TABLE t DROP PARTITION ({given})")
+    assert sql("SELECT id FROM t") == [(2,)]
+
+
+@pytest.mark.versions
+def test_dynamic_overwrites_replace_only_partitions_with_rows(sql, table):
+    sql("SET spark.sql.sources.partitionOverwriteMode = dynamic")
+    try:
+        sql("INSERT OVERWRITE t VALUES (9, 2, DATE'2024-01-01')")
+        assert sql("SELECT * FROM t ORDER BY id") == [(1, 1, DAY), (2, 1, None), (9, 2, DAY)]
+        sql("INSERT OVERWRITE t PARTITION (p = 1, d) SELECT 8, DATE'2024-01-01'")
+        assert sql("SELECT * FROM t ORDER BY id") == [(2, 1, None), (8, 1, DAY), (9, 2, DAY)]
+        sql("INSERT OVERWRITE t SELECT * FROM t WHERE false")
+        assert len(sql("SELECT * FROM t")) == 3
+    finally:
+        sql("SET spark.sql.sources.partitionOverwriteMode = static")
+
+
+def test_static_overwrites(sql, table):
+    sql("INSERT OVERWRITE t PARTITION (p = 1) SELECT 8, DATE'2024-01-01'")
+    assert sql("SELECT * FROM t ORDER BY id") == [(3, 2, DAY), (8, 1, DAY)]
+    sql("INSERT OVERWRITE t SELECT * FROM t WHERE false")
+    assert sql("SELECT * FROM t") == []
+
+
+@pytest.mark.versions
+def test_a_table_like_another_has_its_columns_partitions_and_properties(sql):
+    if sql.spark.version < "4.3":
+        pytest.skip("Spark asks a catalog for CREATE TABLE LIKE since 4.3")
+    bucket = "TBLPROPERTIES ('bucket' = '2', 'bucket-key' = 'id')"
+    sql(f"CREATE TABLE t (id BIGINT NOT NULL, p INT) PARTITIONED BY (p) {bucket}")
+    sql("CREATE TABLE u LIKE t TBLPROPERTIES ('bucket' = '3')")
+    assert sql("DESCRIBE u") == sql("DESCRIBE t")
+    assert dict(sql("SHOW TBLPROPERTIES u")) == {"bucket": "3", "bucket-key": "id"}
+
+
+@pytest.mark.more
+def test_streams_by_name(sql, table, tmp_path):
+    sql("CREATE TABLE u (id BIGINT, p INT, d DATE)")
+
+    def run():
+        rows = sql.spark.readStream.table(f"pm.{sql.database}.t").writeStream.trigger(availableNow=True)
+        query = rows.option("checkpointLocation", str(tmp_path)).toTable(f"pm.{sql.database}.u")
+        query.awaitTermination()
+
+    run()
+    sql("INSERT INTO t VALUES (4, 1, NULL)")
+    run()
+    run()
+    assert sql("SELECT id FROM u ORDER BY id") == [(1,), (2,), (3,), (4,)]
+
+
+def test_transforms_are_refused_by_name(sql):
+    with pytest.raises(Exception, match=r"days\(ts\) cannot partition a Paimon table"):
+        sql("CREATE TABLE t (id INT, ts TIMESTAMP) PARTITIONED BY (days(ts))")
