@@ -23,7 +23,9 @@ from paimon_core.read.table_read import TableRead
 from paimon_core.scan.projection import readable_fields
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
+from paimon_core.schema.evolution import evolve
 from paimon_core.table import Table
+from paimon_core.types.system_fields import is_partition_field
 from paimon_spark.filters import predicate_of
 from paimon_spark.option_names import names_columns, with_case
 from paimon_spark.options import AnyReadRequest, ReadRequest
@@ -71,9 +73,13 @@ class PaimonReader(DataSourceReader):
     def __init__(self, table: Table, request: ReadRequest, schema: StructType) -> None:
         self._scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
         stored = self._scan.store.schema
-        self._fields = projected(readable_fields(stored), schema, table.path)
+        readable = readable_fields(stored)
+        self._fields = projected(readable, schema, table.path)
+        whole = {field.id: field for field in readable}
+        keyed = bool(stored.primary_keys)  # merging may need the fields of a struct that the query does not
+        self._read_fields = tuple(whole[f.id] if keyed or is_partition_field(f) else f for f in self._fields)
         self._computed = {
-            asked.name for asked, field in zip(schema, self._fields, strict=True) if field not in stored.fields
+            asked.name for asked, field in zip(schema, self._read_fields, strict=True) if field not in stored.fields
         }
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
@@ -92,8 +98,9 @@ class PaimonReader(DataSourceReader):
         if not isinstance(partition, TaskPartition):
             return  # Spark passes a partition of its own if there is none
         freeze_modules()
-        read = TableRead(self._scan.store, self._fields, self._scan.predicate, forgiving=True)
-        rows = (batch for split in partition.splits for batch in read.to_batches(split))
+        read = TableRead(self._scan.store, self._read_fields, self._scan.predicate, forgiving=True)
+        narrowed = evolve(self._read_fields, self._fields)
+        rows = (narrowed.apply(batch) for split in partition.splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):
             yield for_spark(batch, self._arrow)
 

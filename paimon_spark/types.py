@@ -22,6 +22,7 @@ user-defined types have no Paimon type and are refused.
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,7 @@ def projected(fields: Iterable[DataField], schema: spark.StructType, where: str)
 
     Names match without case if no two columns differ only in case. InvalidInputError names a column that does not
     exist, that has another type (only wider numbers are accepted), or that may hold NULL and is requested as NOT NULL.
+    A struct, at any depth, may be requested with some of its fields; the returned column has these fields only.
     `where` names the table in the error.
     """
     available = list(fields)
@@ -178,6 +180,7 @@ def projected(fields: Iterable[DataField], schema: spark.StructType, where: str)
 
 def _projected_field(fields: list[DataField], requested: spark.StructField, where: str) -> DataField:
     field = find_column(fields, requested.name, where)
+    field = replace(field, type=_with_fields_of(field.type, requested.dataType, where))
     actual = spark_type(field.type, field.name)
     if not _widens(actual, requested.dataType):
         raise InvalidInputError(
@@ -187,6 +190,23 @@ def _projected_field(fields: list[DataField], requested: spark.StructField, wher
     if field.type.nullable and not requested.nullable:
         raise InvalidInputError(f"column {requested.name!r} of {where} may be null, the schema given says NOT NULL")
     return field
+
+
+def _with_fields_of(type_: DataType, requested: spark.DataType, where: str) -> DataType:
+    """Return the type whose structs have only the requested fields, in their requested order."""
+    match type_, requested:
+        case RowType(), spark.StructType():
+            fields = []
+            for asked in requested.fields:
+                field = find_column(type_.fields, asked.name, f"a struct of {where}")
+                fields.append(replace(field, type=_with_fields_of(field.type, asked.dataType, where)))
+            return replace(type_, fields=tuple(fields))
+        case ArrayType(), spark.ArrayType():
+            return replace(type_, element=_with_fields_of(type_.element, requested.elementType, where))
+        case MapType(), spark.MapType():
+            key = _with_fields_of(type_.key, requested.keyType, where)
+            return replace(type_, key=key, value=_with_fields_of(type_.value, requested.valueType, where))
+    return type_
 
 
 _WIDER: dict[type[spark.DataType], tuple[type[spark.DataType], ...]] = {

@@ -7,6 +7,7 @@ row must not reappear when the file with the newer version is left out.
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -135,18 +136,20 @@ def _key_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np.n
 def _value_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np.ndarray:
     """Return False for each entry whose value statistics exclude the predicate."""
 
-    def stats_fields(file: DataFileMeta) -> tuple[DataField, ...]:
-        file_fields = store.schemas.get(file.schema_id).fields
-        names = file.value_stats_cols if file.value_stats_cols is not None else file.write_cols
-        if names is None:
-            return file_fields
-        by_name = {f.name: f for f in file_fields}
-        return tuple(by_name[n] for n in names if n in by_name)
-
     on_files = restrict(predicate, columns(predicate) - set(store.schema.partition_keys))
     if on_files is None:
         return np.ones(len(entries), bool)
-    return _stats_mask(store, entries, on_files, lambda file: file.value_stats, stats_fields)
+    return _stats_mask(store, entries, on_files, lambda file: file.value_stats, partial(_stats_fields, store))
+
+
+def _stats_fields(store: FileStore, file: DataFileMeta) -> tuple[DataField, ...]:
+    """Return the columns of the value statistics of a file."""
+    file_fields = store.schemas.get(file.schema_id).fields
+    names = file.value_stats_cols if file.value_stats_cols is not None else file.write_cols
+    if names is None:
+        return file_fields
+    by_name = {f.name: f for f in file_fields}
+    return tuple(by_name[n] for n in names if n in by_name)
 
 
 def _stats_mask(
@@ -161,24 +164,50 @@ def _stats_mask(
     Files that share schema and statistics columns are decoded together.
     """
     mask = np.ones(len(entries), bool)
-    groups: dict[object, list[int]] = {}
-    for i, entry in enumerate(entries):
-        key = entry.file.schema_id, entry.file.value_stats_cols, entry.file.write_cols
-        groups.setdefault(key, []).append(i)
-    for members in groups.values():
+    for members in _by_stats_layout(entries):
         file = entries[members[0]].file
         on_file = _on_file(store, predicate, file.schema_id)
         if on_file is None:
             continue
         fields = fields_of(file)
         arity = len(fields)
-        known = [i for i in members if int.from_bytes(stats_of(entries[i].file).min_values[:4], "big") == arity]
+        known = [i for i in members if _arity(stats_of(entries[i].file)) == arity]
         if not known or not arity:
             continue
         stats = _column_stats([stats_of(entries[i].file) for i in known], fields, columns(on_file))
         rows = np.array([entries[i].file.row_count for i in known], np.int64)
         mask[known] = may_match(on_file, stats, rows, len(known))
     return mask
+
+
+def _by_stats_layout(entries: Sequence[ManifestEntry]) -> list[list[int]]:
+    """Return the indices of entries whose files have statistics of the same columns of one schema."""
+    groups: dict[object, list[int]] = {}
+    for i, entry in enumerate(entries):
+        key = entry.file.schema_id, entry.file.value_stats_cols, entry.file.write_cols
+        groups.setdefault(key, []).append(i)
+    return list(groups.values())
+
+
+def _arity(stats: SimpleStats) -> int:
+    return int.from_bytes(stats.min_values[:4], "big")
+
+
+def files_of_equal_stats(entries: Sequence[ManifestEntry]) -> list[list[ManifestEntry]]:
+    """Return the entries in groups whose files have statistics of the same columns of one schema."""
+    return [[entries[i] for i in members] for members in _by_stats_layout(entries)]
+
+
+def stats_of_files(store: FileStore, entries: Sequence[ManifestEntry], field: DataField) -> ColumnStats | None:
+    """Return the value statistics of a column of the files' schema, one row per file; `None`: a file has none.
+
+    REQUIRES: a group of `files_of_equal_stats`.
+    """
+    fields = _stats_fields(store, entries[0].file)
+    stats = [entry.file.value_stats for entry in entries]
+    if any(_arity(s) != len(fields) for s in stats):
+        return None
+    return _column_stats(stats, fields, {field.name}).get(field.name)
 
 
 def _column_stats(stats: Sequence[SimpleStats], fields: Sequence[DataField], names: set[str]) -> dict[str, ColumnStats]:

@@ -8,7 +8,7 @@ from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.rewrite import split_by
+from paimon_core.predicate.rewrite import columns, split_by
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import prune_by_index, prune_files
 from paimon_core.scan.split import DataSplit
@@ -88,7 +88,8 @@ class TableScan:
             files, by_index = [*indexed, *others], len(chosen) - len(indexed)
         packing = Packing.of(self.store.options)
         splits = snapshot_splits(self.store, snapshot, files, packing)
-        if self.limit is not None and self.predicate is None:
+        on_rows = self.predicate is not None and not columns(self.predicate) <= set(schema.partition_keys)
+        if self.limit is not None and not on_rows:
             splits = _enough(splits, self.limit)
         size = max(packing.target_size, LEAST_PART)
         splits = [part for split in splits for part in cut_split(split, size)]

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -14,6 +14,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_spark.clustered import clustered
+from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
@@ -41,7 +42,7 @@ class TableFunction:
     jvm: Jvm
     table: Table
     schema: TableSchema
-    when: Mapping[str, object]
+    when: Mapping[str, Any]
     catalog: FileSystemCatalog
 
     def decided_filters(self, trees: str) -> str:
@@ -63,7 +64,15 @@ class TableFunction:
 
     def aggregate(self, trees: str, aggregation: str, options: Any) -> str | None:
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
-        return None
+        filters = json.loads(trees)
+        if options.size():  # an option of the read may choose other rows
+            return None
+        schema = self._read_schema()
+        if not all(decided_by_partitions(tree, schema) for tree in filters):
+            return None
+        scan = self.table.scan(filter=predicate_of(filters, schema), **self.when)
+        scan = replace(scan, store=scan.store.in_microseconds())
+        return local_rows(scan, json.loads(aggregation), f"paimon {self.table.path}: rows from metadata")
 
     def _general_scan(self, request: ScanRequest) -> Any:
         """Return the scan of the Python data source."""

@@ -1,0 +1,192 @@
+"""COUNT, MIN and MAX from metadata: row counts of files, cardinalities of deletion vectors, statistics of columns.
+
+An answer is exact or there is none: then the rows have to be read. Rows that a merge may drop are never counted.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
+from paimon_core.lsm.row_ranges import group_by_row_range
+from paimon_core.manifest.entry import ManifestEntry, files_by_bucket
+from paimon_core.predicate.rewrite import columns
+from paimon_core.scan.entries import live_entries
+from paimon_core.scan.file_filter import files_of_equal_stats, stats_of_files
+from paimon_core.scan.split_plan import Packing, keyed_bins
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.support import check_readable
+from paimon_core.store.expired import raise_if_expired
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.datatype import INTEGER_ROOTS, DataField, with_nullable
+
+_SEPARATE = Packing(0, 1)
+_EXACT_ROOTS = {*INTEGER_ROOTS, "DATE", "DECIMAL"}
+"""Types whose bounds in statistics are values of the column: bounds of text may be cut, those of floats omit NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An aggregate function: ``count`` (of rows if ``column`` is `None`, else of values), ``min`` or ``max``."""
+
+    name: str
+    column: str | None = None
+
+
+@dataclass
+class _Group:
+    """The files of one group: rows that are left, and files with values of their partition columns."""
+
+    rows: int
+    members: list[tuple[ManifestEntry, int, Mapping[str, Any]]]
+    """Entry, rows that are left of the file, and values by partition column."""
+
+
+class _Unknown(Exception):
+    """The metadata do not have the answer."""
+
+
+def aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Function]) -> list[tuple[Any, ...]] | None:
+    """Return the internal values of partition columns and functions, a row per group; `None`: rows must be read.
+
+    Without ``groups`` the answer is one row. Cost: the manifests of the scan; with MIN or MAX their statistics.
+
+    Args:
+        scan: its predicate, if any, is on partition columns only.
+        groups: names of partition columns.
+        functions: the functions to compute.
+    """
+    schema = scan.store.schema
+    keys = set(schema.partition_keys)
+    if not set(groups) <= keys or (scan.predicate is not None and not columns(scan.predicate) <= keys):
+        return None
+    check_readable(schema)
+    try:
+        return _aggregate(scan, groups, functions)
+    except _Unknown:
+        return None
+
+
+def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Function]) -> list[tuple[Any, ...]]:
+    store, snapshot = scan.store, scan.snapshot
+    found: dict[tuple[Any, ...], _Group] = {} if groups else {(): _Group(0, [])}
+    if snapshot is not None:
+        with_stats = any(f.column is not None and f.column not in store.schema.partition_keys for f in functions)
+        with raise_if_expired(store, snapshot.id):
+            live = live_entries(store, snapshot, partition=scan.predicate, with_stats=with_stats).live
+            entries = scan.visible(live)
+            deleted = {
+                name: vector.range.cardinality
+                for name, vector in stored_vectors(store, vector_entries(store, snapshot)).items()
+            }
+        _check_unmerged(store, entries)
+        values: dict[bytes, Mapping[str, Any]] = {}
+        for entry in entries:
+            partition = values.get(entry.partition)
+            if partition is None:
+                known = store.partition_values(entry.partition)
+                partition = values[entry.partition] = dict(zip(store.schema.partition_keys, known, strict=True))
+            gone = deleted.get(entry.file.file_name, 0)
+            if gone is None:
+                raise _Unknown
+            group = found.setdefault(tuple(partition[key] for key in groups), _Group(0, []))
+            group.rows += entry.file.row_count - gone
+            group.members.append((entry, entry.file.row_count - gone, partition))
+    results = [(key, group) for key, group in found.items() if group.rows or not groups]
+    computed = [_value_of(store, function) for function in functions]
+    return [(*key, *(value(group) for value in computed)) for key, group in results]
+
+
+def _check_unmerged(store: FileStore, entries: Sequence[ManifestEntry]) -> None:
+    """Raise _Unknown if files must be merged: their row counts say nothing about the rows of a read."""
+    if store.traits.keyed:
+        disjoint, key = store.traits.disjoint_levels, store.schema.key_arrow
+        for files in files_by_bucket(entries).values():
+            if not all(raw for _, raw in keyed_bins(files, _SEPARATE, key, disjoint=disjoint)):
+                raise _Unknown
+    elif store.traits.data_evolution:
+        for files in files_by_bucket(entries).values():
+            if any(len(group) > 1 for group in group_by_row_range(files)):
+                raise _Unknown
+
+
+def _value_of(store: FileStore, function: Function) -> Callable[[_Group], Any]:
+    """Return the computation of a function for a group."""
+    name, column = function.name, function.column
+    if column is None:
+        return lambda group: group.rows
+    if column in store.schema.partition_keys:
+        return lambda group: _of_partitions(group, name, column)
+    field = store.schema.field(column)
+    if name == "count":
+        if not field.type.nullable:
+            return lambda group: group.rows
+        return lambda group: group.rows - _FileStatistics(store, field, group).nulls()
+    if getattr(field.type, "root", None) not in _EXACT_ROOTS:
+        raise _Unknown
+    pick = min if name == "min" else max
+    return lambda group: _FileStatistics(store, field, group).bound(pick)
+
+
+def _of_partitions(group: _Group, name: str, column: str) -> Any:
+    """Return a function of a partition column: each row of a file has the value of its partition."""
+    present = [(values[column], rows) for _, rows, values in group.members if rows and values[column] is not None]
+    if name == "count":
+        return sum(rows for _, rows in present)
+    distinct = {value for value, _ in present}
+    if any(isinstance(value, float) for value in distinct):  # the order of NaN
+        raise _Unknown
+    if not distinct:
+        return None
+    key = (lambda value: value.encode()) if isinstance(next(iter(distinct)), str) else None
+    return min(distinct, key=key) if name == "min" else max(distinct, key=key)
+
+
+class _FileStatistics:
+    """The statistics of one column in the files of a group. REQUIRES: entries with statistics."""
+
+    def __init__(self, store: FileStore, field: DataField, group: _Group) -> None:
+        if any(entry.file.row_count != rows for entry, rows, _ in group.members):
+            raise _Unknown  # a deleted row may be the one with the bound, or one of the nulls
+        self._store, self._field = store, field
+        self._entries = [entry for entry, _, _ in group.members if entry.file.row_count]
+
+    def nulls(self) -> int:
+        """Return the number of nulls. Raises _Unknown."""
+        return sum(nulls for _, nulls, _ in self._by_layout(int))
+
+    def bound(self, pick: Callable[..., Any]) -> Any:
+        """Return the smallest or largest value; `None`: all values are null. Raises _Unknown."""
+        known = [value for bounds, _, _ in self._by_layout(pick) for value in bounds]
+        return pick(known) if known else None
+
+    def _by_layout(self, pick: Callable[..., Any]) -> list[tuple[list[Any], int, int]]:
+        """Return bounds, nulls and rows of each set of files with equal layout of their statistics."""
+        return [self._of_layout(entries, pick) for entries in files_of_equal_stats(self._entries)]
+
+    def _of_layout(self, entries: Sequence[ManifestEntry], pick: Callable[..., Any]) -> tuple[list[Any], int, int]:
+        rows = sum(entry.file.row_count for entry in entries)
+        file_fields = self._store.schemas.get(entries[0].file.schema_id).fields
+        stored = next((f for f in file_fields if f.id == self._field.id), None)
+        if stored is None:
+            return [], rows, rows  # a column that the files do not have is null
+        found = stats_of_files(self._store, entries, stored)
+        if found is None or (found.null_count < 0).any():
+            raise _Unknown
+        if pick is int:
+            return [], int(found.null_count.sum()), rows
+        if with_nullable(stored.type, True) != with_nullable(self._field.type, True):
+            raise _Unknown  # a cast may reorder values
+        bounds = _internal(found.min if pick is min else found.max)
+        all_null = found.null_count == [entry.file.row_count for entry in entries]
+        if any(bound is None and not null for bound, null in zip(bounds, all_null, strict=True)):
+            raise _Unknown
+        return [b for b, null in zip(bounds, all_null, strict=True) if not null], int(found.null_count.sum()), rows
+
+
+def _internal(bounds: pa.Array) -> list[Any]:
+    """Return the bounds with dates as days."""
+    found: list[Any] = (bounds.view(pa.int32()) if pa.types.is_date32(bounds.type) else bounds).to_pylist()
+    return found

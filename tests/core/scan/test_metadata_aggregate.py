@@ -1,0 +1,138 @@
+"""COUNT, MIN and MAX from metadata agree with the rows of a read, or there is no answer."""
+
+import datetime as dt
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from paimon_core import Schema, Table
+from paimon_core.scan.metadata_aggregate import Function, aggregate
+from paimon_core.schema.change import AddColumn, UpdateType
+from paimon_core.types.datatype import BIGINT, INT
+from tests.support.tables import append_table, orders
+
+ROWS = pa.schema(
+    [pa.field("k", pa.int64(), False), ("n", pa.int32()), ("d", pa.date32()), ("s", pa.string()), ("p", pa.string())]
+)
+KEYED = pa.schema([field if field.name != "p" else pa.field("p", pa.string(), False) for field in ROWS])
+VECTORS = {"deletion-vectors.enabled": "true"}
+TABLES = {
+    "append": {},
+    "deletion vectors": VECTORS,
+    "tracked": {"row-tracking.enabled": "true"},
+    "keyed": {"bucket": "2"},
+    "keyed with vectors": {**VECTORS, "bucket": "2"},
+    "partial update": {"bucket": "1", "merge-engine": "partial-update"},
+}
+FUNCTIONS = [
+    Function("count"), Function("count", "k"), Function("count", "n"), Function("count", "p"), Function("min", "k"),
+    Function("max", "n"), Function("min", "d"), Function("max", "p"), Function("min", "p"),
+]  # fmt: skip
+FILTERS = (None, "p = 'a'", "p IS NULL OR p > 'a'", "p = 'nowhere'")
+
+
+def rows_of(keys, partitions, salt):
+    columns = [
+        keys,
+        [None if (k + salt) % 3 == 0 else k * salt for k in keys],
+        [None if k % 4 == 0 else dt.date(2020, 1, 1) + dt.timedelta(k) for k in keys],
+        [f"s{k}" for k in keys],
+        [partitions[k % len(partitions)] for k in keys],
+    ]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, ROWS, strict=True)], schema=ROWS)
+
+
+def expected(rows: pa.Table, groups, functions):
+    """The answer from the rows, in any order of groups."""
+    keys = sorted({tuple(r[g] for g in groups) for r in rows.to_pylist()}, key=str) if groups else [()]
+    found = []
+    for key in keys:
+        part = [r for r in rows.to_pylist() if tuple(r[g] for g in groups) == key]
+        row = list(key)
+        for f in functions:
+            values = [r[f.column] for r in part if r[f.column] is not None] if f.column else part
+            plain = [(v - dt.date(1970, 1, 1)).days if isinstance(v, dt.date) else v for v in values]
+            row.append(
+                len(values) if f.name == "count" else None if not plain else {"min": min, "max": max}[f.name](plain)
+            )
+        found.append(tuple(row))
+    return found
+
+
+@examples(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+@pytest.mark.parametrize("kind", TABLES)
+def test_answers_agree_with_the_rows(tmp_path_factory, kind, data):
+    keyed = kind.startswith(("keyed", "partial"))
+    options = {**TABLES[kind], "commit.sync": "false"}
+    keys = ["k", "p"] if keyed else []
+    schema = Schema(KEYED if keyed else ROWS, primary_keys=keys, partition_keys=["p"], options=options)
+    table = Table.create(str(tmp_path_factory.mktemp("t") / "t"), schema)
+    partitions = ["b", "a", "c" if keyed else None]
+    for salt in range(1, data.draw(st.integers(0, 3), "commits") + 1):
+        drawn = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=12, unique=True))
+        table.write(rows_of(drawn, partitions, salt).cast(table.arrow_schema))
+    if data.draw(st.booleans(), "compacted"):
+        table.compact(full=True)
+    if kind == "deletion vectors" and data.draw(st.booleans(), "deleted"):
+        table.delete("k < 9")
+    answers = 0
+    for text in FILTERS:
+        scan, rows = table.scan(filter=text), table.to_arrow(filter=text)
+        for groups in ([], ["p"]):
+            for functions in ([f] for f in FUNCTIONS):
+                got = aggregate(scan, groups, functions)
+                if got is not None:
+                    answers += 1
+                    assert sorted(got, key=str) == sorted(expected(rows, groups, functions), key=str)
+    assert answers or keyed
+
+
+def test_what_metadata_do_not_know_is_not_answered(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1), (2, None, None)))
+    scan = table.scan()
+    assert aggregate(scan, [], [Function("min", "v")]) is None  # bounds of text may be cut
+    assert aggregate(table.scan(filter="id = 1"), [], [Function("count")]) is None
+    assert aggregate(scan, ["id"], [Function("count")]) is None
+    assert aggregate(scan, [], [Function("count"), Function("count", "v"), Function("max", "n")]) == [(2, 1, 1)]
+
+
+def test_no_statistics_no_bounds(tmp_path):
+    table = append_table(tmp_path / "t")
+    table = table.with_options({"metadata.stats-mode": "none"})
+    table.write(orders((1, "a", 1)))
+    assert aggregate(table.scan(), [], [Function("max", "n")]) is None
+    assert aggregate(table.scan(), [], [Function("count")]) == [(1,)]
+
+
+def test_columns_that_changed(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1), (2, "b", 5)))
+    table = table.alter([AddColumn("later", INT)])
+    table = Table.open(table.path)
+    assert aggregate(table.scan(), [], [Function("count", "later"), Function("max", "later")]) == [(0, None)]
+    Table.open(table.path).alter([UpdateType("n", BIGINT)])
+    table = Table.open(table.path)
+    assert aggregate(table.scan(), [], [Function("max", "n")]) is None
+    assert aggregate(table.scan(), [], [Function("count", "n")]) == [(2,)]
+
+
+def test_an_empty_table_has_a_row_without_groups_only(tmp_path):
+    scan = append_table(tmp_path / "t").scan()
+    assert aggregate(scan, [], [Function("count"), Function("max", "n")]) == [(0, None)]
+
+
+def test_a_limit_beside_a_filter_on_partitions_ends_planning(tmp_path):
+    schema = pa.schema([("k", pa.int64()), ("p", pa.int32())])
+    options = {"source.split.target-size": "1 b", "source.split.open-file-cost": "1 b"}
+    table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"], options=options))
+    for n in range(6):
+        table.write(pa.table([[n], [n % 2]], schema=schema))
+    assert len(table.scan(filter="p = 1", limit=2).plan().splits) == 2
+    assert len(table.scan(filter="p = 1 AND k > 0", limit=2).plan().splits) == 3
+    assert pc.unique(table.to_arrow(filter="p = 1", limit=2)["p"]).to_pylist() == [1]
