@@ -1,5 +1,8 @@
 """SELECT on tables of a catalog: metadata columns, and the filters that reach the engine."""
 
+import datetime as dt
+from decimal import Decimal
+
 import pytest
 
 COLUMNS = "id BIGINT, p STRING, `a.b` INT, d DATE, ts TIMESTAMP_NTZ, lt TIMESTAMP, dec DECIMAL(10, 2)"
@@ -69,3 +72,51 @@ def test_spark_leaves_conditions_on_partitions_to_the_table(table):
     assert "Filter" not in plan(table, "SELECT id FROM t WHERE p = 'a' OR p IS NULL")
     assert "Filter" in plan(table, "SELECT id FROM t WHERE p = 'a' AND id > 0")
     assert table("SELECT id FROM t WHERE p = 'a' OR p IS NULL ORDER BY id") == [(1,), (3,)]
+
+
+@pytest.mark.versions
+def test_fields_of_structs_are_read_alone(sql):
+    sql(
+        "CREATE TABLE t (id BIGINT, s STRUCT<x: INT, y: STRUCT<z: STRING, w: INT>>, a ARRAY<STRUCT<u: INT, v: STRING>>)"
+    )
+    sql(
+        "INSERT INTO t VALUES (1, (1, ('q', 5)), array((1, 'v1'), (2, 'v2'))), (2, (3, NULL), NULL), (3, NULL, array())"
+    )
+    assert sql("SELECT id, s.y.z, s.x FROM t ORDER BY id") == [(1, "q", 1), (2, None, 3), (3, None, None)]
+    assert sql("SELECT id FROM t WHERE s.y.w = 5") == [(1,)]
+    assert sql("SELECT a.v FROM t ORDER BY id") == [(["v1", "v2"],), (None,), ([],)]
+    sql("CREATE TABLE k (id BIGINT, s STRUCT<x: INT, y: INT>) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    sql("INSERT INTO k VALUES (1, (1, 2))")
+    sql("INSERT INTO k VALUES (1, (3, 4))")
+    assert sql("SELECT s.y FROM k") == [(4,)]
+
+
+@pytest.mark.versions
+def test_aggregates_from_metadata(table):
+    day = dt.date(2020, 1, 1)
+    by_metadata = {
+        "SELECT count(*), count(d), min(d), max(id), max(dec), max(p) FROM t": [(3, 2, day, 3, Decimal("2.50"), "b")],
+        "SELECT p, count(*) FROM t GROUP BY p ORDER BY p": [(None, 1), ("a", 1), ("b", 1)],
+        "SELECT count(*), max(id) FROM t WHERE p IN ('a', 'b')": [(2, 2)],
+        "SELECT count(*) + 1 FROM t WHERE p = 'a' LIMIT 1": [(2,)],
+    }
+    by_rows = {
+        "SELECT max(lt) FROM t": [(dt.datetime(2021, 1, 1, 10),)],
+        "SELECT count(*) FROM t WHERE id > 1": [(2,)],
+        "SELECT count(DISTINCT id) FROM t": [(3,)],
+        "SELECT sum(id) FROM t": [(6,)],
+        "SELECT count(*), max(__paimon_row_index) FROM t": [(3, 0)],
+    }
+    for statement, rows in {**by_metadata, **by_rows}.items():
+        physical = str(table.spark.sql(statement)._jdf.queryExecution().sparkPlan())
+        assert ("LocalTableScan" in physical) == (statement in by_metadata), physical
+        assert table(statement) == rows
+
+
+@pytest.mark.versions
+def test_counts_follow_merges_and_moments(sql):
+    sql("CREATE TABLE k (id BIGINT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    sql("INSERT INTO k VALUES (1, 1), (2, 2)")
+    sql("INSERT INTO k VALUES (2, 3), (3, 4)")
+    assert sql("SELECT count(*), max(v) FROM k") == [(3, 4)]
+    assert sql("SELECT count(*), max(v) FROM k VERSION AS OF 1") == [(2, 2)]
