@@ -88,12 +88,12 @@ def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Funct
             if partition is None:
                 known = store.partition_values(entry.partition)
                 partition = values[entry.partition] = dict(zip(store.schema.partition_keys, known, strict=True))
-            gone = deleted.get(entry.file.file_name, 0)
-            if gone is None:
+            removed = deleted.get(entry.file.file_name, 0)
+            if removed is None:
                 raise _Unknown
             group = found.setdefault(tuple(partition[key] for key in groups), _Group(0, []))
-            group.rows += entry.file.row_count - gone
-            group.members.append((entry, entry.file.row_count - gone, partition))
+            group.rows += entry.file.row_count - removed
+            group.members.append((entry, entry.file.row_count - removed, partition))
     results = [(key, group) for key, group in found.items() if group.rows or not groups]
     computed = [_value_of(store, function) for function in functions]
     return [(*key, *(value(group) for value in computed)) for key, group in results]
