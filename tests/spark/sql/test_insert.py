@@ -29,7 +29,7 @@ def data_files(table):
 @pytest.mark.versions
 def test_columns_are_matched_and_defaults_fill_them(sql, opened):
     sql("CREATE TABLE t (id BIGINT, v STRING DEFAULT 'd', s STRUCT<a: INT, b: STRING>, p INT) PARTITIONED BY (p)")
-    sql("INSERT INTO t VALUES (1, NULL, NULL, 1), (2, DEFAULT, NULL, 1)")
+    sql("INSERT INTO t VALUES (1, DEFAULT, NULL, 1), (2, DEFAULT, NULL, 1)")
     sql("INSERT INTO t (p, id) VALUES (1, 3)")
     sql("INSERT INTO t BY NAME SELECT 1 AS p, named_struct('b', 'x', 'a', 7) AS s, 4L AS id")
     sql("INSERT INTO t PARTITION (p = 2) (s, id) VALUES (named_struct('a', 8, 'b', 'y'), 5)")
