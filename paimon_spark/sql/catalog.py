@@ -12,6 +12,7 @@ from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundEr
 from paimon_core.scan.projection import metadata_fields
 from paimon_core.table import Table
 from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
+from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.schema import (
     new_schema,
     schema_changes,
@@ -69,6 +70,7 @@ def catalog(
     jvm = Jvm(spark)
     function = CatalogFunction(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
     jvm.install(name, function)
+    install_parser(jvm)
     settings = {f"spark.sql.catalog.{name}": CATALOG_CLASS}
     settings |= {key: value for key, value in _FASTER.items() if not jvm.is_set(key)}
     if default:
@@ -144,7 +146,7 @@ class CatalogFunction:
 
     def load_table(self, identifier: Any, version: str | None, microseconds: int | None) -> Any:
         """Return the table, at a version or at a time in microseconds if one is given."""
-        table = self._open(identifier)
+        table = self.open(identifier)
         if version is not None:
             return self._spark_table(identifier, table, {"version": version})
         if microseconds is not None:
@@ -177,7 +179,7 @@ class CatalogFunction:
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
-        table = self._open(identifier)
+        table = self.open(identifier)
         return self._spark_table(identifier, table.alter(list(schema_changes(changes))))
 
     def drop_table(self, identifier: Any) -> bool:
@@ -205,7 +207,8 @@ class CatalogFunction:
             raise InvalidInputError(f"table {'.'.join(parts)!r}: name a table by its database and its name")
         return ".".join(parts)
 
-    def _open(self, identifier: Any) -> Table:
+    def open(self, identifier: Any) -> Table:
+        """Return the table of an identifier. NoSuchTableException if it is missing."""
         try:
             return self.catalog.table(self._name(identifier))
         except NotFoundError:
@@ -216,15 +219,14 @@ class CatalogFunction:
         capabilities = self.jvm.java.java.util.HashSet()
         for capability in _CAPABILITIES:
             capabilities.add(getattr(self.jvm.type(f"{_CATALOG}.TableCapability"), capability))
-        name = f"{self.name}.{self._name(identifier)}"
         description = [
-            name,
+            f"{self.name}.{self._name(identifier)}",
             spark_columns(self.jvm, schema),
             self.jvm.struct(spark_schema((*tracking_fields(schema), *metadata_fields(schema)))),
             spark_partitioning(self.jvm, schema),
             self.jvm.map(spark_properties(schema, table.path)),
             capabilities,
-            self.jvm.function(TableFunction(self.jvm, table, schema, when or {}, self.catalog, name)),
+            self.jvm.function(TableFunction(self.jvm, table, schema, when or {}, self.catalog)),
         ]
         if not schema.partition_keys:
             return self.jvm.bridge.PaimonTable(*description)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib import resources
-from typing import Any
+from typing import Any, ClassVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
@@ -26,6 +26,7 @@ _PACKAGE = "paimon.python"
 CATALOG_CLASS = f"{_PACKAGE}.Catalog"
 _CATALYST = "org.apache.spark.sql.catalyst.analysis"
 _CONNECTOR = "org.apache.spark.sql.connector"
+_DELEGATES = "  /*DELEGATES*/\n"
 
 
 class Function:
@@ -56,6 +57,8 @@ class Function:
 class Jvm:
     """The JVM of a classic session."""
 
+    _targets: ClassVar[dict[str, Any]] = {}
+
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self._context = spark.sparkContext
@@ -76,6 +79,10 @@ class Jvm:
         for part in name.split("."):
             found = getattr(found, part)
         return found
+
+    def rows(self, rows: Iterable[Iterable[Any]]) -> Any:
+        """Return rows as a Java array of arrays."""
+        return self.array("java.lang.Object", [self.array("java.lang.Object", row) for row in rows])
 
     def map(self, values: Mapping[str, str]) -> Any:
         """Return a ``java.util.HashMap``."""
@@ -116,8 +123,9 @@ class Jvm:
 
         return Function(answer)
 
-    def install(self, name: str, target: object) -> None:
+    def install(self, name: str, target: Any) -> None:
         """Make a target answer the questions of the catalog of this name."""
+        self._targets[name] = target
         self.bridge.Bridge.FUNCTIONS.put(name, self.function(target))
 
     def set_everywhere(self, key: str, value: str) -> None:
@@ -137,6 +145,35 @@ class Jvm:
         """Return the session whose query is planned in this thread of the JVM."""
         active = self.java.org.apache.spark.sql.classic.SparkSession.getActiveSession()
         return SparkSession(self._context, active.get()) if active.isDefined() else self.spark
+
+    def session(self, session: Any) -> SparkSession:
+        """Return a Java session as a SparkSession."""
+        return SparkSession(self._context, session)
+
+    def table(self, spark: SparkSession, parts: Iterable[str], command: str) -> Any:
+        """Return the engine's table for a name as a session resolves it.
+
+        Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a table that is not Paimon's.
+        """
+        names = self.java.java.util.ArrayList()
+        for part in parts:
+            names.append(part)
+        name = self.java.scala.jdk.javaapi.CollectionConverters.asScala(names).toSeq()
+        unresolved = self.type(f"{_CATALYST}.UnresolvedTable")(name, command, True)
+        execution = spark._jsparkSession.sessionState().executePlan(unresolved, self._no_execution())
+        found = execution.analyzed()
+        target = self._targets.get(str(found.catalog().name()))
+        if target is None:
+            raise UnsupportedError(f"{'.'.join(names)} is not a Paimon table: {command} is not possible")
+        return target.open(found.identifier())
+
+    def _no_execution(self) -> Any:
+        return self.scala("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+
+    def parse_error(self, text: str, line: int, column: int, near: str) -> Py4JJavaError:
+        """Return a ParseException of kind PARSE_SYNTAX_ERROR at a place of a text, to be raised out of a callback."""
+        error = self.bridge.PaimonErrors.syntax(text, line, column, f"'{near}'" if near else "end of input")
+        return Py4JJavaError(str(error.getMessage()), error)
 
     def struct(self, schema: StructType) -> Any:
         """Return a schema as Java's StructType."""
@@ -166,6 +203,23 @@ class Jvm:
             self._compile(loader)
         return self.type(_PACKAGE)
 
+    def _delegates(self) -> str:
+        """Return the Java text of the methods of this Spark's ParserInterface that pass a question on unchanged."""
+        found = []
+        parser = self.java.java.lang.Class.forName("org.apache.spark.sql.catalyst.parser.ParserInterface")
+        for method in parser.getMethods():
+            name, modifiers = str(method.getName()), self.java.java.lang.reflect.Modifier
+            if "$" in name or modifiers.isStatic(method.getModifiers()) or name.startswith("parsePlan"):
+                continue
+            types = [str(kind.getCanonicalName()) for kind in method.getParameterTypes()]
+            declared = ", ".join(f"{kind} a{i}" for i, kind in enumerate(types))
+            given = ", ".join(f"a{i}" for i in range(len(types)))
+            thrown = ", ".join(str(kind.getCanonicalName()) for kind in method.getExceptionTypes())
+            result = method.getReturnType().getCanonicalName()
+            throws = f" throws {thrown}" if thrown else ""
+            found.append(f"  public {result} {name}({declared}){throws} {{ return spark.{name}({given}); }}\n")
+        return "".join(found)
+
     def _compile(self, loader: Any) -> None:
         janino, util = self.type("org.codehaus.janino"), self.type("org.codehaus.commons.compiler.util.resource")
         folder = tempfile.mkdtemp(prefix="paimon-spark-classes-")
@@ -174,7 +228,8 @@ class Jvm:
             file for file in resources.files(__package__).joinpath("java").iterdir() if file.name.endswith(".java")
         ]
         sources = [
-            util.StringResource(file.name, file.read_text()) for file in sorted(files, key=lambda file: file.name)
+            util.StringResource(file.name, file.read_text().replace(_DELEGATES, self._delegates()))
+            for file in sorted(files, key=lambda file: file.name)
         ]
         compiler = janino.Compiler()
         compiler.setIClassLoader(janino.ClassLoaderIClassLoader(loader))

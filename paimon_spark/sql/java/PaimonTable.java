@@ -6,11 +6,14 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -82,6 +85,16 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
   public boolean truncateTable() {
     return ((Boolean) Bridge.ask(python, "truncate", new Object[0])).booleanValue();
   }
+
+  /** Return the function that answers the questions about the table. */
+  public Object python() {
+    return python;
+  }
+
+  /** Return this table with the interface for which Spark completes the assignments of UPDATE and MERGE INTO. */
+  PaimonTable forRowLevel() {
+    return new PaimonRowLevelTable(name, columns, metadata, partitioning, properties, capabilities, python);
+  }
 }
 
 /** A column that a query has to name: a star does not show it. */
@@ -100,5 +113,23 @@ class PaimonMetadataColumn implements MetadataColumn {
 
   public DataType dataType() {
     return type;
+  }
+}
+
+/** A table while PaimonRowLevelRule asks Spark to complete assignments: its operation is never asked for. */
+class PaimonRowLevelTable extends PaimonTable implements SupportsRowLevelOperations {
+  PaimonRowLevelTable(
+      String name,
+      Column[] columns,
+      StructType metadata,
+      Transform[] partitioning,
+      Map properties,
+      Set capabilities,
+      Object python) {
+    super(name, columns, metadata, partitioning, properties, capabilities, python);
+  }
+
+  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+    throw new UnsupportedOperationException(info.command() + " on " + name());
   }
 }

@@ -1,40 +1,35 @@
 package paimon.python;
 
-import java.util.ArrayList;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
-import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
+import org.apache.spark.sql.connector.write.SupportsOverwrite;
 import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A write in the making: Python gets the DataFrame to insert and what it replaces. */
-class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
+class PaimonWriteBuilder implements SupportsOverwrite, SupportsDynamicOverwrite {
   private final Object python;
   private final LogicalWriteInfo info;
   private String mode = "append";
-  private String trees = "[]";
+  private Filter[] filters = new Filter[0];
 
   PaimonWriteBuilder(Object python, LogicalWriteInfo info) {
     this.python = python;
     this.info = info;
   }
 
-  public WriteBuilder overwrite(Predicate[] predicates) {
-    ArrayList described = new ArrayList();
-    for (int i = 0; i < predicates.length; i++) {
-      described.add(Trees.of(predicates[i]));
-    }
+  public WriteBuilder overwrite(Filter[] filters) {
     mode = "overwrite";
-    trees = Trees.json(described);
+    this.filters = filters;
     return this;
   }
 
@@ -49,8 +44,8 @@ class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
   }
 
   public Write build() {
-    Bridge.ask(python, "check_write", new Object[] {mode, trees, info.options()});
-    return new PaimonWrite(python, mode, trees, info);
+    Bridge.ask(python, "check_write", new Object[] {mode, filters, info.options()});
+    return new PaimonWrite(python, mode, filters, info);
   }
 }
 
@@ -78,16 +73,17 @@ public class PaimonWriteInfo implements LogicalWriteInfo {
 }
 
 /** A write: Python gets the rows of a batch; dynamic overwrites and streams are writes of the Python data source. */
+
 class PaimonWrite implements V1Write, InsertableRelation {
   private final Object python;
   private final String mode;
-  private final String trees;
+  private final Filter[] filters;
   private final LogicalWriteInfo info;
 
-  PaimonWrite(Object python, String mode, String trees, LogicalWriteInfo info) {
+  PaimonWrite(Object python, String mode, Filter[] filters, LogicalWriteInfo info) {
     this.python = python;
     this.mode = mode;
-    this.trees = trees;
+    this.filters = filters;
     this.info = info;
   }
 
@@ -108,6 +104,6 @@ class PaimonWrite implements V1Write, InsertableRelation {
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    Bridge.ask(python, "insert", new Object[] {rows, mode, trees, info.options()});
+    Bridge.ask(python, "insert", new Object[] {rows, mode, filters, info.options()});
   }
 }

@@ -1,0 +1,97 @@
+package paimon.python;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
+import org.apache.spark.sql.execution.command.ResetCommand;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * A statement that Python runs, once, in the session that executes it. EXPLAIN shows it and runs nothing.
+ *
+ * ResetCommand is a small command of Spark of which no rule takes notice; only its plumbing is inherited.
+ */
+public class PaimonCommand extends ResetCommand {
+  private final String title;
+  private final Object python;
+  private final String question;
+  private final Object argument;
+  private final StructType schema;
+  private final Seq attributes;
+  private final LogicalPlan shown;
+
+  /**
+   * Args: python: the function that gets the question with the session and the argument, and returns an array of rows,
+   * which are arrays; schema: of the rows; shown: a plan for EXPLAIN, or null.
+   */
+  public PaimonCommand(
+      String title, Object python, String question, Object argument, StructType schema, LogicalPlan shown) {
+    super(Option.empty());
+    this.title = title;
+    this.python = python;
+    this.question = question;
+    this.argument = argument;
+    this.schema = schema;
+    this.attributes = DataTypeUtils$.MODULE$.toAttributes(schema);
+    this.shown = shown;
+  }
+
+  public Seq run(SparkSession session) {
+    Object[] found = (Object[]) Bridge.ask(python, question, new Object[] {session, argument});
+    ArrayList rows = new ArrayList();
+    for (int i = 0; i < found.length; i++) {
+      Object[] values = (Object[]) ((Object[]) found[i]).clone();
+      for (int j = 0; j < values.length; j++) {
+        if (values[j] instanceof Number && schema.fields()[j].dataType().equals(DataTypes.LongType)) {
+          values[j] = Long.valueOf(((Number) values[j]).longValue());
+        }
+      }
+      rows.add(RowFactory.create(values));
+    }
+    return CollectionConverters.asScala(rows).toSeq();
+  }
+
+  public Seq output() {
+    return attributes;
+  }
+
+  public Seq innerChildren() {
+    ArrayList plans = new ArrayList();
+    if (shown != null) {
+      plans.add(shown);
+    }
+    return CollectionConverters.asScala(plans).toSeq();
+  }
+
+  public LogicalPlan clone() {
+    return this;
+  }
+
+  public TreeNode makeCopy(Object[] arguments) {
+    return this;
+  }
+
+  public String nodeName() {
+    return title;
+  }
+
+  public String simpleString(int maxFields) {
+    return title;
+  }
+
+  public boolean equals(Object other) {
+    return this == other;
+  }
+
+  public int hashCode() {
+    return System.identityHashCode(this);
+  }
+}

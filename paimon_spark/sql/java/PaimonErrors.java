@@ -1,0 +1,36 @@
+package paimon.python;
+
+import java.lang.reflect.Constructor;
+import java.util.Arrays;
+import java.util.HashMap;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.trees.Origin;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Exceptions of Spark that take Scala's collections. */
+public class PaimonErrors {
+  /** Return the error of a text that does not go on as its statement does. */
+  public static ParseException syntax(String text, int line, int column, String near) {
+    HashMap parameters = new HashMap();
+    parameters.put("error", near);
+    parameters.put("hint", "");
+    return new ParseException(
+        Option.apply(text), origin(line, column), "PARSE_SYNTAX_ERROR",
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
+  }
+
+  /** Return a position. The fields after line and column, whose number differs between versions of Spark, are empty. */
+  private static Origin origin(int line, int column) {
+    Constructor[] constructors = Origin.class.getConstructors();
+    Object[] arguments = new Object[constructors[0].getParameterCount()];
+    Arrays.fill(arguments, Option.empty());
+    arguments[0] = Option.apply(Integer.valueOf(line));
+    arguments[1] = Option.apply(Integer.valueOf(column));
+    try {
+      return (Origin) constructors[0].newInstance(arguments);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+package paimon.python;
+
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.WeakHashMap;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.analysis.Analyzer;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SessionState;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractFunction2;
+
+/**
+ * Adds our parser and rule to a session that exists, by its fields, and by Spark's extensions to the sessions that are
+ * made or cloned later. A second call changes nothing.
+ */
+public class PaimonExtensions {
+  private static final Set KNOWN = Collections.newSetFromMap(new WeakHashMap());
+
+  public static synchronized void install(SparkSession session) throws Exception {
+    SessionState state = session.sessionState();
+    Analyzer analyzer = state.analyzer();
+    Field parser = field(state, "sqlParser");
+    Field rules = field(analyzer, "extendedResolutionRules");
+    if (!(parser.get(state) instanceof PaimonParser)) {
+      parser.set(state, new PaimonParser((ParserInterface) parser.get(state)));
+    }
+    ArrayList found = new ArrayList(CollectionConverters.asJava((Seq) rules.get(analyzer)));
+    if (!holdsRule(found)) {
+      found.add(new PaimonRowLevelRule(session));
+      rules.set(analyzer, CollectionConverters.asScala(found).toSeq());
+    }
+    SparkSessionExtensions extensions = session.extensions();
+    if (KNOWN.add(extensions)) {
+      extensions.injectParser(new ParserBuilder());
+      extensions.injectResolutionRule(new RuleBuilder());
+    }
+  }
+
+  private static boolean holdsRule(List rules) {
+    for (int i = 0; i < rules.size(); i++) {
+      if (rules.get(i) instanceof PaimonRowLevelRule) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static Field field(Object owner, String name) throws Exception {
+    for (Class type = owner.getClass(); type != null; type = type.getSuperclass()) {
+      Field[] fields = type.getDeclaredFields();
+      for (int i = 0; i < fields.length; i++) {
+        if (fields[i].getName().equals(name)) {
+          fields[i].setAccessible(true);
+          return fields[i];
+        }
+      }
+    }
+    throw new NoSuchFieldException(owner.getClass().getName() + "." + name);
+  }
+}
+
+class ParserBuilder extends AbstractFunction2 {
+  public Object apply(Object session, Object spark) {
+    return spark instanceof PaimonParser ? spark : new PaimonParser((ParserInterface) spark);
+  }
+}
+
+class RuleBuilder extends AbstractFunction1 {
+  public Object apply(Object session) {
+    return new PaimonRowLevelRule((SparkSession) session);
+  }
+}

@@ -1,0 +1,113 @@
+package paimon.python;
+
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.spark.sql.catalyst.parser.ParameterContext;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A parser laid over Spark's: it asks Python about texts that begin with the first word of one of our statements and
+ * hold its second word, and passes everything else on unchanged.
+ */
+public class PaimonParser implements ParserInterface {
+  /** The function of the statements: "parse" of a text returns null or {title, schema}, "run" runs one. */
+  private static volatile Object python;
+
+  /** Pairs of words, in upper case. */
+  private static final CopyOnWriteArrayList WORDS = new CopyOnWriteArrayList();
+
+  private final ParserInterface spark;
+
+  public PaimonParser(ParserInterface spark) {
+    this.spark = spark;
+  }
+
+  /** Set the function of the statements. */
+  public static void answerWith(Object function) {
+    python = function;
+  }
+
+  /** Let statements with these words reach Python. */
+  public static void register(String first, String second) {
+    for (int i = 0; i < WORDS.size(); i++) {
+      String[] known = (String[]) WORDS.get(i);
+      if (known[0].equals(first) && known[1].equals(second)) {
+        return;
+      }
+    }
+    WORDS.add(new String[] {first, second});
+  }
+
+  public LogicalPlan parsePlan(String text) throws ParseException {
+    LogicalPlan own = parseOwn(text);
+    return own == null ? spark.parsePlan(text) : own;
+  }
+
+  /** Parse a text with parameters. A statement of ours has none. */
+  public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) throws ParseException {
+    LogicalPlan own = parseOwn(text);
+    return own == null ? spark.parsePlanWithParameters(text, parameters) : own;
+  }
+
+  /** Return the command of one of our statements; null: the text is Spark's. */
+  private LogicalPlan parseOwn(String text) {
+    if (!isCandidate(text)) {
+      return null;
+    }
+    Object[] found = (Object[]) Bridge.ask(python, "parse", new Object[] {text});
+    if (found == null) {
+      return null;
+    }
+    String columns = (String) found[1];
+    StructType schema = columns.isEmpty() ? new StructType() : StructType.fromDDL(columns);
+    return new PaimonCommand((String) found[0], python, "run", text, schema, null);
+  }
+
+  private static boolean isCandidate(String text) {
+    int start = skipBlanks(text);
+    for (int i = 0; i < WORDS.size(); i++) {
+      String[] words = (String[]) WORDS.get(i);
+      if (text.regionMatches(true, start, words[0], 0, words[0].length()) && holds(text, words[1])) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean holds(String text, String word) {
+    for (int i = 0; i + word.length() <= text.length(); i++) {
+      if (text.regionMatches(true, i, word, 0, word.length())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Return the position of the first character that is neither blank nor in a comment. */
+  private static int skipBlanks(String text) {
+    int at = 0;
+    int depth = 0;
+    while (at < text.length()) {
+      if (text.startsWith("/*", at)) {
+        depth++;
+        at += 2;
+      } else if (depth > 0) {
+        boolean closes = text.startsWith("*/", at);
+        depth -= closes ? 1 : 0;
+        at += closes ? 2 : 1;
+      } else if (text.startsWith("--", at)) {
+        int end = text.indexOf('\n', at);
+        at = end < 0 ? text.length() : end;
+      } else if (Character.isWhitespace(text.charAt(at))) {
+        at++;
+      } else {
+        return at;
+      }
+    }
+    return at;
+  }
+
+  /*DELEGATES*/
+}

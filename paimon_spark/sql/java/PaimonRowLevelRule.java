@@ -1,0 +1,133 @@
+package paimon.python;
+
+import org.apache.spark.sql.catalyst.analysis.ResolveRowLevelCommandAssignments$;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Cast$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Makes a command of Python out of DELETE, UPDATE and MERGE INTO on a Paimon table, when Spark has analysed it.
+ *
+ * By then Spark has resolved columns, sub-queries and defaults, and cast and completed (aligned) the assignments. The
+ * statement is checked here, since Spark's check sees the command only.
+ */
+class PaimonRowLevelRule extends Rule {
+  private static final StructType AFFECTED = StructType.fromDDL("num_affected_rows BIGINT");
+  private static final StructType MERGED = StructType.fromDDL(
+      "num_affected_rows BIGINT, num_updated_rows BIGINT, num_deleted_rows BIGINT, num_inserted_rows BIGINT");
+  private final SparkSession session;
+
+  PaimonRowLevelRule(SparkSession session) {
+    this.session = session;
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    if (plan instanceof DeleteFromTable) {
+      return command("DELETE FROM", (LogicalPlan) plan, ((DeleteFromTable) plan).table(), "delete_rows", AFFECTED);
+    }
+    if (plan instanceof UpdateTable) {
+      return command("UPDATE", (LogicalPlan) plan, ((UpdateTable) plan).table(), "update_rows", AFFECTED);
+    }
+    if (plan instanceof MergeIntoTable) {
+      return command("MERGE INTO", (LogicalPlan) plan, ((MergeIntoTable) plan).targetTable(), "merge_rows", MERGED);
+    }
+    return plan;
+  }
+
+  private TreeNode command(
+      String verb, LogicalPlan plan, LogicalPlan aliased, String question, StructType schema) {
+    LogicalPlan found = aliased;
+    while (found instanceof SubqueryAlias) {
+      found = ((SubqueryAlias) found).child();
+    }
+    if (!(found instanceof DataSourceV2Relation) || !plan.resolved()) {
+      return plan;
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) found;
+    if (!(relation.table() instanceof PaimonTable)) {
+      return plan;
+    }
+    LogicalPlan complete = complete((LogicalPlan) plan.transformExpressions(new WithoutInsertedCasts()));
+    if (complete == null) {
+      return plan;
+    }
+    session.sessionState().analyzer().checkAnalysis(complete);
+    PaimonTable table = (PaimonTable) relation.table();
+    return new PaimonCommand(
+        "Paimon " + verb + " " + table.name(),
+        table.python(),
+        question,
+        new RowLevelPlan(complete, relation),
+        schema,
+        complete);
+  }
+
+  /** Return the statement with one assignment for each column of the target; null: Spark has more to do before. */
+  private static LogicalPlan complete(LogicalPlan plan) {
+    if (plan instanceof UpdateTable) {
+      UpdateTable update = (UpdateTable) plan;
+      UpdateTable found = (UpdateTable) ResolveRowLevelCommandAssignments$.MODULE$.apply(
+          new UpdateTable(forRowLevel(update.table()), update.assignments(), update.condition()));
+      return found.aligned() ? found : null;
+    }
+    if (plan instanceof MergeIntoTable) {
+      MergeIntoTable merge = (MergeIntoTable) plan;
+      MergeIntoTable found = (MergeIntoTable) ResolveRowLevelCommandAssignments$.MODULE$.apply(
+          new MergeIntoTable(
+              forRowLevel(merge.targetTable()),
+              merge.sourceTable(),
+              merge.mergeCondition(),
+              merge.matchedActions(),
+              merge.notMatchedActions(),
+              merge.notMatchedBySourceActions(),
+              merge.withSchemaEvolution()));
+      return found.aligned() ? found : null;
+    }
+    return plan;
+  }
+
+  private static LogicalPlan forRowLevel(LogicalPlan target) {
+    if (target instanceof SubqueryAlias) {
+      SubqueryAlias alias = (SubqueryAlias) target;
+      return new SubqueryAlias(alias.identifier(), forRowLevel(alias.child()));
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) target;
+    return new DataSourceV2Relation(
+        ((PaimonTable) relation.table()).forRowLevel(),
+        relation.output(),
+        relation.catalog(),
+        relation.identifier(),
+        relation.options(),
+        relation.timeTravelSpec());
+  }
+}
+
+/** Takes out the casts that Spark added without a check, so that completing adds them with one. */
+class WithoutInsertedCasts extends AbstractPartialFunction {
+  public boolean isDefinedAt(Object node) {
+    if (!(node instanceof Assignment) || !(((Assignment) node).value() instanceof Cast)) {
+      return false;
+    }
+    return ((Assignment) node).value().getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isDefined();
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    if (!isDefinedAt(node)) {
+      return otherwise.apply(node);
+    }
+    Assignment assignment = (Assignment) node;
+    return new Assignment(assignment.key(), ((Cast) assignment.value()).child());
+  }
+}

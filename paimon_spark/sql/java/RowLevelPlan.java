@@ -1,0 +1,148 @@
+package paimon.python;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.ExpressionColumnNode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** An analysed DELETE, UPDATE or MERGE INTO, as columns and DataFrames for Python. */
+public class RowLevelPlan {
+  private final LogicalPlan plan;
+  private final DataSourceV2Relation target;
+
+  RowLevelPlan(LogicalPlan plan, DataSourceV2Relation target) {
+    this.plan = plan;
+    this.target = target;
+  }
+
+  /** Return the options of `t WITH (...)`. */
+  public java.util.Map options() {
+    return target.options().asCaseSensitiveMap();
+  }
+
+  /** Return the condition of the statement; null: there is none. */
+  public Column condition() {
+    if (plan instanceof DeleteFromTable) {
+      return column(((DeleteFromTable) plan).condition());
+    }
+    if (plan instanceof UpdateTable) {
+      return column(((UpdateTable) plan).condition());
+    }
+    return column(((MergeIntoTable) plan).mergeCondition());
+  }
+
+  /** Return the assignments of UPDATE. */
+  public Object[] assignments() {
+    return assignments(((UpdateTable) plan).assignments());
+  }
+
+  /** Return the source of MERGE INTO as a DataFrame. */
+  public Dataset source(SparkSession session) {
+    return frame(session, ((MergeIntoTable) plan).sourceTable());
+  }
+
+  /** Return True for MERGE WITH SCHEMA EVOLUTION. */
+  public boolean evolves() {
+    return ((MergeIntoTable) plan).withSchemaEvolution();
+  }
+
+  /**
+   * Return the clauses of MERGE INTO, in their order: which rows ("matched", "not matched", "not matched by source"),
+   * the action ("update", "delete", "insert"), the condition or null, the assignments or null.
+   */
+  public Object[] clauses() {
+    MergeIntoTable merge = (MergeIntoTable) plan;
+    ArrayList found = new ArrayList();
+    add("matched", merge.matchedActions(), found);
+    add("not matched", merge.notMatchedActions(), found);
+    add("not matched by source", merge.notMatchedBySourceActions(), found);
+    return found.toArray();
+  }
+
+  /** Return the DataFrame with the target's columns under the identities that the statement's columns refer to. */
+  public Dataset bind(SparkSession session, Dataset rows) {
+    LogicalPlan child = rows.queryExecution().analyzed();
+    List output = CollectionConverters.asJava(child.output());
+    List wanted = CollectionConverters.asJava(target.output());
+    ArrayList projected = new ArrayList();
+    for (int i = 0; i < output.size(); i++) {
+      Attribute column = (Attribute) output.get(i);
+      NamedExpression named = column;
+      for (int j = 0; j < wanted.size(); j++) {
+        Attribute known = (Attribute) wanted.get(j);
+        if (known.name().equals(column.name())) {
+          named = new Alias(column, known.name(), known.exprId(), known.qualifier(), Option.empty(), empty());
+        }
+      }
+      projected.add(named);
+    }
+    return frame(session, new Project(CollectionConverters.asScala(projected).toSeq(), child));
+  }
+
+  private void add(String rows, Seq actions, List found) {
+    List given = CollectionConverters.asJava(actions);
+    for (int i = 0; i < given.size(); i++) {
+      MergeAction action = (MergeAction) given.get(i);
+      Column condition = column(action.condition());
+      if (action instanceof DeleteAction) {
+        found.add(new Object[] {rows, "delete", condition, null});
+      } else if (action instanceof UpdateAction) {
+        found.add(new Object[] {rows, "update", condition, assignments(((UpdateAction) action).assignments())});
+      } else if (action instanceof InsertAction) {
+        found.add(new Object[] {rows, "insert", condition, assignments(((InsertAction) action).assignments())});
+      } else {
+        throw new UnsupportedOperationException("MERGE INTO with " + action.nodeName() + " on a Paimon table");
+      }
+    }
+  }
+
+  /** Return pairs of a column's name and its new value. A column that keeps its value is left out. */
+  private Object[] assignments(Seq assignments) {
+    List given = CollectionConverters.asJava(assignments);
+    ArrayList found = new ArrayList();
+    for (int i = 0; i < given.size(); i++) {
+      Assignment assignment = (Assignment) given.get(i);
+      if (!assignment.key().semanticEquals(assignment.value())) {
+        found.add(new Object[] {((Attribute) assignment.key()).name(), column(assignment.value())});
+      }
+    }
+    return found.toArray();
+  }
+
+  private static Dataset frame(SparkSession session, LogicalPlan plan) {
+    return Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, plan);
+  }
+
+  private static Column column(Option expression) {
+    return expression.isEmpty() ? null : column((Expression) expression.get());
+  }
+
+  private static Column column(Expression expression) {
+    return new Column(ExpressionColumnNode.apply(expression));
+  }
+
+  private static Seq empty() {
+    return CollectionConverters.asScala(new ArrayList()).toSeq();
+  }
+}

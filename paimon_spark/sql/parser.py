@@ -1,0 +1,66 @@
+"""The parser and the rule that are laid over Spark's: row-level statements and the statements that only Paimon has."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from paimon_core.errors import UnsupportedError
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.statements.statement import FAMILIES, Statement
+from paimon_spark.sql.tokens import SyntaxMismatch
+
+
+def install_parser(jvm: Jvm) -> None:
+    """Add the parser and the rule to the session of `jvm`, and to the sessions that are made or cloned later.
+
+    A second call changes nothing. Raises UnsupportedError if this Spark keeps its parser or its rules elsewhere.
+    """
+    bridge = jvm.bridge
+    bridge.PaimonParser.answerWith(jvm.function(StatementFunction(jvm)))
+    for family in FAMILIES:
+        bridge.PaimonParser.register(*family.keywords)
+    try:
+        bridge.PaimonExtensions.install(jvm.spark._jsparkSession)
+    except Py4JJavaError as error:
+        raise UnsupportedError(
+            f"this Spark {jvm.spark.version} cannot hold the SQL of Paimon: {error.java_exception}"
+        ) from error
+
+
+@dataclass
+class StatementFunction:
+    """The answers to what ``PaimonParser.java`` asks."""
+
+    jvm: Jvm
+
+    def parse(self, text: str) -> Any:
+        """Return title and columns of a statement as a Java array; `None`: the text is none of ours."""
+        found = self._statement(text)
+        return None if found is None else self.jvm.array("java.lang.Object", [found.title, found.columns])
+
+    def run(self, session: Any, text: str) -> Any:
+        """Run a statement and return its rows as a Java array of arrays."""
+        statement = self._statement(text)
+        if statement is None:
+            raise UnsupportedError(f"the table of this statement has no catalog of Paimon any more: {text}")
+        return self.jvm.rows(statement.run(self.jvm, self.jvm.session(session)))
+
+    def _statement(self, text: str) -> Statement | None:
+        spark = self.jvm.active_session()
+        try:
+            found = [family.parse(text) for family in FAMILIES]
+        except SyntaxMismatch as error:
+            raise self.jvm.parse_error(text, error.line, error.column, error.near) from None
+        own = [statement for statement in found if statement is not None and _is_ours(self.jvm, spark, statement)]
+        return own[0] if own else None
+
+
+def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
+    """Return True if the statement's table is named by a catalog of ours, or the current one is ours."""
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    first = statement.table[0]
+    if len(statement.table) > 1 and manager.isCatalogRegistered(first):
+        return bool(jvm.bridge.Bridge.FUNCTIONS.containsKey(first))
+    return bool(jvm.bridge.Bridge.FUNCTIONS.containsKey(manager.currentCatalog().name()))

@@ -1,0 +1,1 @@
+"""The statements that only Paimon has: a module for each family."""

@@ -1,0 +1,48 @@
+"""What a statement of ours is, and the list of their families."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.sql import SparkSession
+
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.statements import tags
+
+
+class Statement(Protocol):
+    """A parsed statement, which may run several times."""
+
+    @property
+    def title(self) -> str:
+        """A line for EXPLAIN."""
+        ...
+
+    @property
+    def columns(self) -> str:
+        """The columns of the result, as DDL."""
+        ...
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """The parts of the name of the table."""
+        ...
+
+    def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
+        """Run the statement in a session and return its rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Family:
+    """Statements that begin with the first of two words and hold the second.
+
+    ``parse`` returns `None` for a text that is none of the family, and raises SyntaxMismatch for one that begins as a
+    statement of the family and goes on otherwise.
+    """
+
+    keywords: tuple[str, str]
+    parse: Callable[[str], Statement | None]
+
+
+FAMILIES = (Family(("ALTER", "TAG"), tags.parse_alter), Family(("SHOW", "TAGS"), tags.parse_show))

@@ -1,0 +1,144 @@
+"""The words of a SQL text: names, strings, numbers and signs with their positions, without blanks and comments."""
+
+import re
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""(?P<blank>\s+|--[^\n]*)
+      | (?P<comment>/\*)
+      | (?P<string>[rR]?'(?:[^'\\]|\\.|'')*'|[rR]?"(?:[^"\\]|\\.|"")*")
+      | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<number>\d+(?![\w$]))
+      | (?P<name>[\w$]+)
+      | (?P<sign>=>|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+class SyntaxMismatch(Exception):
+    """A text that begins as one of our statements and goes on otherwise, with the place where it does.
+
+    ``near == ""``: at the end of the text.
+    """
+
+    def __init__(self, line: int, column: int, near: str) -> None:
+        super().__init__(f"line {line}, column {column}: {near!r}")
+        self.line, self.column, self.near = line, column, near
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word: its kind (string, quoted, number, name, sign or end), its text as written, and its position."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def value(self) -> str:
+        """The content of a string or a quoted name; the text of another word."""
+        if self.kind == "quoted":
+            return self.text[1:-1].replace("``", "`")
+        if self.kind != "string":
+            return self.text
+        quote = self.text[-1]
+        if self.text[0] in "rR":
+            return self.text[2:-1]
+        found = self.text[1:-1]
+        return re.sub(
+            rf"\\(.)|{quote}{quote}", lambda m: _ESCAPES.get(m[1], m[1]) if m[1] else quote, found, flags=re.S
+        )
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Return the words of a text and a last one of kind ``end``. A semicolon at the end is left out."""
+    found, at = [], 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        assert match is not None  # the last alternative is any character
+        if match.lastgroup == "comment":
+            at = _after_comment(text, at)
+            continue
+        if match.lastgroup != "blank":
+            found.append(Token(str(match.lastgroup), match[0], at))
+        at = match.end()
+    if found and found[-1].text == ";":
+        found.pop()
+    return [*found, Token("end", "", len(text))]
+
+
+def _after_comment(text: str, start: int) -> int:
+    depth, at = 0, start
+    for match in re.compile(r"/\*|\*/").finditer(text, start):
+        depth += 1 if match[0] == "/*" else -1
+        at = match.end()
+        if depth == 0:
+            return at
+    return len(text)
+
+
+class Cursor:
+    """A position in the words of a text, and the checks of what comes next."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens_of(text)
+        self._at = 0
+
+    @property
+    def next(self) -> Token:
+        """The next word."""
+        return self._tokens[self._at]
+
+    def accept(self, *keywords: str) -> bool:
+        """Take the words if they come next, in any case; else take none and return False."""
+        found = self._tokens[self._at : self._at + len(keywords)]
+        same = len(found) == len(keywords) and all(
+            token.kind in ("name", "sign") and token.text.upper() == word
+            for token, word in zip(found, keywords, strict=True)
+        )
+        self._at += len(keywords) if same else 0
+        return same
+
+    def expect(self, *keywords: str) -> None:
+        """Take the words one after the other. Raises SyntaxMismatch at the first that does not come."""
+        for word in keywords:
+            if not self.accept(word):
+                raise self.mismatch()
+
+    def name(self) -> str:
+        """Take a name, quoted or not. A number is a name too."""
+        return self._take("name", "quoted", "number")
+
+    def number(self) -> int:
+        """Take a number."""
+        return int(self._take("number"))
+
+    def text(self) -> str:
+        """Take a string and return its content."""
+        return self._take("string")
+
+    def parts(self) -> tuple[str, ...]:
+        """Take a name of several parts with dots between them."""
+        found = [self.name()]
+        while self.accept("."):
+            found.append(self.name())
+        return tuple(found)
+
+    def end(self) -> None:
+        """Check that the text ends here."""
+        if self.next.kind != "end":
+            raise self.mismatch()
+
+    def mismatch(self) -> SyntaxMismatch:
+        """Return the error that the next word does not fit."""
+        before = self._text[: self.next.start]
+        return SyntaxMismatch(before.count("\n") + 1, len(before) - before.rfind("\n") - 1, self.next.text)
+
+    def _take(self, *kinds: str) -> str:
+        token = self.next
+        if token.kind not in kinds:
+            raise self.mismatch()
+        self._at += 1
+        return token.value
