@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -15,11 +15,16 @@ from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRang
 from paimon_core.maintenance.delete import RETRIES, check_deletes, drops_partitions, shows_all
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.table_branches import TableBranches
+from paimon_core.maintenance.table_consumers import TableConsumers
+from paimon_core.maintenance.table_maintenance import TableMaintenance
+from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.tags import Tag
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.analyze import analyze
@@ -190,6 +195,35 @@ class PaimonTable:
         """
         table = self._at_present("expired")
         return table.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
+
+    @property
+    def tags(self) -> TableTags:
+        """The verbs for tags: `list`, `get`, `create`, `replace`, `rename`, `delete`, `expire`."""
+        return self._at_present("changed").tags
+
+    @property
+    def branches(self) -> TableBranches:
+        """The verbs for branches: `list`, `create`, `rename`, `delete`, `fast_forward`."""
+        return self._at_present("changed").branches
+
+    @property
+    def consumers(self) -> TableConsumers:
+        """The verbs for the positions of named streams: `list`, `reset`, `clear`."""
+        return self._at_present("changed").consumers
+
+    @property
+    def maintenance(self) -> TableMaintenance:
+        """The verbs for files and snapshots that change no row; compactions run on the cluster."""
+        store = self._at_present("changed").maintenance.store
+        return TableMaintenance(store, SparkRunner(self._spark, hide_secrets(f"compact {store.root}")))
+
+    def createTag(self, name: str, snapshotId: int | None = None, retained: timedelta | str | None = None) -> Tag:
+        """Give a snapshot, by default the newest, a name under which it stays readable: `TableTags.create`."""
+        return self.tags.create(name, snapshotId, retained)
+
+    def rollbackTo(self, snapshotIdOrTag: int | str) -> Snapshot:
+        """Make an older snapshot or a tag the newest one, and return it. Newer snapshots and their tags are lost."""
+        return self._at_present("rolled back").rollback_to(snapshotIdOrTag)
 
     def _at_present(self, action: str) -> Table:
         """Return the table of the newest snapshot. InvalidInputError if this object was opened with time travel."""

@@ -7,7 +7,7 @@ A write with ``txnAppId`` and ``txnVersion`` is committed once; the engine recog
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,15 +18,14 @@ from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError, NotFoundError
-from paimon_core.options.bucket import BUCKET, BUCKET_KEY, PARTITION_DEFAULT_NAME
+from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
-from paimon_core.types.cast import cast_array
 from paimon_core.types.columns import find_column
-from paimon_core.types.datatype import STRING, TEXT_ROOTS, AtomicType, DataType
 from paimon_spark.options import WriteRequest
+from paimon_spark.partition_values import partition_values
 from paimon_spark.report import message_first
 from paimon_spark.types import paimon_fields
 from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name, task_results, watermark_of
@@ -82,35 +81,6 @@ def _check_same_layout(table: Table, request: WriteRequest) -> None:
         )
 
 
-def _values(table: Table, spec: Sequence[tuple[str, str]]) -> dict[str, object]:
-    """Return the partition of option 'overwrite-partition', with values of its columns' types.
-
-    `spec`: columns and texts; a text that is the table's default partition name means NULL.
-    """
-    null_name = table.schema.options.value(PARTITION_DEFAULT_NAME)
-    keys = {k.lower(): k for k in table.schema.partition_keys}
-    values: dict[str, object] = {}
-    for column, text in spec:
-        key = keys.get(column.lower())
-        if key is None:
-            raise InvalidInputError(
-                f"option 'overwrite-partition' names {column!r}, the partition columns of {table.path} are "
-                f"{list(keys.values())}"
-            )
-        values[key] = None if text == null_name else _value(key, text, table.schema.field(key).type)
-    return values
-
-
-def _value(column: str, text: str, kind: DataType) -> object:
-    """Return the value of a text in the type `kind`. InvalidInputError for a text that is no value of the type."""
-    if isinstance(kind, AtomicType) and kind.root in TEXT_ROOTS:
-        return text
-    value = cast_array(pa.array([text]), STRING, kind)[0].as_py()
-    if value is None:
-        raise InvalidInputError(f"option 'overwrite-partition': {text!r} is not a value of column {column!r}, a {kind}")
-    return value
-
-
 @message_first
 class PaimonWriter(DataSourceArrowWriter):
     """A batch write job. It pickles: each task, and the commit, runs with a copy.
@@ -123,7 +93,11 @@ class PaimonWriter(DataSourceArrowWriter):
             raise InvalidInputError("option 'write.unchanged-since' is for mode append: an overwrite replaces all rows")
         if request.partition is not None and not overwrite:
             raise InvalidInputError("option 'overwrite-partition' is for mode overwrite: an append replaces nothing")
-        spec = None if request.partition is None else _values(table, request.partition)
+        spec = (
+            None
+            if request.partition is None
+            else partition_values(table, request.partition, "option 'overwrite-partition'")
+        )
         self._where: Mapping[str, object] | str | None = DYNAMIC if request.dynamic else spec
         self._job = WriteJob(table, request, schema, overwrite)
         self._request = request

@@ -21,7 +21,7 @@ class Identifier:
     @staticmethod
     def parse(text: str) -> "Identifier":
         """Parse a name, whose parts may be quoted with backticks. Raises InvalidInputError with the expected form."""
-        parts = _split(text)
+        parts = split_parts(text)
         if len(parts) != 2 or not all(parts):
             raise InvalidInputError(f"{text!r} is no table name: it must be 'database.table'")
         database, rest = parts
@@ -35,8 +35,8 @@ class Identifier:
         return f"{self.database}.{self.table}{branch}{system}"
 
 
-def _split(text: str) -> list[str]:
-    """Split ``text`` at the dots outside of backticks."""
+def split_parts(text: str) -> list[str]:
+    """Split a name at the dots outside of backticks, and remove these. InvalidInputError for an open backtick."""
     parts, quoted = [""], False
     for char in text:
         if char == "`":

@@ -57,7 +57,7 @@ class TableBranches:
         Raises NotFoundError for a branch that does not exist, InvalidInputError for ``main`` and for the branch of the
         option ``scan.fallback-branch``.
         """
-        self._check(name)
+        self.check(name)
         if self.store.options.value(SCAN_FALLBACK_BRANCH) == name:
             raise InvalidInputError(
                 f"option {SCAN_FALLBACK_BRANCH.key!r} of {self.store.root} is {name!r}: remove the option first"
@@ -69,7 +69,7 @@ class TableBranches:
 
         Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken.
         """
-        self._check(name)
+        self.check(name)
         check_branch_name(target)
         if target in self.list():
             raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
@@ -84,7 +84,7 @@ class TableBranches:
 
         Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots.
         """
-        self._check(name)
+        self.check(name)
         branch, main = self._branch(name), self._main()
         snapshots = list(branch.snapshots.all())
         if not snapshots:
@@ -112,7 +112,8 @@ class TableBranches:
     def _branch(self, name: str) -> FileStore:
         return replace(self.store, branch=name)
 
-    def _check(self, name: str) -> None:
+    def check(self, name: str) -> None:
+        """Raise NotFoundError for a branch that does not exist, InvalidInputError for ``main``."""
         known = self.list()
         if name == MAIN:
             raise InvalidInputError(

@@ -20,9 +20,10 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class TableMaintenance:
-    """Compaction, expiry and rescaling of one table."""
+    """Compaction, expiry and rescaling of one table; ``runner`` runs the tasks of compactions."""
 
     store: FileStore
+    runner: Runner = LOCAL
 
     def compact(
         self,
@@ -33,7 +34,7 @@ class TableMaintenance:
         partitions: Sequence[Mapping[str, object]] | None = None,
         filter: Filter = None,
         progress: Progress | None = None,
-        runner: Runner = LOCAL,
+        runner: Runner | None = None,
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; `None`: there is nothing to do.
 
@@ -49,12 +50,13 @@ class TableMaintenance:
             partitions: the partitions to compact, each {column: value}; `None`: all.
             filter: a filter on partition columns.
             progress: called with the bytes done and the bytes of all tasks.
-            runner: the engine's runner of tasks, to run tasks in other processes.
+            runner: the engine's runner of tasks, to run tasks in other processes; `None`: the runner of this group.
 
         Raises CommitConflictError if others win every attempt to sort; CorruptedError for a file that is missing while
         its snapshot exists; OutOfRangeError if snapshots expire faster than a plan is made.
         """
         store, predicate = self.store, bound_filter(filter, self.store.schema.fields)
+        runner = self.runner if runner is None else runner
         if order_by is not None or order_strategy not in (None, "none"):
             key = cluster_key(store, order_by, order_strategy)
             made = sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)

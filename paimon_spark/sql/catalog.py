@@ -13,6 +13,7 @@ from paimon_core.scan.projection import metadata_fields
 from paimon_core.table import Table
 from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.parser import install_parser
+from paimon_spark.sql.procedures import list_procedures, load_procedure
 from paimon_spark.sql.schema import (
     new_schema,
     schema_changes,
@@ -197,6 +198,16 @@ class CatalogFunction:
             raise self.jvm.exception("TableAlreadyExistsException", new) from None
         except NotFoundError:
             raise self.jvm.exception("NoSuchTableException", old) from None
+
+    # ---- procedures
+
+    def load_procedure(self, identifier: Any) -> Any:
+        """Return a procedure, whether it exists or not: see `load_procedure`."""
+        return load_procedure(self.jvm, self.catalog, self.name, identifier)
+
+    def list_procedures(self, namespace: Any) -> Any:
+        """Return the identifiers of all procedures as a Java array."""
+        return list_procedures(self.jvm, namespace)
 
     # ---- inside
 

@@ -179,6 +179,10 @@ class Jvm:
         """Return a schema as Java's StructType."""
         return self.spark._jsparkSession.parseDataType(schema.json())
 
+    def columns(self, definitions: str) -> Any:
+        """Return columns, written as in ``CREATE TABLE``, as Java's StructType."""
+        return self.type("org.apache.spark.sql.types.StructType").fromDDL(definitions)
+
     def frame(self, rows: Any) -> DataFrame:
         """Return a Java Dataset as a DataFrame of its own session."""
         return DataFrame(rows, SparkSession(self._context, rows.sparkSession()))

@@ -150,7 +150,7 @@ class TableFunction:
 
     def _options(self) -> dict[str, str]:
         storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
-        return {**storage, "path": self.table.path}
+        return {**storage, "path": self.table.path, "branch": self.table.store.branch}
 
     def _replaced(self, mode: str, filters: Any) -> dict[str, str]:
         """Return the options of an overwrite: of the whole table, a partition, or the partitions in the data."""

@@ -5,17 +5,19 @@ import java.util.Set;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A catalog that Spark creates by its class name, in every session that uses the catalog's name. */
-public class Catalog implements TableCatalog, SupportsNamespaces {
+public class Catalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
   private String name;
 
   private Object ask(String question, Object[] arguments) {
@@ -85,6 +87,14 @@ public class Catalog implements TableCatalog, SupportsNamespaces {
 
   public void renameTable(Identifier from, Identifier to) {
     ask("rename_table", new Object[] {from, to});
+  }
+
+  public UnboundProcedure loadProcedure(Identifier procedure) {
+    return (UnboundProcedure) ask("load_procedure", new Object[] {procedure});
+  }
+
+  public Identifier[] listProcedures(String[] namespace) {
+    return (Identifier[]) ask("list_procedures", new Object[] {namespace});
   }
 
   public String[][] listNamespaces() {

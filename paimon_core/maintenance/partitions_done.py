@@ -1,0 +1,56 @@
+"""Files ``_SUCCESS`` in the directories of partitions that are complete, for schedulers of other systems."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from paimon_core.commit.overwrite import partition_predicate
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.fileio.fileio import join
+from paimon_core.manifest.bucket import BucketRef
+from paimon_core.options.bucket import PARTITION_MARK_DONE_ACTION
+from paimon_core.scan.entries import live_entries
+from paimon_core.snapshot.snapshot import load_object
+from paimon_core.store.file_store import FileStore
+
+_ACTION = "success-file"
+_CREATED, _MODIFIED = "creationTime", "modificationTime"
+
+
+def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) -> list[str]:
+    """Write a success file into each directory of partitions, each given as {column: value}; return the paths.
+
+    A column left out means all its values. Raises NotFoundError for a partition without rows (then nothing is written),
+    InvalidInputError for a table without partitions, UnsupportedError for another ``partition.mark-done-action``.
+    """
+    actions = store.options.value(PARTITION_MARK_DONE_ACTION)
+    if actions != (_ACTION,):
+        raise UnsupportedError(
+            f"option {PARTITION_MARK_DONE_ACTION.key!r} of {store.root} is {','.join(actions)!r}: only {_ACTION!r} is "
+            "supported"
+        )
+    if not store.schema.partition_keys:
+        raise InvalidInputError(f"{store.root} has no partitions")
+    snapshot = store.snapshots.latest()
+    paths: dict[str, None] = {}
+    for spec in partitions:
+        where = partition_predicate(store, [spec])
+        live = () if snapshot is None else live_entries(store, snapshot, partition=where, with_stats=False).live
+        found = sorted({entry.bucket_ref.partition for entry in live})
+        if not found:
+            raise NotFoundError(f"partition {dict(spec)} of {store.root} has no rows")
+        for partition in found:
+            directory = store.bucket_path(BucketRef(partition, 0)).rpartition("/")[0]
+            paths[join(directory, "_SUCCESS")] = None
+    for path in paths:
+        store.io.write(path, json.dumps({_CREATED: _created(store, path), _MODIFIED: store.now()}).encode())
+    store.sync(paths)
+    return list(paths)
+
+
+def _created(store: FileStore, path: str) -> int:
+    """Return when the partition was first complete: now, or the time of the file that is there."""
+    try:
+        found = load_object(store.io.read(path), path).get(_CREATED)
+    except FileNotFoundError:
+        return store.now()
+    return found if isinstance(found, int) else store.now()

@@ -1,0 +1,100 @@
+"""Procedures that rewrite files and change no row. The cluster runs their tasks."""
+
+import logging
+import re
+from collections.abc import Sequence
+
+from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_spark.option_names import column_list
+from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+
+_STRATEGIES = ("full", "minor")
+_ORDERS = ("none", "order", "zorder", "hilbert")
+_log = logging.getLogger(__name__)
+
+
+@procedure(
+    "compact(table STRING, [partitions STRING], [compact_strategy STRING], [order_strategy STRING], "
+    "[order_by STRING], [where STRING], [options STRING], [partition_idle_time STRING], [buckets STRING])"
+)
+def compact(call: Call) -> Rows:
+    """Compact files, all of them or with compact_strategy 'minor' those that are due; with order_by, sort the rows."""
+    strategy, order = _choice(call, "compact_strategy", _STRATEGIES), _choice(call, "order_strategy", _ORDERS)
+    columns = call.text("order_by")
+    if columns is not None and order == "none":
+        raise InvalidInputError("order_by needs an order_strategy: 'order', 'zorder' or 'hilbert'")
+    call.refuse("partition_idle_time", "name the partitions to compact")
+    call.refuse("buckets", "name the partitions to compact")
+    table = call.table().with_options(call.options())
+    _at_most_one(call)
+    table.compact(
+        full=strategy == "full",
+        order_by=None if columns is None else column_list(columns),
+        order_strategy=None if order == "none" else order,
+        partitions=call.partitions(table),
+        filter=call.text("where"),
+        runner=call.runner(table),
+    )
+    return DONE
+
+
+@procedure(
+    "compact_database([including_databases STRING], [including_tables STRING], [excluding_tables STRING], "
+    "[options STRING])",
+    "result STRING",
+)
+def compact_database(call: Call) -> Rows:
+    """Compact every table whose database, and whose name 'database.table', match regular expressions."""
+    databases, tables = _pattern(call, "including_databases", ".*"), _pattern(call, "including_tables", ".*")
+    excluded, options, failed, done = _pattern(call, "excluding_tables", ""), call.options(), [], 0
+    for database in call.catalog.list_databases():
+        for name in call.catalog.list_tables(database) if databases.fullmatch(database) else ():
+            full = f"{database}.{name}"
+            if not tables.fullmatch(full) or excluded.fullmatch(full):
+                continue
+            try:
+                table = call.catalog.table(f"`{database}`.`{name}`").with_options(options)
+                table.compact(full=True, runner=call.runner(table))
+                done += 1
+            except (PaimonError, OSError) as error:
+                failed.append(full)
+                _log.warning("%s was not compacted: %s", full, error)
+    which = f" ({', '.join(failed)})" if failed else ""
+    return [(f"Compact database finished. Success: {done}, Failed: {len(failed)}{which}",)]
+
+
+@procedure(
+    "rescale(table STRING, [bucket_num INT], [partitions STRING], [where STRING], [scan_parallelism INT], "
+    "[sink_parallelism INT])"
+)
+def rescale(call: Call) -> Rows:
+    """Change the number of buckets and rewrite the partitions; without bucket_num, to the number of the table."""
+    for name in ("scan_parallelism", "sink_parallelism"):
+        call.refuse(name, "leave it out")
+    _at_most_one(call)
+    table, buckets = call.table(), call["bucket_num"]
+    if buckets is not None and buckets < 1:
+        raise InvalidInputError(f"bucket_num is 1 or more, not {buckets}")
+    table.rescale(buckets, partitions=call.partitions(table), filter=call.text("where"))
+    return DONE
+
+
+def _choice(call: Call, name: str, choices: Sequence[str]) -> str:
+    """Return an argument that is one of some words, in any case; the first one is the default."""
+    value = (call.text(name) or choices[0]).lower()
+    if value not in choices:
+        raise InvalidInputError(f"argument {name!r} of {call.procedure.name} is one of {list(choices)}, not {value!r}")
+    return value
+
+
+def _at_most_one(call: Call) -> None:
+    if call.text("partitions") is not None and call.text("where") is not None:
+        raise InvalidInputError("partitions and where both choose partitions: give one of them")
+
+
+def _pattern(call: Call, name: str, default: str) -> re.Pattern[str]:
+    text = call.text(name) or default
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise InvalidInputError(f"argument {name!r}: {text!r} is no regular expression: {error}") from error

@@ -1,0 +1,32 @@
+"""The procedure that copies the newest rows of a table into a new one."""
+
+from typing import Any
+
+from paimon_core.schema.schema import Schema
+from paimon_spark.clustered import clustered
+from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+
+
+@procedure("copy(source_table STRING, target_table STRING, [where STRING])")
+def copy(call: Call) -> Rows:
+    """Create a table with the columns and options of another, and copy its newest rows, or those that match where."""
+    source = call.table("source_table")
+    schema = source.schema
+    stored = source.store.schemas.get(schema.id)
+    given = {key: str(value) for key, value in call.catalog.storage_options.items()}
+    read = {**given, "path": source.path, "branch": source.store.branch}
+    rows = call.spark.read.format("paimon").options(**read).load()
+    where = call.text("where")
+    if where is not None:
+        rows = rows.where(where)
+    target = call.catalog.create_table(
+        call.identifier("target_table"),
+        Schema(stored.fields, stored.primary_keys, stored.partition_keys, dict(stored.options), stored.comment),
+    )
+    write: dict[str, Any] = {**given, "path": target.path}
+    try:
+        rows.transform(clustered(**write)).write.format("paimon").mode("append").options(**write).save()
+    except BaseException:
+        call.catalog.drop_table(call.identifier("target_table"), ignore_if_not_exists=True)
+        raise
+    return DONE

@@ -1,0 +1,38 @@
+"""Procedures that delete old snapshots, and that say that partitions are complete."""
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.partitions_done import record_done
+from paimon_core.options.snapshot import SNAPSHOT_NUM_RETAINED_MIN
+from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+
+
+@procedure(
+    "expire_snapshots(table STRING, [retain_max INT], [retain_min INT], [older_than STRING], [max_deletes INT], "
+    "[options STRING])",
+    "deleted_snapshots_count INT",
+)
+def expire_snapshots(call: Call) -> Rows:
+    """Delete old snapshots and the files that only they need; older_than is a moment."""
+    table = call.table().with_options(call.options())
+    most, least = call["retain_max"], call["retain_min"]
+    if least is None:
+        least = table.store.options.value(SNAPSHOT_NUM_RETAINED_MIN)
+        if most is not None and most < least:
+            raise InvalidInputError(
+                f"retain_max is {most}, and {table.path} keeps at least {least} snapshots: give retain_min as well, or "
+                f"lower '{SNAPSHOT_NUM_RETAINED_MIN.key}'"
+            )
+    verbs = table.maintenance
+    expired = verbs.expire_snapshots(call.millis("older_than"), most, least, max_deletes=call["max_deletes"])
+    return [(len(expired.snapshots),)]
+
+
+@procedure("mark_partition_done(table STRING, partitions STRING)")
+def record_partitions_done(call: Call) -> Rows:
+    """Write a file _SUCCESS into the directories of complete partitions, 'p=1,q=a;p=2'."""
+    table = call.table()
+    partitions = call.partitions(table)
+    if not partitions:
+        raise InvalidInputError("mark_partition_done needs partitions, such as 'dt=2026-01-31'")
+    record_done(table.store, partitions)
+    return DONE

@@ -1,0 +1,195 @@
+"""A procedure: name, parameters, result columns and function; and one call of it.
+
+Procedures are plain Python: a function takes a `Call` and returns rows. ``CALL`` of SQL runs the same functions.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import getdoc
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.catalog.identifier import Identifier, split_parts
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
+from paimon_core.table import Table
+from paimon_spark.distribute import SparkRunner
+from paimon_spark.option_names import partition_spec
+from paimon_spark.partition_values import partition_values
+
+Rows = Sequence[tuple[Any, ...]]
+DONE: Rows = [(True,)]
+"""The rows of a procedure that has nothing to say but that it is done."""
+RESULT = "result BOOLEAN"
+
+_DEFAULT_DATABASE = "default"
+_SIGNATURE = re.compile(r"(\w+)\((.*)\)")
+_PARAMETER = re.compile(r"(\[?)(\w+) ([A-Z]+)\]?")
+
+
+class TableNotFoundError(NotFoundError):
+    """A table that a call names and that does not exist; `identifier` says which."""
+
+    def __init__(self, message: str, identifier: Identifier) -> None:
+        super().__init__(message)
+        self.identifier = identifier
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a procedure; `type` is a type of Spark's SQL. A parameter that is not required is NULL by default.
+
+    Names and types are those of the Java connector.
+    """
+
+    name: str
+    type: str
+    required: bool
+
+    def __str__(self) -> str:
+        text = f"{self.name} {self.type}"
+        return text if self.required else f"[{text}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A procedure; `result`: the columns of its rows, as in ``CREATE TABLE``; `effect`: what it does, in a sentence."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: str
+    effect: str
+    run: Callable[["Call"], Rows]
+
+    @property
+    def signature(self) -> str:
+        """Return ``name(parameter TYPE, [optional TYPE])``."""
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+
+def procedure(signature: str, result: str = RESULT) -> Callable[[Callable[["Call"], Rows]], Procedure]:
+    """Return a decorator that makes a procedure of a function; the first line of its docstring is the effect.
+
+    Args:
+        signature: ``name(parameter TYPE, [optional TYPE])``.
+        result: the columns of the rows that the function returns.
+    """
+    found = _SIGNATURE.fullmatch(signature)
+    assert found, signature
+    parameters = tuple(Parameter(name, kind, not optional) for optional, name, kind in _PARAMETER.findall(found[2]))
+
+    def made(run: Callable[["Call"], Rows]) -> Procedure:
+        effect = (getdoc(run) or "").partition("\n")[0]
+        return Procedure(found[1], parameters, result, effect, run)
+
+    return made
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: the session that issued it, the catalog, and a value for every parameter (`None`: NULL)."""
+
+    spark: SparkSession
+    catalog: FileSystemCatalog
+    catalog_name: str
+    procedure: Procedure
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return an argument; `None`: it is not given, or NULL. InvalidInputError for NULL where one is required."""
+        value = self.values[name]
+        if value is None and any(one.required for one in self.procedure.parameters if one.name == name):
+            raise InvalidInputError(f"argument {name!r} of {self.procedure.name} must not be NULL")
+        return value
+
+    def text(self, name: str) -> str | None:
+        """Return a text; `None`: it is not given, NULL or blank."""
+        value = self[name]
+        return value if value is not None and value.strip() else None
+
+    def identifier(self, name: str = "table") -> Identifier:
+        """Return the table that an argument names; the database may be left out.
+
+        Raises InvalidInputError for a table of another catalog, and for a name of more parts.
+        """
+        text = self[name]
+        parts = split_parts(text)
+        if len(parts) == 3 and parts[0] == self.catalog_name:
+            parts = parts[1:]
+        if len(parts) == 1:
+            parts = [self._database(), *parts]
+        if len(parts) != 2:
+            raise InvalidInputError(
+                f"argument {name!r} of {self.procedure.name}: {text!r} is no table of catalog {self.catalog_name!r}; "
+                "it is 'table' or 'database.table', with backticks around a part that has a dot"
+            )
+        return Identifier.parse(".".join(f"`{part}`" for part in parts))
+
+    def table(self, name: str = "table") -> Table:
+        """Return the table that an argument names, or its branch. TableNotFoundError if there is none."""
+        identifier = self.identifier(name)
+        try:
+            return self.catalog.table(identifier)
+        except NotFoundError as error:
+            raise TableNotFoundError(str(error), identifier) from None
+
+    def millis(self, name: str) -> int | None:
+        """Return a moment in epoch milliseconds; text is in the session's time zone; `None`: it is not given."""
+        value = self[name]
+        if value is None or isinstance(value, int):
+            return value
+        if value.strip().lstrip("-").isdigit():
+            return int(value)
+        query = "SELECT unix_millis(try_cast(:value AS TIMESTAMP))"
+        found = self.spark.sql(query, {"value": value}).collect()[0][0]
+        if found is None:
+            raise InvalidInputError(
+                f"argument {name!r} of {self.procedure.name}: {value!r} is neither epoch milliseconds nor a date and "
+                "time such as '2026-01-31 12:00:00'"
+            )
+        return int(found)
+
+    def options(self, name: str = "options") -> dict[str, str]:
+        """Return the options of a text ``key=value,key=value``; a part without ``=`` belongs to the value before it."""
+        pairs: dict[str, str] = {}
+        last = None
+        for part in (self.text(name) or "").split(","):
+            key, equals, value = (one.strip() for one in part.partition("="))
+            if equals and key:
+                pairs[last := key] = value
+            elif last is not None:
+                pairs[last] += f",{part.strip()}"
+            elif part.strip():
+                raise InvalidInputError(f"argument {name!r} of {self.procedure.name}: {part!r} is not 'key=value'")
+        return pairs
+
+    def partitions(self, table: Table, name: str = "partitions") -> list[dict[str, object]] | None:
+        """Return the partitions of a text ``p=1,q=a;p=2``, with values of the columns' types; `None`: not given."""
+        text, what = self.text(name), f"argument {name!r} of {self.procedure.name}"
+        if text is None:
+            return None
+        try:
+            specs = [partition_spec(part) for part in text.split(";") if part.strip()]
+        except ValueError as error:
+            raise InvalidInputError(f"{what}: {text!r} {error}") from None
+        return [partition_values(table, spec, what) for spec in specs]
+
+    def refuse(self, name: str, instead: str) -> None:
+        """Raise UnsupportedError if an argument without effect here is given; `instead`: what to do."""
+        if self[name] is not None:
+            raise UnsupportedError(f"argument {name!r} of {self.procedure.name} is not supported: {instead}")
+
+    def runner(self, table: Table) -> SparkRunner:
+        """Return a runner of tasks on the cluster, under a name for Spark's pages."""
+        return SparkRunner(self.spark, hide_secrets(f"{self.procedure.name} {table.path}"))
+
+    def refresh(self, identifier: Identifier) -> None:
+        """Drop what Spark has cached of a table, after a change of its rows."""
+        parts = (self.catalog_name, identifier.database, identifier.table)
+        self.spark.catalog.refreshTable(".".join(f"`{part}`" for part in parts))
+
+    def _database(self) -> str:
+        here = self.spark.catalog
+        return here.currentDatabase() if here.currentCatalog() == self.catalog_name else _DEFAULT_DATABASE

@@ -1,0 +1,53 @@
+"""Procedures for tags."""
+
+from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+
+
+@procedure("create_tag(table STRING, tag STRING, [snapshot BIGINT], [time_retained STRING])")
+def create_tag(call: Call) -> Rows:
+    """Give a snapshot, by default the newest, a name under which it stays readable."""
+    call.table().create_tag(call["tag"], call["snapshot"], call.text("time_retained"))
+    return DONE
+
+
+@procedure(
+    "create_tag_from_timestamp(table STRING, tag STRING, timestamp BIGINT, [time_retained STRING])",
+    "tagName STRING, snapshot BIGINT, commit_time BIGINT, watermark STRING",
+)
+def create_tag_from_timestamp(call: Call) -> Rows:
+    """Give the first snapshot at or after a moment (epoch milliseconds) a name."""
+    made = call.table().tags.create(call["tag"], retained=call.text("time_retained"), timestamp=call["timestamp"])
+    return [(made.name, made.snapshot.id, made.snapshot.time_millis, str(made.snapshot.watermark))]
+
+
+@procedure("replace_tag(table STRING, tag STRING, [snapshot BIGINT], [time_retained STRING])")
+def replace_tag(call: Call) -> Rows:
+    """Give a tag that exists another snapshot or another age."""
+    call.table().tags.replace(call["tag"], call["snapshot"], call.text("time_retained"))
+    return DONE
+
+
+@procedure("rename_tag(table STRING, tag STRING, target_tag STRING)")
+def rename_tag(call: Call) -> Rows:
+    """Rename a tag."""
+    call.table().tags.rename(call["tag"], call["target_tag"])
+    return DONE
+
+
+@procedure("delete_tag(table STRING, tag STRING)")
+def delete_tag(call: Call) -> Rows:
+    """Delete tags, separated by commas, and the files that only they need."""
+    tags = call.table().tags
+    names = [name.strip() for name in call["tag"].split(",")]
+    for name in names:
+        tags.get(name)  # all or none
+    for name in names:
+        tags.delete(name)
+    return DONE
+
+
+@procedure("expire_tags(table STRING, [older_than STRING])", "expired_tags STRING")
+def expire_tags(call: Call) -> Rows:
+    """Delete the tags that have reached their age, and every tag created before a moment."""
+    expired = call.table().tags.expire(call.millis("older_than"))
+    return [(name,) for name in expired or ["No expired tags."]]

@@ -1,0 +1,93 @@
+"""``CALL <catalog>.sys.<procedure>(...)`` and ``SHOW PROCEDURES``: procedures as Spark asks for them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.catalog.identifier import SYSTEM_DATABASE
+from paimon_core.errors import NotFoundError, PaimonError
+from paimon_spark.procedures.procedure import Call, Parameter, Procedure, TableNotFoundError
+from paimon_spark.procedures.registry import PROCEDURES, find_procedure
+from paimon_spark.sql.jvm import Jvm
+
+_PARAMETER = "org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter"
+_IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
+
+
+def load_procedure(jvm: Jvm, catalog: FileSystemCatalog, catalog_name: str, identifier: Any) -> Any:
+    """Return a procedure as Spark's UnboundProcedure.
+
+    A procedure that does not exist is returned too: its `bind` raises as `find_procedure`.
+    """
+    namespace, name = list(identifier.namespace()), identifier.name()
+    try:
+        if namespace != [SYSTEM_DATABASE]:
+            full = ".".join([*namespace, name])
+            raise NotFoundError(
+                f"there is no procedure {full!r}: write CALL {catalog_name}.{SYSTEM_DATABASE}.{name}(...)"
+            )
+        found = find_procedure(name)
+    except PaimonError as error:
+        return jvm.bridge.PaimonProcedure(name, str(error), None, None, jvm.function(Refusal(error)))
+    parameters = [_parameter(jvm, one) for one in found.parameters]
+    return jvm.bridge.PaimonProcedure(
+        found.name,
+        f"{found.signature}: {found.effect}",
+        jvm.array(_PARAMETER, parameters),
+        jvm.columns(found.result),
+        jvm.function(ProcedureFunction(jvm, catalog, catalog_name, found)),
+    )
+
+
+def _parameter(jvm: Jvm, parameter: Parameter) -> Any:
+    """Return a parameter as Spark's; one that is not required is NULL by default."""
+    kind = jvm.type("org.apache.spark.sql.types.DataType").fromDDL(parameter.type)
+    builder = getattr(jvm.type(_PARAMETER), "in")(parameter.name, kind)
+    return (builder if parameter.required else builder.defaultValue("NULL")).build()
+
+
+def list_procedures(jvm: Jvm, namespace: Any) -> Any:
+    """Return the identifiers of the procedures as a Java array, whatever the namespace: a catalog has one set."""
+    identifier, names = jvm.type(_IDENTIFIER), jvm.array("java.lang.String", [SYSTEM_DATABASE])
+    return jvm.array(_IDENTIFIER, [identifier.of(names, name) for name in sorted(PROCEDURES)])
+
+
+@dataclass
+class Refusal:
+    """The answer to what Spark asks a procedure that does not exist."""
+
+    error: PaimonError
+
+    def refuse(self) -> None:
+        """Raise the reason."""
+        raise self.error
+
+
+@dataclass
+class ProcedureFunction:
+    """The answer to what Spark asks a procedure: the rows of a call."""
+
+    jvm: Jvm
+    catalog: FileSystemCatalog
+    catalog_name: str
+    procedure: Procedure
+
+    def call(self, *values: Any) -> Any:
+        """Run the procedure in the session that issued the statement; return its rows as a Java array of arrays."""
+        given = dict(zip([one.name for one in self.procedure.parameters], values, strict=True))
+        call = Call(self.jvm.active_session(), self.catalog, self.catalog_name, self.procedure, given)
+        try:
+            rows = self.procedure.run(call)
+        except TableNotFoundError as error:
+            names = self.jvm.array("java.lang.String", [error.identifier.database])
+            table = str(error.identifier).partition(".")[2]
+            identifier = self.jvm.type(_IDENTIFIER).of(names, table)
+            raise self.jvm.exception("NoSuchTableException", identifier) from None
+        except (PaimonError, PySparkException, Py4JError):
+            raise
+        except Exception as error:  # of the storage, mostly; a bare trace of py4j says less
+            raise self.jvm.illegal(f"{self.procedure.name}: {type(error).__name__}: {error}") from error
+        return self.jvm.array("java.lang.Object", [self.jvm.array("java.lang.Object", row) for row in rows])
