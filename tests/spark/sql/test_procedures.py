@@ -1,0 +1,176 @@
+"""CALL: signatures, the effect of each procedure, arguments that are wrong, sessions."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_spark import PaimonTable
+from paimon_spark.procedures.registry import NEVER, NOT_YET, PROCEDURES, call_procedure, find_procedure
+from tests.support.text_cases import check, text_cases
+
+PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "sql" / "call.md"
+
+
+def described(name):
+    found = find_procedure(name)
+    return "\n".join([*map(str, found.parameters), f"-> {found.result}"])
+
+
+@text_cases(__file__, "procedures.txt")
+def test_signatures(case, request):
+    check(case, described, rewrite=request.config.getoption("--rewrite"))
+
+
+def test_the_page_shows_every_procedure():
+    text = PAGE.read_text()
+    for found in PROCEDURES.values():
+        assert f"| `{found.signature}` | `{found.result}` | {found.effect} |" in text
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(NOT_YET) | set(NEVER)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error", "message"),
+    [
+        ("create_tags", {}, NotFoundError, "did you mean 'create_tag'"),
+        ("Compact", {}, NotFoundError, "did you mean 'compact'"),
+        ("xyz", {}, NotFoundError, "there are clear_consumers, compact"),
+        ("remove_orphan_files", {}, UnsupportedError, "not there yet"),
+        ("repair", {}, UnsupportedError, "Hive metastore"),
+        ("create_branch", {"table": "t", "branch": "b", "ignoreIfExist": True}, InvalidInputError, "'ignoreIfExists'"),
+        ("create_branch", {"table": "t"}, InvalidInputError, "'branch' is missing"),
+    ],
+)
+def test_wrong_names(name, arguments, error, message):
+    with pytest.raises(error, match=message):
+        call_procedure(None, None, "pm", name, arguments)
+
+
+@pytest.fixture
+def table(sql):
+    """A table of the partitions 0 and 1 with the snapshots 1 to 3, a row each."""
+    sql(
+        "CREATE TABLE t (id INT NOT NULL, p INT, v STRING) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('primary-key' = 'id,p', 'bucket' = '1')"
+    )
+    for i in range(3):
+        sql(f"INSERT INTO t VALUES ({i}, {i % 2}, 'v{i}')")
+
+
+@pytest.mark.versions
+@pytest.mark.usefixtures("table")
+def test_a_call_from_statement_to_result(sql):
+    assert sql("CALL pm.sys.create_tag('t', 'v1', snapshot => 1)") == [(True,)]
+    sql("EXPLAIN CALL sys.create_tag('t', 'never')")
+    assert sql("CALL sys.create_tag(table => 't', tag => concat('v', 1 + 1), time_retained => '1 d')") == [(True,)]
+    assert sql("SELECT id FROM t VERSION AS OF 'v1'") == [(0,)]
+    other = sql.spark.newSession()
+    other.sql(f"CALL pm.sys.rename_tag('{sql.database}.t', 'v2', 'w')")
+    assert sql("CALL sys.expire_tags('t', older_than => TIMESTAMP '2020-01-01 00:00:00')") == [("No expired tags.",)]
+    assert sql("CALL sys.expire_tags('t', older_than => '2999-01-01')") == [("v1",), ("w",)]
+    assert ("pm", ["sys"], "sys", "compact") in sql("SHOW PROCEDURES IN pm.sys")
+    assert sql("CALL sys.compact('t')") == [(True,)]
+    for statement, message in [
+        ("CALL sys.create_tag('nope', 'v')", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("CALL sys.create_tag(table => 't', tagg => 'v')", "UNRECOGNIZED_PARAMETER_NAME.*`tag`"),
+        ("CALL sys.create_tag('t')", "REQUIRED_PARAMETER_NOT_FOUND"),
+    ]:
+        with pytest.raises(AnalysisException, match=message):
+            sql(statement)
+    for statement, message in [
+        ("CALL sys.create_tagg('t', 'v')", "did you mean 'create_tag'"),
+        ("CALL pm.compact('t')", "write CALL pm.sys.compact"),
+        ("CALL sys.purge_files('t')", "not there yet"),
+        ("CALL sys.create_tag('t', NULL)", "'tag' of create_tag must not be NULL"),
+        ("CALL sys.create_tag('a.b.c', 'v')", "no table of catalog 'pm'"),
+    ]:
+        with pytest.raises(PySparkException, match=message) as caught:
+            sql(statement)
+        assert "UndeclaredThrowable" not in str(caught.value)
+
+
+@pytest.mark.more
+@pytest.mark.usefixtures("table")
+def test_rollback_branches_and_consumers(sql):
+    sql("CALL sys.create_tag('t', 'one', 1)")
+    sql("CALL sys.create_branch('t', 'b', tag => 'one')")
+    sql("CALL sys.create_branch(table => 't', branch => 'b', ignoreIfExists => true)")
+    sql("INSERT INTO `t$branch_b` VALUES (9, 1, 'branch')")
+    sql("CALL sys.create_tag('`t$branch_b`', 'nine')")
+    assert sql(f"SELECT id FROM {sql.database}.`t$branch_b` ORDER BY id") == [(0,), (9,)]
+    assert sql("SELECT count(*) FROM t") == [(3,)]
+    assert sql("CALL sys.rollback('`t$branch_b`', 'nine')") == [(2, 2)]
+    sql("CACHE TABLE t")
+    assert sql("CALL sys.rollback('t', snapshot => 2)") == [(3, 2)]
+    assert sql("SELECT count(*) FROM t") == [(2,)]
+    sql("CALL sys.rename_branch('t', 'b', 'c')")
+    assert sql("CALL sys.fast_forward('t', 'c')") == [(True,)]
+    assert sql("SELECT id FROM t ORDER BY id") == [(0,), (9,)]
+    sql("UNCACHE TABLE t")
+    assert sql("CALL sys.rollback('t', 'one')") == [(2, 1)]
+    sql("CALL sys.delete_branch('t', 'c')")
+    sql("CALL sys.reset_consumer('t', 'app', nextSnapshotId => 1)")
+    sql("CALL sys.clear_consumers('t', 'a.*')")
+    for statement, message in [
+        ("CALL sys.delete_branch('t', 'main')", "the table .* itself"),
+        ("CALL sys.reset_consumer('t', 'app')", "no consumer 'app'"),
+        ("CALL sys.rollback('t')", "one of version, snapshot and tag"),
+        ("CALL sys.rollback('t', '99')", "available: 1 to 1"),
+        ("CALL sys.delete_tag('t', 'one,two')", "tag 'two'"),
+    ]:
+        with pytest.raises(PySparkException, match=message):
+            sql(statement)
+    assert sql("CALL sys.delete_tag('t', 'one')") == [(True,)]
+
+
+@pytest.mark.more
+@pytest.mark.usefixtures("table")
+def test_compaction_and_expiry(sql):
+    assert sql("CALL sys.compact('t', partitions => 'p=0', options => 'num-sorted-run.compaction-trigger=2')")
+    assert sql("CALL sys.compact_database('db.*', concat(current_database(), '.t'))") == [
+        ("Compact database finished. Success: 1, Failed: 0",)
+    ]
+    assert sql("CALL sys.mark_partition_done('t', 'p=0;p=1')") == [(True,)]
+    assert sql("CALL sys.expire_snapshots(table => 't', retain_max => 1, retain_min => 1, max_deletes => 2)") == [(2,)]
+    assert sql("CALL sys.rollback_to_timestamp('t', unix_millis(current_timestamp()))")
+    assert sql("CALL sys.copy('t', 'u', 'id > 0')") == [(True,)]
+    assert sql("SELECT id FROM u ORDER BY id") == [(1,), (2,)]
+    assert sql("CALL sys.rescale('u', 2)") == [(True,)]
+    assert sql("SELECT count(*) FROM u") == [(2,)]
+    for statement, message in [
+        ("CALL sys.compact('t', partitions => 'p=x')", "argument 'partitions' of compact: 'x' is not a value"),
+        ("CALL sys.compact('t', partitions => 'p')", "column=value"),
+        ("CALL sys.compact('t', partitions => 'p=0', where => 'p = 0')", "give one of them"),
+        ("CALL sys.compact('t', where => 'id = 0')", "no partition column"),
+        ("CALL sys.compact('t', compact_strategy => 'fast')", "one of .*'full', 'minor'"),
+        ("CALL sys.compact('t', options => 'read.batch-siz=1')", "did you mean 'read.batch-size'"),
+        ("CALL sys.compact('t', partition_idle_time => '1 d')", "'partition_idle_time' of compact is not supported"),
+        ("CALL sys.compact('t', order_by => 'id')", "needs an order_strategy"),
+        ("CALL sys.expire_snapshots('t', 1)", "keeps at least 10 snapshots"),
+        ("CALL sys.expire_snapshots('t', older_than => 'soon')", "neither epoch milliseconds nor"),
+        ("CALL sys.rescale('u', 0)", "1 or more"),
+        ("CALL sys.mark_partition_done('t', 'p=7')", "has no rows"),
+        ("CALL sys.rollback_to_timestamp('t', 1)", "the earliest is snapshot"),
+        ("CALL sys.rollback_to_watermark('t', 1)", "no snapshot"),
+        ("CALL sys.copy('t', 'u')", "exists already"),
+    ]:
+        with pytest.raises(PySparkException, match=message):
+            sql(statement)
+
+
+@pytest.mark.more
+def test_the_verbs_of_a_table_by_its_path(sql, tmp_path):
+    path = str(tmp_path / "t")
+    for i in range(2):
+        sql.spark.range(i, i + 1).write.format("paimon").mode("append").save(path)
+    table = PaimonTable.forPath(sql.spark, path)
+    assert table.createTag("v1", 1).snapshot.id == 1
+    table.branches.create("b", "v1")
+    table.consumers.reset("app", 2)
+    assert (table.branches.list(), table.consumers.list()) == (["b"], {"app": 2})
+    assert table.maintenance.compact(full=True).commit_kind == "COMPACT"
+    assert table.rollbackTo("v1").id == 1
+    assert [tag.name for tag in table.tags.list()] == ["v1"]
+    assert table.toDF().count() == 1
