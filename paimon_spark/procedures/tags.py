@@ -17,7 +17,8 @@ def create_tag(call: Call) -> Rows:
 def create_tag_from_timestamp(call: Call) -> Rows:
     """Give the first snapshot at or after a moment (epoch milliseconds) a name."""
     made = call.table().tags.create(call["tag"], retained=call.text("time_retained"), timestamp=call["timestamp"])
-    return [(made.name, made.snapshot.id, made.snapshot.time_millis, str(made.snapshot.watermark))]
+    watermark = None if made.snapshot.watermark is None else str(made.snapshot.watermark)
+    return [(made.name, made.snapshot.id, made.snapshot.time_millis, watermark)]
 
 
 @procedure("replace_tag(table STRING, tag STRING, [snapshot BIGINT], [time_retained STRING])")

@@ -72,6 +72,7 @@ def test_a_call_from_statement_to_result(sql):
     assert sql("CALL sys.expire_tags('t', older_than => '2999-01-01')") == [("v1",), ("w",)]
     assert ("pm", ["sys"], "sys", "compact") in sql("SHOW PROCEDURES IN pm.sys")
     assert sql("CALL sys.compact('t')") == [(True,)]
+    assert sql("CALL sys.create_tag_from_timestamp('t', 'x', 1)")[0][:2] == ("x", 1)
     for statement, message in [
         ("CALL sys.create_tag('nope', 'v')", "TABLE_OR_VIEW_NOT_FOUND"),
         ("CALL sys.create_tag(table => 't', tagg => 'v')", "UNRECOGNIZED_PARAMETER_NAME.*`tag`"),
@@ -158,6 +159,24 @@ def test_compaction_and_expiry(sql):
     ]:
         with pytest.raises(PySparkException, match=message):
             sql(statement)
+
+
+@pytest.mark.more
+@pytest.mark.usefixtures("table")
+def test_a_call_from_a_batch_of_a_stream(sql, tmp_path):
+    """The batch's session is a clone, which has settings and a current database of its own."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"a": 1}')
+    found = []
+
+    def run(batch, number):
+        found.append(batch.sparkSession.sql(f"CALL pm.sys.create_tag('{sql.database}.t', 'b{number}')").collect())
+
+    rows = sql.spark.readStream.schema("a INT").json(str(tmp_path / "in"))
+    query = rows.writeStream.foreachBatch(run).option("checkpointLocation", str(tmp_path / "c"))
+    query.trigger(availableNow=True).start().awaitTermination(60)
+    assert found == [[(True,)]]
+    assert sql("SELECT count(*) FROM t VERSION AS OF 'b0'") == [(3,)]
 
 
 @pytest.mark.more
