@@ -64,7 +64,7 @@ def table(sql):
 def test_a_call_from_statement_to_result(sql):
     assert sql("CALL pm.sys.create_tag('t', 'v1', snapshot => 1)") == [(True,)]
     sql("EXPLAIN CALL sys.create_tag('t', 'never')")
-    assert sql("CALL sys.create_tag(table => 't', tag => concat('v', 1 + 1), time_retained => '1 d')") == [(True,)]
+    assert sql("CALL sys.create_tag(table => 't', tag => concat('v', '2'), time_retained => '1 d')") == [(True,)]
     assert sql("SELECT id FROM t VERSION AS OF 'v1'") == [(0,)]
     other = sql.spark.newSession()
     other.sql(f"CALL pm.sys.rename_tag('{sql.database}.t', 'v2', 'w')")
