@@ -27,6 +27,7 @@ from paimon_core.commit.compaction import has_compaction
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.after_commit import after_commit
+from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
@@ -128,10 +129,13 @@ class DistributedWrite:
         finally:
             drop_staged(self.store, staged)
 
-    def finish(self, prepared: PreparedWrite, number: int | None = None) -> None:
-        """Compact and expire after the commit of ``prepared``; ``number`` is that of the commit, if it has one."""
+    def finish(self, prepared: PreparedWrite, number: int | None = None, runner: Runner = LOCAL) -> None:
+        """Compact and expire after the commit of ``prepared``.
+
+        ``number``: of the commit, if it has one. ``runner``: runs the compactions.
+        """
         buckets = {message.bucket_ref for message in prepared.messages}
-        after_commit(self.store, buckets, writes_changelog=not self.overwrite, number=number)
+        after_commit(self.store, buckets, writes_changelog=not self.overwrite, number=number, runner=runner)
 
     def abort(self, writes: Sequence[TaskWrite]) -> None:
         """Delete the files of tasks whose job will not be committed."""

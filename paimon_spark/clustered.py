@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
+from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
 from paimon_spark.options import write_request
@@ -36,8 +37,11 @@ def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[
     Raises NotFoundError if the table does not exist; InvalidInputError if the DataFrame lacks a column of the
     bucket key or of the partition.
     """
-    request = write_request({**options, "path": path}, ())
-    table = request.address.open()
+    return shuffle_for(write_request({**options, "path": path}, ()).address.open(), tasks)
+
+
+def shuffle_for(table: Table, tasks: int | None = None) -> Callable[[DataFrame], DataFrame]:
+    """Return the function of `clustered` for an open table."""
     partitioner = BucketPartitioner.of(table.schema, tasks, slots_for(table))
 
     def shuffle(frame: DataFrame) -> DataFrame:

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core.distributed_write import DistributedWrite, PreparedWrite, TaskWrite
 from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.write.align import column_positions
@@ -41,9 +42,13 @@ class WriteJob:
     """One write job of Spark. It pickles: each task runs with a copy.
 
     InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    `single`: the job has one task.
     """
 
-    def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
+    def __init__(
+        self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool, single: bool = False
+    ) -> None:
+        self._single = single
         kind = request.row_kind_column
         self._row_kind = None if kind is None else row_kind_name(kind, schema)
         self._mode = bucket_mode(table.schema)
@@ -80,8 +85,10 @@ class WriteJob:
         return TaskWrites(written, query_id(), watermark)
 
     def _owns(self, task: int, first: pa.RecordBatch) -> bool:
-        """Return True if this task has all rows of its buckets by `clustered`, as far as its first rows show."""
-        return self._shuffle is not None or (self._partitioner is not None and self._partitioner.owns(task, first))
+        """Return True if this task has all rows of its buckets, as far as its first rows show."""
+        if self._single or self._shuffle is not None:
+            return True
+        return self._partitioner is not None and self._partitioner.owns(task, first)
 
     def _shard(self, task: int) -> KeyShard | None:
         """Return the keys of this task; `None`: `clustered` has not distributed keys."""
@@ -102,9 +109,9 @@ class WriteJob:
         """Return the messages to commit, from the results of all tasks."""
         return self._write.prepare([message.write for message in task_results(messages)])
 
-    def finish(self, prepared: PreparedWrite, number: int | None = None) -> None:
-        """Compact and expire after the commit of `prepared`."""
-        self._write.finish(prepared, number)
+    def finish(self, prepared: PreparedWrite, number: int | None = None, runner: Runner = LOCAL) -> None:
+        """Compact and expire after the commit of `prepared`; `runner` runs the compactions."""
+        self._write.finish(prepared, number, runner)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Delete the files of tasks whose job will not be committed."""

@@ -18,9 +18,11 @@ from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.distributed_write import PreparedWrite
 from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
+from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.columns import find_column
@@ -86,9 +88,19 @@ class PaimonWriter(DataSourceArrowWriter):
     """A batch write job. It pickles: each task, and the commit, runs with a copy.
 
     InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
+    `single`: the job has one task. `replaced`: a bound predicate on the partitions that mode overwrite replaces.
     """
 
-    def __init__(self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool) -> None:
+    def __init__(
+        self,
+        table: Table,
+        request: WriteRequest,
+        schema: StructType,
+        overwrite: bool,
+        *,
+        single: bool = False,
+        replaced: Predicate | None = None,
+    ) -> None:
         if overwrite and request.read_at is not None:
             raise InvalidInputError("option 'write.unchanged-since' is for mode append: an overwrite replaces all rows")
         if request.partition is not None and not overwrite:
@@ -98,8 +110,10 @@ class PaimonWriter(DataSourceArrowWriter):
             if request.partition is None
             else partition_values(table, request.partition, "option 'overwrite-partition'")
         )
-        self._where: Mapping[str, object] | str | None = DYNAMIC if request.dynamic else spec
-        self._job = WriteJob(table, request, schema, overwrite)
+        self._where: Mapping[str, object] | str | Predicate | None = (
+            replaced if replaced is not None else DYNAMIC if request.dynamic else spec
+        )
+        self._job = WriteJob(table, request, schema, overwrite, single)
         self._request = request
         version, numbered = request.version, self._numbered()
         self._committed = version is not None and numbered is not None and numbered.is_committed(version)
@@ -114,14 +128,17 @@ class PaimonWriter(DataSourceArrowWriter):
             deque(iterator, maxlen=0)  # in foreachBatch: a stateful query updates its state by computing the rows
         return TaskWrites(query=query)
 
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Commit all rows in one snapshot; after a conflict the files are deleted and the table is unchanged."""
+    def commit(self, messages: list[WriterCommitMessage | None], runner: Runner = LOCAL) -> None:
+        """Commit all rows in one snapshot, and then compact; `runner` runs the compactions.
+
+        After a conflict the files are deleted and the table is unchanged.
+        """
         if self._committed:
             return
         queries = {result.query for result in task_results(messages)}
         prepared = self._job.prepare(messages)
         self._publish(prepared, queries.pop() if len(queries) == 1 else None, watermark_of(messages))
-        self._job.finish(prepared, self._request.version)
+        self._job.finish(prepared, self._request.version, runner)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of a job whose tasks failed; a failed commit deletes its own files."""

@@ -26,6 +26,7 @@ from paimon_core.commit.prepared_snapshot import Identity
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitUnknownError, InvalidInputError, OutOfRangeError, PaimonError, hide_secrets
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.predicate.expr import Predicate
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
@@ -127,7 +128,7 @@ class IdempotentCommits:
         self,
         messages: Sequence[CommitMessage],
         number: int,
-        partition: Spec | str | None = None,
+        partition: Spec | Predicate | str | None = None,
         *,
         watermark: int | None = None,
     ) -> Snapshot | None:
@@ -237,7 +238,7 @@ class _Write:
     watermark: int | None
     base_id: int | None = None
     replaces: bool = False
-    partition: Spec | str | None = None
+    partition: Spec | Predicate | str | None = None
     empty: bool = False
 
 

@@ -40,19 +40,22 @@ def _is(column: str, value: object) -> Predicate:
     return Leaf("is null", column, ()) if value is None else Leaf("=", column, (value,))
 
 
-def check_inside(store: FileStore, messages: Sequence[CommitMessage], inside: Collection[bytes], spec: Spec) -> None:
+def check_inside(
+    store: FileStore, messages: Sequence[CommitMessage], inside: Collection[bytes], asked: Spec | Predicate
+) -> None:
     """Raise InvalidInputError unless all messages belong to the partitions being overwritten.
 
     Args:
         store: of the table.
         messages: of the writers.
         inside: the partitions being overwritten, serialised.
-        spec: the {column: value} that the user gave, for the error.
+        asked: the {column: value} or the predicate that the user gave, for the error.
     """
+    text = f"the rows where {asked}" if isinstance(asked, Predicate) else f"partition {dict(asked)}"
     for message in messages:
         if message.partition not in inside:
             raise InvalidInputError(
-                f"an overwrite of partition {dict(spec)} was given rows of "
+                f"an overwrite of {text} was given rows of "
                 f"{store.partition_path(message.partition)}: leave them out, or overwrite that partition too"
             )
 

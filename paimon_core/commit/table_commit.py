@@ -216,13 +216,18 @@ class TableCommit:
         return self.overwrite_as(self.identity(identifier, properties, watermark), messages, partition).snapshot
 
     def overwrite_as(
-        self, identity: Identity, messages: Sequence[CommitMessage], partition: Spec | str | None = None
+        self, identity: Identity, messages: Sequence[CommitMessage], partition: Spec | Predicate | str | None = None
     ) -> CommitResult:
-        """Overwrite under an identity; the arguments are those of `overwrite`."""
+        """Overwrite under an identity; the arguments are those of `overwrite`.
+
+        A bound predicate on partition columns replaces the partitions that match.
+        """
         touched = distinct_partitions(messages)
         if partition == DYNAMIC and not self._store.schema.partition_keys:
             partition = None
-        if partition and self._store.schema.is_cross_partition and messages:
+        if isinstance(partition, Mapping) and not partition:
+            partition = None
+        if partition is not None and self._store.schema.is_cross_partition and messages:
             raise UnsupportedError(
                 f"cannot overwrite some partitions of {self._store.root}: its keys may move between partitions, and "
                 "would remain in the others. Overwrite the whole table, or drop the partitions and write the rows"
@@ -233,10 +238,10 @@ class TableCommit:
             where: Predicate | None = None
         elif isinstance(partition, str):
             raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")
-        elif not partition:
+        elif partition is None:
             where, touched = None, set()
         else:
-            where = partition_predicate(self._store, [partition])
+            where = partition if isinstance(partition, Predicate) else partition_predicate(self._store, [partition])
             test = PartitionFilter(where, self._store.schema.partition_arrow)
             check_inside(self._store, messages, test.matching({m.partition for m in messages}), partition)
             touched = set()

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from paimon_core.errors import hide_secrets
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
+from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.snapshot.snapshot import Snapshot
@@ -23,6 +24,7 @@ def after_commit(
     *,
     writes_changelog: bool = True,
     number: int | None = None,
+    runner: Runner = LOCAL,
 ) -> Snapshot | None:
     """Compact these buckets as far as it is due, then expire snapshots; return the snapshot of the compaction, if any.
 
@@ -30,17 +32,18 @@ def after_commit(
         buckets: the buckets that the commit wrote to.
         writes_changelog: False after an overwrite, for which no changelog is written.
         number: of the commit, if its user numbers commits (see `compact_written_buckets`).
+        runner: runs the compactions.
     """
-    made = _compacted(store, buckets, writes_changelog, number) if buckets else None
+    made = _compacted(store, buckets, writes_changelog, number, runner) if buckets else None
     expire_after_commit(store)
     return made
 
 
 def _compacted(
-    store: FileStore, buckets: Collection[BucketRef], writes_changelog: bool, number: int | None
+    store: FileStore, buckets: Collection[BucketRef], writes_changelog: bool, number: int | None, runner: Runner
 ) -> Snapshot | None:
     try:
-        return compact_written_buckets(store, buckets, writes_changelog=writes_changelog, number=number)
+        return compact_written_buckets(store, buckets, writes_changelog=writes_changelog, number=number, runner=runner)
     except Exception as error:
         _log.warning(
             "the rows are committed to %s, but not compacted; the next write or compact() does it%s: %s: %s",

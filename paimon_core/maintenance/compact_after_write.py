@@ -6,7 +6,7 @@ A snapshot that follows the rows compacts each bucket, as an exclusive writer wo
 from functools import partial
 
 from paimon_core.datafile.deletion_vectors import vectors_by_bucket
-from paimon_core.maintenance.execute import run_plan
+from paimon_core.maintenance.execute import LOCAL, Runner, run_plan
 from paimon_core.maintenance.task import BucketFiles, Buckets, PlanRequest, live_files
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.options.lsm import WRITE_ONLY
@@ -25,6 +25,7 @@ def compact_written_buckets(
     *,
     writes_changelog: bool = True,
     number: int | None = None,
+    runner: Runner = LOCAL,
 ) -> Snapshot | None:
     """Compact the buckets of the newest snapshot in which a compaction is due; return the COMPACT snapshot, if any.
 
@@ -36,6 +37,7 @@ def compact_written_buckets(
         writes_changelog: write the changelog of the table's producer; False after an overwrite.
         number: of the commit, if its user numbers commits. With ``full-compaction.delta-commits`` = n, a full
             compaction of all buckets follows if ``number % n == 0``: buckets of the commits before are due, too.
+        runner: runs the compactions.
 
     Raises the errors of the commit; all rows are committed before. Memory: two compactions, whatever the bucket sizes.
     """
@@ -45,7 +47,7 @@ def compact_written_buckets(
     full = runs_full_compaction(store.options, number)
     request = PlanRequest(buckets=None if full and number is not None else touched)
     run = partial(_compact_bucket, full=full, writes_changelog=writes_changelog)
-    return run_plan(store, _plan, run, request)[0]
+    return run_plan(store, _plan, run, request, runner=runner)[0]
 
 
 def _plan(store: FileStore, request: PlanRequest) -> list[BucketFiles]:

@@ -8,7 +8,7 @@ If others change the same files or buckets meanwhile, the matching rows are sear
 back, and no row is deleted that does not match any more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -25,7 +25,7 @@ from paimon_core.datafile.deletion_vectors import (
 )
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import CommitUnknownError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.task import BucketFiles
@@ -159,17 +159,63 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
 def _delete_in_files(
     store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
 ) -> Snapshot | None:
-    snapshot = store.snapshots.latest()
-    if snapshot is None:
+    messages = _messages(store, predicate, runner, progress)
+    if not messages:
         return None
-    with raise_if_expired(store, snapshot.id):
-        tasks = _plan(store, snapshot, predicate)
-    if not tasks:
-        return None
-    messages = runner.run_all(store, tasks, partial(_delete, predicate, snapshot.id), progress)
     committer = TableCommit(store)
     with committer.aborting_on_failure(messages):
         return committer.commit(messages)
+
+
+def _messages(
+    store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None = None
+) -> list[CommitMessage]:
+    """Return messages that delete the matching rows of the newest snapshot; empty: no file may hold such a row."""
+    snapshot = store.snapshots.latest()
+    if snapshot is None:
+        return []
+    with raise_if_expired(store, snapshot.id):
+        tasks = _plan(store, snapshot, predicate)
+    return runner.run_all(store, tasks, partial(_delete, predicate, snapshot.id), progress) if tasks else []
+
+
+def replace_rows(
+    store: FileStore,
+    predicate: Predicate,
+    inserted: Sequence[CommitMessage],
+    *,
+    user: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    runner: Runner = LOCAL,
+) -> Snapshot | None:
+    """Delete the rows that match a predicate, and add written rows, in one commit; return its snapshot.
+
+    Args:
+        store: of a table without a primary key.
+        predicate: bound.
+        inserted: the messages of the rows to add. After an error their files are deleted.
+        user: of the commit.
+        properties: texts to store in the snapshot.
+        runner: reads and rewrites files.
+
+    Raises the errors of `delete_rows`.
+    """
+    committer = TableCommit(store, user)
+
+    def attempt() -> Snapshot | None:
+        deleting = _messages(store, predicate, runner)
+        again = TableCommit(store, user)
+        with again.aborting_on_failure(deleting):
+            return again.commit([*deleting, *inserted], properties=properties)
+
+    try:
+        check_deletes(store.schema)
+        return retry_on_conflict(attempt, RETRIES)
+    except CommitUnknownError:
+        raise
+    except BaseException:
+        committer.abort(inserted)
+        raise
 
 
 def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[BucketFiles]:

@@ -230,14 +230,15 @@ class CatalogFunction:
         capabilities = self.jvm.java.java.util.HashSet()
         for capability in _CAPABILITIES:
             capabilities.add(getattr(self.jvm.type(f"{_CATALOG}.TableCapability"), capability))
+        name = f"{self.name}.{self._name(identifier)}"
         description = [
-            f"{self.name}.{self._name(identifier)}",
+            name,
             spark_columns(self.jvm, schema),
             self.jvm.struct(spark_schema((*tracking_fields(schema), *metadata_fields(schema)))),
             spark_partitioning(self.jvm, schema),
             self.jvm.map(spark_properties(schema, table.path)),
             capabilities,
-            self.jvm.function(TableFunction(self.jvm, table, schema, when or {}, self.catalog)),
+            self.jvm.function(TableFunction(self.jvm, table, schema, when or {}, self.catalog, name)),
         ]
         if not schema.partition_keys:
             return self.jvm.bridge.PaimonTable(*description)

@@ -51,6 +51,12 @@ def predicate_of(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate
     return conjunction([p for p in predicates_of(trees, schema) if p is not None])
 
 
+def exact_predicate(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate | None:
+    """Return a bound predicate that is equal to the AND of the filters for each row; `None`: there is none."""
+    found = [_bound(tree, schema, exact=True) for tree in trees]
+    return None if any(p is None for p in found) else conjunction([p for p in found if p is not None])
+
+
 def decided_by_partitions(tree: Tree | None, schema: TableSchema) -> bool:
     """Return True if the values of the partition columns decide the filter, exactly as the engine evaluates it."""
     found = _bound(tree, schema, exact=True)

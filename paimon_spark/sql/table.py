@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import UnsupportedError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
-from paimon_spark.clustered import clustered
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.statements.row_level import RowLevelStatement, delete_rows, merge_rows, update_rows
+from paimon_spark.sql.write import TableWrites
 from paimon_spark.types import spark_schema
 
 _log = logging.getLogger(__name__)
@@ -45,6 +44,7 @@ class TableFunction:
     schema: TableSchema
     when: Mapping[str, Any]
     catalog: FileSystemCatalog
+    name: str = ""
 
     def decided_filters(self, trees: str) -> str:
         """Return a text with '1' for each filter that partitions alone decide, and '0' for others."""
@@ -131,40 +131,23 @@ class TableFunction:
 
     def source_write(self, mode: str, info: Any) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream."""
-        spark = self.jvm.active_session()
-        given = {**self._options(), **dict(info.options().asCaseSensitiveMap()), **self._replaced(mode, ())}
-        relation = spark.read.format("paimon").options(**self._options()).load()._jdf.queryExecution().analyzed()
-        builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, self.jvm.map(given)))
-        return (builder if mode == "append" else builder.truncate()).build()
+        return self._writes().source_write(mode, info)
 
-    def check_write(self, mode: str, filters: Any, options: Any) -> None:
-        """Raise UnsupportedError for rows to replace that are no partition."""
-        self._replaced(mode, filters)
+    def check_write(self, mode: str, trees: str, options: Any) -> None:
+        """Raise an error for options, and for rows to replace, that `insert` will refuse."""
+        self._writes().check(mode, trees, options)
 
-    def insert(self, rows: Any, mode: str, filters: Any, options: Any) -> None:
+    def insert(self, rows: Any, mode: str, trees: str, options: Any) -> None:
         """Write the rows of a DataFrame in one commit."""
-        frame = self.jvm.frame(rows)
-        given = {**self._options(), **dict(options.asCaseSensitiveMap()), **self._replaced(mode, filters)}
-        shuffled: DataFrame = frame.transform(clustered(**given))
-        shuffled.write.format("paimon").mode("append" if mode == "append" else "overwrite").options(**given).save()
+        self._writes().insert(rows, mode, trees, options)
+
+    def _writes(self) -> TableWrites:
+        catalog, database, table = self.name.split(".", 2)
+        return TableWrites(self.jvm, (catalog, database, table), self.table, self._options())
 
     def _options(self) -> dict[str, str]:
         storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
         return {**storage, "path": self.table.path, "branch": self.table.store.branch}
-
-    def _replaced(self, mode: str, filters: Any) -> dict[str, str]:
-        """Return the options of an overwrite: of the whole table, a partition, or the partitions in the data."""
-        if mode == "dynamic":
-            return {"partitionOverwriteMode": "dynamic"}
-        spec = {}
-        for condition in filters:
-            kind = condition.getClass().getSimpleName()
-            if kind == "AlwaysTrue":
-                continue
-            if kind not in ("EqualTo", "EqualNullSafe") or condition.attribute() not in self.schema.partition_keys:
-                raise UnsupportedError(f"an overwrite of the rows where {condition} is not possible: name a partition")
-            spec[condition.attribute()] = condition.value()
-        return {"overwrite-partition": ",".join(f"{key}={value}" for key, value in spec.items())} if spec else {}
 
     def delete_rows(self, session: Any, plan: Any) -> Any:
         """Run DELETE and return its row of counts."""

@@ -1,35 +1,40 @@
 package paimon.python;
 
+import java.util.ArrayList;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
-import org.apache.spark.sql.connector.write.SupportsOverwrite;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
-import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A write in the making: Python gets the DataFrame to insert and what it replaces. */
-class PaimonWriteBuilder implements SupportsOverwrite, SupportsDynamicOverwrite {
+class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
   private final Object python;
   private final LogicalWriteInfo info;
   private String mode = "append";
-  private Filter[] filters = new Filter[0];
+  private String trees = "[]";
 
   PaimonWriteBuilder(Object python, LogicalWriteInfo info) {
     this.python = python;
     this.info = info;
   }
 
-  public WriteBuilder overwrite(Filter[] filters) {
+  public WriteBuilder overwrite(Predicate[] predicates) {
+    ArrayList described = new ArrayList();
+    for (int i = 0; i < predicates.length; i++) {
+      described.add(Trees.of(predicates[i]));
+    }
     mode = "overwrite";
-    this.filters = filters;
+    trees = Trees.json(described);
     return this;
   }
 
@@ -44,8 +49,8 @@ class PaimonWriteBuilder implements SupportsOverwrite, SupportsDynamicOverwrite 
   }
 
   public Write build() {
-    Bridge.ask(python, "check_write", new Object[] {mode, filters, info.options()});
-    return new PaimonWrite(python, mode, filters, info);
+    Bridge.ask(python, "check_write", new Object[] {mode, trees, info.options()});
+    return new PaimonWrite(python, mode, trees, info);
   }
 }
 
@@ -73,17 +78,16 @@ public class PaimonWriteInfo implements LogicalWriteInfo {
 }
 
 /** A write: Python gets the rows of a batch; dynamic overwrites and streams are writes of the Python data source. */
-
 class PaimonWrite implements V1Write, InsertableRelation {
   private final Object python;
   private final String mode;
-  private final Filter[] filters;
+  private final String trees;
   private final LogicalWriteInfo info;
 
-  PaimonWrite(Object python, String mode, Filter[] filters, LogicalWriteInfo info) {
+  PaimonWrite(Object python, String mode, String trees, LogicalWriteInfo info) {
     this.python = python;
     this.mode = mode;
-    this.filters = filters;
+    this.trees = trees;
     this.info = info;
   }
 
@@ -104,6 +108,6 @@ class PaimonWrite implements V1Write, InsertableRelation {
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    Bridge.ask(python, "insert", new Object[] {rows, mode, filters, info.options()});
+    Bridge.ask(python, "insert", new Object[] {rows, mode, trees, info.options()});
   }
 }

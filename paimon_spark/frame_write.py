@@ -1,0 +1,92 @@
+"""Writes of a DataFrame that this process commits: one job of Spark, and no process for planning or committing.
+
+Classic sessions only. An error of the engine in a task is the task's result, not its failure: Spark does not repeat the
+task, all tasks end, and the files of all are deleted. If Spark itself fails or is interrupted, an accumulator knows the
+files of the tasks that have ended; tasks that Spark stops by force leave files that no snapshot names.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+from pyspark.accumulators import AccumulatorParam
+from pyspark.sql import DataFrame
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from paimon_core.errors import PaimonError, hide_secrets
+from paimon_core.table import Table
+from paimon_spark.distribute import SparkRunner
+from paimon_spark.write_job import TaskWrites
+from paimon_spark.writer import PaimonWriter
+
+_RESULT = StructType([StructField("written", BinaryType(), False)])
+Results = list[WriterCommitMessage | None]
+
+
+def runner_for(frame: DataFrame, table: Table) -> SparkRunner:
+    """Return the runner of compactions that follow a write of the frame."""
+    return SparkRunner(frame.sparkSession, hide_secrets(f"compact {table.path}"))
+
+
+def write_frame(frame: DataFrame, writer: PaimonWriter, table: Table) -> None:
+    """Write the rows of a DataFrame in one commit. After an error the table is unchanged.
+
+    Args:
+        frame: of a classic session.
+        writer: of the table, for the columns of the frame.
+        table: the table.
+    """
+    writer.commit(run_tasks(frame, writer.write, writer.abort), runner_for(frame, table))
+
+
+def run_tasks(
+    frame: DataFrame,
+    write: Callable[[Iterator[pa.RecordBatch]], TaskWrites],
+    abort: Callable[[Results], None],
+) -> Results:
+    """Run `write` for the rows of each partition of a DataFrame; return the results.
+
+    After an error `abort` gets the results that are known, and a None. Raises the engine's error of a task, or Spark's.
+    """
+    ended = frame.sparkSession.sparkContext.accumulator([], _Ended())
+
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        result: object
+        try:
+            result = write(iter(batches))
+        except PaimonError as error:
+            result = _unreported(error)
+        pickled = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+        ended.add([pickled])
+        yield pa.RecordBatch.from_arrays([pa.array([pickled], pa.binary())], names=["written"])
+
+    try:
+        results = [pickle.loads(bytes(row.written)) for row in frame.mapInArrow(task, _RESULT).collect()]
+        for result in results:
+            if isinstance(result, PaimonError):
+                raise result
+    except BaseException:
+        with suppress(OSError, PaimonError):  # the first error is the one to report
+            abort([*(r for r in map(pickle.loads, ended.value) if isinstance(r, TaskWrites)), None])
+        raise
+    return results
+
+
+def _unreported(error: PaimonError) -> PaimonError:
+    """Return an error that pickles: `reporting` raises classes of its own, whose cause is the engine's error."""
+    cause = error.__cause__
+    return cause if isinstance(cause, PaimonError) else error
+
+
+class _Ended(AccumulatorParam[Any]):
+    """A list to which the tasks add their results."""
+
+    def zero(self, value: Any) -> Any:
+        return []
+
+    def addInPlace(self, value1: Any, value2: Any) -> Any:
+        value1 += value2
+        return value1

@@ -1,0 +1,85 @@
+"""Options of a session: ``spark.paimon.<option>``, and ``spark.paimon.<catalog>.<database>.<table>.<option>``.
+
+A ``*`` stands for any catalog, database or table. Options for a table come before those for all tables, and those
+that name more of the table before those with more stars. The options of a statement come before all of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from paimon_core import options as core_options
+from paimon_core.errors import PaimonError
+from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
+from paimon_spark.option_names import (
+    READ_OPTIONS,
+    STREAM_OPTIONS,
+    STREAM_STARTS,
+    STREAMS_ONLY,
+    WRITE_OPTIONS,
+    canonical,
+    check_known,
+)
+
+PREFIX = "spark.paimon."
+MERGE_SCHEMA = "write.merge-schema"
+_TABLE_PARTS = 3  # catalog, database, table
+_OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS, MERGE_SCHEMA: "new columns of the rows join the table"}
+_OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIME_TRAVEL_OPTIONS}
+
+
+def session_options(spark: SparkSession, catalog: str, database: str, table: str) -> dict[str, str]:
+    """Return the options that a classic session sets for a table, by their canonical names.
+
+    Raises InvalidInputError for an option that nobody knows; it names the nearest one.
+    """
+    found: list[tuple[int, str, str]] = []
+    for key, value in _settings(spark).items():
+        own, option = _split(key.removeprefix(PREFIX))
+        if not _fits(own, (catalog, database, table)):
+            continue
+        named = canonical({option: value})
+        try:
+            check_known(named, _OURS, "the settings of the session")
+        except PaimonError as error:
+            raise type(error)(f"setting {key!r}: {error}") from None
+        found += [(sum(part != "*" for part in own), name, text) for name, text in named.items()]
+    return {name: text for _, name, text in sorted(found, key=lambda item: item[0])}
+
+
+def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment: bool = False) -> dict[str, str]:
+    """Return the options of a read: those of the session that are about reads, under those of the statement.
+
+    A statement that says which moment it reads, by an option or as `moment`, leaves the session's moment out.
+    """
+    own = canonical(given)
+    fixed = moment or any(key in TIME_TRAVEL_OPTIONS for key in own)
+    without = {*WRITE_OPTIONS, MERGE_SCHEMA, *(TIME_TRAVEL_OPTIONS if fixed else ())}
+    return {key: value for key, value in session.items() if key not in without} | own
+
+
+def write_options(session: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a write: those of the session that are not about reads, under those of the statement."""
+    return {key: value for key, value in session.items() if key not in _OF_READS} | canonical(given)
+
+
+def _settings(spark: SparkSession) -> dict[str, str]:
+    """Return the settings of a session that begin with the prefix; the JVM picks them."""
+    jvm: Any = spark._jvm
+    every = jvm.java.util.TreeMap(spark._jsparkSession.conf().getAllAsJava())
+    chosen = every.subMap(PREFIX, PREFIX[:-1] + chr(ord(".") + 1))
+    return {str(key): str(chosen[key]) for key in chosen} if chosen.size() else {}
+
+
+def _split(name: str) -> tuple[Sequence[str], str]:
+    """Return the catalog, database and table that a setting names, if it names them, and its option."""
+    parts = name.split(".", _TABLE_PARTS)
+    known = {*canonical({name: ""})}
+    if len(parts) <= _TABLE_PARTS or any(core_options.is_known(key) or key in _OURS for key in known):
+        return (), name
+    return parts[:_TABLE_PARTS], parts[_TABLE_PARTS]
+
+
+def _fits(pattern: Sequence[str], names: Sequence[str]) -> bool:
+    return all(part in ("*", name) for part, name in zip(pattern, names, strict=False))

@@ -1,0 +1,147 @@
+"""INSERT and the other writes of rows into a table of a catalog.
+
+Spark hands over the rows as a DataFrame. One job writes them, and this process commits. Dynamic overwrites and streams
+are writes of the Python data source, because Spark has no such hand-over for them.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.predicate.expr import TRUE, Predicate
+from paimon_core.predicate.rewrite import bind, columns
+from paimon_core.table import Table
+from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_spark.clustered import shuffle_for
+from paimon_spark.frame_write import write_frame
+from paimon_spark.options import WriteRequest, write_request
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.pushdown import exact_predicate
+from paimon_spark.sql.replace import replace_rows
+from paimon_spark.sql.session_options import MERGE_SCHEMA, session_options, write_options
+from paimon_spark.writer import PaimonWriter, table_to_write
+
+_OF_STREAMS = ("checkpointlocation", "queryname")
+_SMALL = 1 << 22  # bytes of literal rows that one task writes
+
+
+@dataclass(frozen=True)
+class TableWrites:
+    """The writes of one table.
+
+    Args:
+        jvm: of the session.
+        name: catalog, database and table.
+        table: the table.
+        location: the options that say where the table is.
+    """
+
+    jvm: Jvm
+    name: tuple[str, str, str]
+    table: Table
+    location: Mapping[str, str]
+
+    def check(self, mode: str, trees: str, options: Any) -> None:
+        """Raise an error for options, and for rows to replace, that `insert` will refuse."""
+        self._request(options)
+        self._replaced(mode, trees)
+
+    def insert(self, rows: Any, mode: str, trees: str, options: Any) -> None:
+        """Write the rows of a Java Dataset in one commit.
+
+        Args:
+            rows: as Spark has cast them to the columns of the table.
+            mode: append or overwrite.
+            trees: of an overwrite, the filters whose rows are replaced (``Trees.java``).
+            options: of the statement.
+        """
+        frame = self.jvm.frame(rows)
+        request = self._request(options)
+        table = table_to_write(request, frame.schema)
+        replaced = self._replaced(mode, trees)
+        if replaced is not None and not columns(replaced) <= set(table.schema.partition_keys):
+            replace_rows(frame, table, request, replaced)
+            return
+        shuffled, single = distributed(frame, table)
+        overwrite = mode != "append"
+        writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
+        write_frame(shuffled, writer, table)
+
+    def source_write(self, mode: str, info: Any) -> Any:
+        """Return a write of the Python data source, for a dynamic overwrite or a stream."""
+        spark = self.jvm.active_session()
+        given = {**self._given(info.options()), **self.location}
+        if mode == "dynamic":
+            given["partitionoverwritemode"] = "dynamic"
+        relation = spark.read.format("paimon").options(**self.location).load()._jdf.queryExecution().analyzed()
+        builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, self.jvm.map(given)))
+        return (builder if mode == "append" else builder.truncate()).build()
+
+    def _given(self, options: Any) -> dict[str, str]:
+        """Return the options of the session and of the statement, without those that name the table."""
+        session = session_options(self.jvm.active_session(), *self.name)
+        given = write_options(session, {str(k): str(v) for k, v in options.asCaseSensitiveMap().items()})
+        if given.pop(MERGE_SCHEMA, "false").lower() != "false":
+            raise UnsupportedError(
+                f"option {MERGE_SCHEMA!r} is not possible here: add the columns with ALTER TABLE ... ADD COLUMN first"
+            )
+        return given
+
+    def _request(self, options: Any) -> WriteRequest:
+        given = {key: value for key, value in self._given(options).items() if key not in _OF_STREAMS}
+        named = next((key for key in ("path", "warehouse", "table", "overwrite-partition") if key in given), None)
+        if named is not None:
+            raise InvalidInputError(f"option {named!r} is for writes without a catalog: the statement names the table")
+        mode = given.pop("partitionoverwritemode", "static")
+        if mode.lower() != "static":
+            raise UnsupportedError(
+                f"option 'partitionOverwriteMode' = {mode!r} is for writes without a catalog: set "
+                "spark.sql.sources.partitionOverwriteMode, or call writeTo(...).overwritePartitions()"
+            )
+        return write_request({**given, **self.location}, [field.name for field in self.table.schema.fields])
+
+    def _replaced(self, mode: str, trees: str) -> Predicate | None:
+        """Return the bound predicate of the rows that an overwrite replaces; `None`: every row, or no row."""
+        if mode != "overwrite":
+            return None
+        filters = json.loads(trees)
+        found = exact_predicate(filters, self.table.store.in_microseconds().schema) if filters else TRUE
+        if found is None:
+            raise UnsupportedError(
+                "the condition of this overwrite has a part that the table cannot evaluate: compare columns with "
+                "literals, or DELETE the rows and INSERT"
+            )
+        return None if found == TRUE else bind(found, self.table.schema.fields)
+
+
+def distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
+    """Return the frame with the rows of a bucket in one task, and True if it has one task.
+
+    A table without buckets is written by the tasks of the query. If it has partitions, Spark moves the rows of a
+    partition together, up to the size ``spark.sql.adaptive.advisoryPartitionSizeInBytes``; with adaptive execution
+    turned off, to one task.
+    """
+    if _is_small(frame):
+        return frame.coalesce(1), True
+    if bucket_mode(table.schema) is not BucketMode.BUCKET_UNAWARE:
+        return frame.transform(shuffle_for(table)), False
+    if not table.schema.partition_keys:
+        return frame, False
+    by_name = {name.lower(): name for name in frame.columns}
+    keys = [by_name.get(key.lower()) for key in table.schema.partition_keys]
+    if None in keys:
+        return frame, False
+    return frame.hint("rebalance", *(F.col("`" + str(key).replace("`", "``") + "`") for key in keys)), False
+
+
+def _is_small(frame: DataFrame) -> bool:
+    """Return True if the rows are literals, and few."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    if plan.getClass().getSimpleName() != "LocalRelation":
+        return False
+    return int(plan.stats().sizeInBytes()) <= _SMALL

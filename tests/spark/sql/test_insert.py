@@ -1,0 +1,159 @@
+"""INSERT and the other writes by name: one commit, few files, the options of the session, nothing left by an error."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import functions as F
+
+from paimon_core import Table
+from paimon_spark.sql.session_options import session_options
+
+NO_ROWS = "SELECT * FROM t WHERE false"
+
+
+@pytest.fixture
+def opened(sql):
+    """A function that opens a table of the test by the engine."""
+    root = Path(sql("DESCRIBE DATABASE EXTENDED " + sql.database)[2][1].removeprefix("file:"))
+    return lambda name: Table.open(str(root / name))
+
+
+def kinds(table):
+    return [snapshot.commit_kind for snapshot in table.snapshots()]
+
+
+def data_files(table):
+    return sorted(path.name for path in Path(table.path).rglob("data-*"))
+
+
+@pytest.mark.versions
+def test_columns_are_matched_and_defaults_fill_them(sql, opened):
+    sql("CREATE TABLE t (id BIGINT, v STRING DEFAULT 'd', s STRUCT<a: INT, b: STRING>, p INT) PARTITIONED BY (p)")
+    sql("INSERT INTO t VALUES (1, DEFAULT, NULL, 1), (2, DEFAULT, NULL, 1)")
+    sql("INSERT INTO t (p, id) VALUES (1, 3)")
+    sql("INSERT INTO t BY NAME SELECT 1 AS p, named_struct('b', 'x', 'a', 7) AS s, 4L AS id")
+    sql("INSERT INTO t PARTITION (p = 2) (s, id) VALUES (named_struct('a', 8, 'b', 'y'), 5)")
+    found = [(row[0], row[1], row[2] and tuple(row[2]), row[3]) for row in sql("SELECT * FROM t ORDER BY id")]
+    assert found[:3] == [(1, "d", None, 1), (2, "d", None, 1), (3, "d", None, 1)]
+    assert found[3:] == [(4, "d", (7, "x"), 1), (5, "d", (8, "y"), 2)]
+    assert kinds(opened("t")) == ["APPEND"] * 4
+    assert len(data_files(opened("t"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("INSERT INTO t SELECT id, 'a', CAST(id * 1000000000 AS BIGINT) FROM range(0, 9, 1, 2)", "CAST_OVERFLOW"),
+        ("INSERT INTO t SELECT id, repeat('a', CAST(id AS INT)), 1 FROM range(0, 9, 1, 2)", r"VARCHAR\(3\)"),
+        ("INSERT INTO t SELECT nullif(id, 8), 'a', 1 FROM range(0, 9, 1, 2)", "NOT_NULL_ASSERT_VIOLATION"),
+        ("INSERT INTO t VALUES (1, 'a', 'b')", "CAST_INVALID_INPUT|CANNOT_SAFELY_CAST"),
+    ],
+)
+def test_a_statement_that_fails_leaves_nothing(sql, opened, statement, message):
+    sql("CREATE TABLE t (id BIGINT NOT NULL, v VARCHAR(3), n INT)")
+    with pytest.raises(Exception, match=message):
+        sql(statement)
+    assert opened("t").snapshots() == []
+    assert data_files(opened("t")) == []
+
+
+@pytest.mark.more
+def test_a_partition_gets_one_file_of_many_tasks(sql, opened):
+    sql("CREATE TABLE t (id BIGINT, p BIGINT) PARTITIONED BY (p)")
+    sql("INSERT INTO t SELECT id, id % 3 FROM range(0, 99, 1, 8)")
+    assert len(data_files(opened("t"))) == 3
+    keys = "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')"
+    sql(f"CREATE TABLE k (id BIGINT, v BIGINT) {keys}")
+    sql("INSERT INTO k SELECT id, id FROM range(0, 99, 1, 8)")
+    assert len(data_files(opened("k"))) == 2
+
+
+@pytest.mark.more
+def test_a_keyed_table_is_compacted_in_the_same_statement(sql, opened):
+    sql(
+        "CREATE TABLE t (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'num-sorted-run.compaction-trigger' = '2')"
+    )
+    for n in range(3):
+        sql(f"INSERT INTO t VALUES (1, {n})")
+    assert "COMPACT" in kinds(opened("t"))
+    assert sql("SELECT * FROM t") == [(1, 2)]
+
+
+@pytest.mark.versions
+def test_overwrites_by_a_condition_are_one_commit(sql, opened):
+    sql("CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p)")
+    sql("INSERT INTO t VALUES (1, 'a'), (2, 'a'), (3, 'b'), (4, NULL)")
+    sql("INSERT INTO t REPLACE WHERE p >= 'b' SELECT 5, 'c'")
+    assert sql("SELECT id FROM t ORDER BY id") == [(1,), (2,), (4,), (5,)]
+    sql("INSERT INTO t REPLACE WHERE id < 2 OR id = 5 SELECT 0, 'a'")
+    assert sql("SELECT id FROM t ORDER BY id") == [(0,), (2,), (4,)]
+    assert kinds(opened("t")) == ["APPEND", "OVERWRITE", "OVERWRITE"]
+    files = data_files(opened("t"))
+    for statement, message in {
+        "INSERT INTO t REPLACE WHERE p = 'a' SELECT 9, 'z'": "leave them out",
+        "INSERT INTO t REPLACE WHERE id < 2 SELECT 9, 'a'": "the new row",
+        "INSERT INTO t REPLACE WHERE upper(p) = 'A' SELECT 9, 'a'": "cannot evaluate",
+    }.items():
+        with pytest.raises(Exception, match=message):
+            sql(statement)
+    assert data_files(opened("t")) == files
+    sql(f"INSERT INTO t REPLACE WHERE id = 0 {NO_ROWS}")
+    sql.spark.createDataFrame([(7, None)], "id INT, p STRING").writeTo("t").overwrite(F.col("p").isNull())
+    assert sql("SELECT id FROM t ORDER BY id") == [(2,), (7,)]
+
+
+@pytest.mark.more
+def test_rows_with_a_key_are_replaced_by_a_condition(sql, opened):
+    sql("CREATE TABLE t (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')")
+    sql("INSERT INTO t SELECT id, id FROM range(6)")
+    sql("INSERT INTO t REPLACE WHERE v >= 3 SELECT id, 10 + id FROM range(5, 7)")
+    assert sql("SELECT * FROM t ORDER BY id") == [(0, 0), (1, 1), (2, 2), (5, 15), (6, 16)]
+    assert len([kind for kind in kinds(opened("t")) if kind != "COMPACT"]) == 2
+    sql("CREATE TABLE s (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'sequence.field' = 'v')")
+    with pytest.raises(Exception, match="an old row may outrank a new one"):
+        sql("INSERT INTO s REPLACE WHERE v >= 3 VALUES (1, 3)")
+
+
+@pytest.fixture
+def setting(sql):
+    """A function that sets a configuration until the end of the test."""
+    changed = []
+
+    def change(key, value):
+        changed.append(key)
+        sql.spark.conf.set(key, value)
+
+    yield change
+    for key in changed:
+        sql.spark.conf.unset(key)
+
+
+@pytest.mark.versions
+def test_options_of_the_session(sql, opened, setting):
+    sql("CREATE TABLE t (id INT)")
+    setting("spark.paimon.commit.user", "everyone")
+    setting("spark.paimon.*.*.t.commit.user", "any t")
+    setting(f"spark.paimon.pm.{sql.database}.t.commit.user", "this t")
+    setting("spark.paimon.pm.nope.t.file.format", "orc")
+    setting("spark.paimon.scan.snapshot-id", "1")
+    assert session_options(sql.spark, "pm", sql.database, "t") == {
+        "commit.user": "this t",
+        "scan.snapshot-id": "1",
+    }
+    sql("INSERT INTO t VALUES (1)")
+    assert opened("t").snapshot().commit_user == "this t"
+    other = sql.spark.newSession()
+    other.sql(f"INSERT INTO pm.{sql.database}.t VALUES (2)")
+    assert "t" not in opened("t").snapshot().commit_user.split()
+    setting("spark.paimon.fiel.format", "orc")
+    with pytest.raises(Exception, match=r"'spark.paimon.fiel.format'.*did you mean 'file.format'"):
+        sql("INSERT INTO t VALUES (1)")
+
+
+def test_cached_rows_follow_a_write(sql):
+    sql("CREATE TABLE t (id INT)")
+    sql("CACHE TABLE t")
+    assert sql("SELECT * FROM t") == []
+    sql("INSERT INTO t VALUES (1)")
+    assert sql("SELECT * FROM t") == [(1,)]
+    sql("UNCACHE TABLE t")
