@@ -24,10 +24,8 @@ from paimon_core.schema.references import columns_in
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
-from paimon_core.types.cast import cast_array
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
-    STRING,
     AtomicType,
     DataField,
     DataType,
@@ -35,6 +33,7 @@ from paimon_core.types.datatype import (
     is_nested,
     with_nullable,
 )
+from paimon_core.types.default import default_value
 from paimon_core.types.system_fields import check_names
 
 _KEYLESS_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
@@ -414,7 +413,7 @@ def _check_defaults(schema: TableSchema) -> None:
         if field.default is None:
             continue
         try:
-            cast_array(pa.array([field.default], pa.string()), STRING, with_nullable(field.type, True))
+            default_value(field)
         except (PaimonError, pa.ArrowException) as error:
             raise InvalidInputError(
                 f"the default {field.default!r} of column {field.name!r} cannot be cast to {field.type}: {error}"

@@ -5,7 +5,6 @@ else NULL. A value that the column cannot store without loss is refused.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,13 +12,10 @@ import pyarrow.compute as pc
 from paimon_core.errors import InvalidInputError
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
-from paimon_core.types.cast import cast_array
 from paimon_core.types.coerce import coerce_array
 from paimon_core.types.columns import ColumnNames
-from paimon_core.types.datatype import AtomicType, DataField, with_nullable
-
-_TEXT = AtomicType("VARCHAR", True, 2147483647)
-
+from paimon_core.types.datatype import DataField
+from paimon_core.types.default import default_value
 
 Positions = tuple[int | None, ...]
 
@@ -78,7 +74,7 @@ def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:
 
 def _missing(field: DataField, rows: int) -> pa.Array:
     if field.default is not None:
-        return pa.repeat(_default(field), rows)
+        return pa.repeat(default_value(field), rows)
     if not field.type.nullable:
         raise InvalidInputError(f"column {field.name!r} is NOT NULL, has no default, and the data lacks it")
     return pa.nulls(rows, to_arrow(field.type))
@@ -96,10 +92,4 @@ def _not_null(array: pa.Array, field: DataField, first_row: int) -> pa.Array:
 def _filled(array: pa.Array, field: DataField) -> pa.Array:
     if field.default is None or not array.null_count:
         return array
-    return pc.if_else(pc.is_null(array), _default(field), array)
-
-
-@lru_cache(maxsize=256)
-def _default(field: DataField) -> pa.Scalar:
-    assert field.default is not None
-    return cast_array(pa.array([field.default], pa.string()), _TEXT, with_nullable(field.type, True))[0]
+    return pc.if_else(pc.is_null(array), default_value(field), array)

@@ -1,7 +1,9 @@
 """Columns, partitions, properties and changes of tables: from Spark's catalog interface to the engine, and back."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from typing import Any
 
 from pyspark.sql import types as spark
@@ -25,7 +27,8 @@ from paimon_core.schema.change import (
 )
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
+from paimon_core.types.datatype import TEXT_ROOTS, ArrayType, DataField, DataType, MapType, RowType, with_nullable
+from paimon_core.types.default import unquoted
 from paimon_spark.option_names import column_list
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.types import paimon_type, spark_schema
@@ -34,6 +37,12 @@ _CONNECTOR = "org.apache.spark.sql.connector"
 _IGNORED = {"provider", "owner", "external", "is_managed_location", "option.serialization.format"}
 """Properties that Spark adds to every table and that say nothing about it."""
 _KEYS = ("primary-key", "partition")
+_CHANGING = re.compile(r"\b(current_\w+|now|curdate|localtimestamp|user|session_user|current\w*)\b", re.IGNORECASE)
+"""Functions with another value for each statement."""
+_PLAIN = {"string", "char", "varchar", "byte", "short", "integer", "long", "float", "double", "decimal", "boolean"}
+"""Types whose literals are stored as Spark writes them."""
+_SQL_TYPES = {"DATE": "DATE", "TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "TIMESTAMP"}
+_EPOCH = date(1970, 1, 1)
 
 
 def new_schema(columns: Iterable[Any], partitions: Iterable[Any], properties: Mapping[str, str]) -> Schema:
@@ -71,7 +80,7 @@ def spark_columns(jvm: Jvm, schema: TableSchema) -> Any:
     literal = jvm.type(f"{_CONNECTOR}.expressions.LiteralValue")
     found = []
     for field, kind in zip(fields, types, strict=True):
-        value = None if field.default is None else default(field.default, literal(None, kind))
+        value = None if field.default is None else default(_default_sql(field), literal(None, kind))
         found.append(column.create(field.name, kind, field.type.nullable, field.description, value, None))
     return jvm.array(f"{_CONNECTOR}.catalog.Column", found)
 
@@ -104,7 +113,7 @@ def _add_column(change: Any) -> Iterator[SchemaChange]:
         tuple(change.fieldNames()),
         with_nullable(sql_type(_type(change.dataType()), ".".join(change.fieldNames())), change.isNullable()),
         change.comment(),
-        None if value is None else value.getSql(),
+        _default_text(value),
         _position(change.position()),
     )
 
@@ -130,7 +139,7 @@ _CHANGES: dict[str, Any] = {
     "UpdateColumnNullability": lambda c: [UpdateNullability(tuple(c.fieldNames()), c.nullable())],
     "UpdateColumnComment": lambda c: [UpdateComment(tuple(c.fieldNames()), c.newComment() or None)],
     "UpdateColumnPosition": lambda c: [MoveColumn(tuple(c.fieldNames()), _position(c.position()) or FIRST)],
-    "UpdateColumnDefaultValue": lambda c: [UpdateDefault(tuple(c.fieldNames()), c.newDefaultValue() or None)],
+    "UpdateColumnDefaultValue": lambda c: [UpdateDefault(tuple(c.fieldNames()), _unless_null(c.newDefaultValue()))],
     "SetProperty": _set_property,
     "RemoveProperty": _remove_property,
 }
@@ -165,7 +174,42 @@ def _field(column: Any) -> DataField:
     if column.generationExpression() is not None:
         raise UnsupportedError(f"column {column.name()!r} is generated, which Paimon tables do not have")
     kind = with_nullable(sql_type(_type(column.dataType()), column.name()), column.nullable())
-    return DataField(-1, column.name(), kind, column.comment(), None if value is None else value.getSql())
+    return DataField(-1, column.name(), kind, column.comment(), _default_text(value))
+
+
+def _default_text(value: Any) -> str | None:
+    """Return the text that the schema stores for a default of Spark; `None`: NULL, or no default."""
+    sql = None if value is None else _unless_null(str(value.getSql()))
+    if sql is None:
+        return None
+    if _CHANGING.search(re.sub(r"'[^']*'", "", sql)):
+        raise UnsupportedError(f"DEFAULT {sql} is not possible: its value changes, and a schema stores one value")
+    literal = value.getValue()
+    kind = "" if literal is None or literal.value() is None else str(literal.dataType().typeName()).partition("(")[0]
+    if kind == "date":
+        return str(_EPOCH + timedelta(days=int(literal.value())))
+    if kind not in _PLAIN:
+        return sql
+    text = str(literal.value()) if isinstance(literal.value(), int | float) else str(literal.value().toString())
+    return f"'{text}'" if unquoted(text) != text else text
+
+
+def _unless_null(sql: str | None) -> str | None:
+    """Return an expression of SQL; `None`: it is NULL or empty."""
+    return None if not sql or sql.strip().upper() == "NULL" else sql
+
+
+def _default_sql(field: DataField) -> str:
+    """Return the default of a column as an expression of SQL."""
+    stored = str(field.default)
+    text = unquoted(stored)
+    root = getattr(field.type, "root", "")
+    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if root in TEXT_ROOTS:
+        return quoted
+    if root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ") and text[:1].isdigit():
+        return f"CAST({quoted} AS {_SQL_TYPES[root]})"
+    return stored
 
 
 def _type(kind: Any) -> spark.DataType:

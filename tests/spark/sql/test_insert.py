@@ -29,7 +29,7 @@ def data_files(table):
 @pytest.mark.versions
 def test_columns_are_matched_and_defaults_fill_them(sql, opened):
     sql("CREATE TABLE t (id BIGINT, v STRING DEFAULT 'd', s STRUCT<a: INT, b: STRING>, p INT) PARTITIONED BY (p)")
-    sql("INSERT INTO t VALUES (1, DEFAULT, NULL, 1), (2, DEFAULT, NULL, 1)")
+    sql("INSERT INTO t VALUES (1, NULL, NULL, 1), (2, DEFAULT, NULL, 1)")
     sql("INSERT INTO t (p, id) VALUES (1, 3)")
     sql("INSERT INTO t BY NAME SELECT 1 AS p, named_struct('b', 'x', 'a', 7) AS s, 4L AS id")
     sql("INSERT INTO t PARTITION (p = 2) (s, id) VALUES (named_struct('a', 8, 'b', 'y'), 5)")
@@ -157,3 +157,20 @@ def test_cached_rows_follow_a_write(sql):
     sql("INSERT INTO t VALUES (1)")
     assert sql("SELECT * FROM t") == [(1,)]
     sql("UNCACHE TABLE t")
+
+
+def test_defaults_of_every_kind_fill_columns(sql):
+    defaults = {
+        "s": ("STRING", "'it''s'"),
+        "n": ("BIGINT", "1 + 1"),
+        "d": ("DATE", "DATE'2020-01-31'"),
+        "z": ("INT", "NULL"),
+    }
+    columns = ", ".join(f"{name} {kind} DEFAULT {value}" for name, (kind, value) in defaults.items())
+    sql(f"CREATE TABLE t (id INT, {columns})")
+    sql("INSERT INTO t (id) VALUES (1)")
+    sql("INSERT INTO t VALUES (2, NULL, NULL, NULL, NULL)")
+    expected = sql("SELECT 'it''s', CAST(NULL AS INT), 2L, DATE'2020-01-31'")[0]
+    assert sql("SELECT * FROM t ORDER BY id") == [(1, *expected), (2, *expected)]
+    with pytest.raises(Exception, match="its value changes"):
+        sql("CREATE TABLE u (s STRING DEFAULT current_user())")
