@@ -28,7 +28,7 @@ class ScanRequest:
     """This number of rows is enough, whichever rows they are; Spark cuts the rest. `None`: all rows are needed."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The options of the read, by the names that the user wrote."""
-    when: Mapping[str, object] = field(default_factory=dict)
+    when: Mapping[str, Any] = field(default_factory=dict)
     """The moment, as ``Table.scan`` takes it: ``version`` or ``timestamp`` in milliseconds; empty: the newest."""
 
     def reader_options(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
+from paimon_spark.sql.scan import ScanFunction, describe
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.statements.row_level import RowLevelStatement, delete_rows, merge_rows, update_rows
 from paimon_spark.sql.write import TableWrites
@@ -52,7 +53,7 @@ class TableFunction:
         return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
 
     def scan(self, columns: Any, filters: Any, trees: str, limit: int, options: Any) -> Any:
-        """Return Spark's scan of the Python data source, narrowed to the columns and filters of the query."""
+        """Return a scan narrowed to the columns and filters of the query."""
         request = ScanRequest(
             self._columns(columns),
             predicate_of(json.loads(trees), self._read_schema()),
@@ -61,7 +62,16 @@ class TableFunction:
             dict(options.asCaseSensitiveMap()),
             self.when,
         )
-        return self._general_scan(request)
+        function = ScanFunction(self.table, request, self._general_scan)
+        return self.jvm.bridge.PaimonScan(
+            self.jvm.function(function),
+            self.jvm.struct(request.columns),
+            self.jvm.struct(spark_schema(self.schema.fields)),
+            self.jvm.array(
+                "java.lang.String", [key for key in self.schema.partition_keys if key in request.columns.names]
+            ),
+            describe(self.table, request),
+        )
 
     def aggregate(self, trees: str, aggregation: str, options: Any) -> str | None:
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""

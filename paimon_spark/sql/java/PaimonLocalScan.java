@@ -44,7 +44,7 @@ class PaimonLocalScan implements LocalScan {
     }
   }
 
-  private static Object parsed(DataType type, String text) {
+  static Object parsed(DataType type, String text) {
     String name = type.typeName();
     if (type instanceof DecimalType) {
       DecimalType decimal = (DecimalType) type;

@@ -5,6 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from paimon_spark.sql.scan import ScanFunction
+
 COLUMNS = "id BIGINT, p STRING, `a.b` INT, d DATE, ts TIMESTAMP_NTZ, lt TIMESTAMP, dec DECIMAL(10, 2)"
 VALUES = """
 (1, 'a', 10, DATE'2020-01-01', TIMESTAMP_NTZ'2020-01-01 10:00:00', TIMESTAMP'2020-01-01 10:00:00', 1.5),
@@ -120,3 +122,50 @@ def test_counts_follow_merges_and_moments(sql):
     sql("INSERT INTO k VALUES (2, 3), (3, 4)")
     assert sql("SELECT count(*), max(v) FROM k") == [(3, 4)]
     assert sql("SELECT count(*), max(v) FROM k VERSION AS OF 1") == [(2, 2)]
+
+
+@pytest.mark.versions
+def test_a_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
+    sql("CREATE TABLE f (id BIGINT, p INT) PARTITIONED BY (p)")
+    sql("INSERT INTO f SELECT id, id % 4 FROM range(100)")
+    sql("CREATE TABLE d (p INT, name STRING)")
+    sql("INSERT INTO d VALUES (1, 'one'), (2, 'two')")
+    asked = []
+    source = ScanFunction.source
+
+    def recorded(function, trees):
+        asked.append((function.table.path.rpartition("/")[2], trees))
+        return source(function, trees)
+
+    monkeypatch.setattr(ScanFunction, "source", recorded)
+    joined = "SELECT count(*), min(f.id) FROM f JOIN d ON f.p = d.p WHERE d.name = 'two'"
+    assert sql(joined) == [(25, 2)]
+    assert any(table == "f" and '"IN"' in trees for table, trees in asked)
+    groups = "(SELECT id, count(*) FROM f GROUP BY id)"
+    twice = sql.spark.sql(f"SELECT count(*) FROM {groups} a JOIN {groups} b USING (id)")
+    assert twice.collect() == [(100,)]
+    assert "ReusedExchange" in str(twice._jdf.queryExecution().executedPlan())
+
+
+@pytest.mark.versions
+def test_statistics_of_scans(table):
+    def sizes(statement):
+        stats = table.spark.sql(statement)._jdf.queryExecution().optimizedPlan().stats()
+        rows = stats.rowCount()
+        return int(stats.sizeInBytes().longValue()), int(rows.get().longValue()) if rows.isDefined() else None
+
+    whole, rows = sizes("SELECT * FROM t")
+    part, rows_of_part = sizes("SELECT id FROM t WHERE p = 'a'")
+    assert (rows, rows_of_part) == (3, 1)
+    assert 0 < part < whole / 3
+    assert "BroadcastHashJoin" in str(
+        table.spark.sql("SELECT * FROM t a JOIN t b ON a.id = b.id")._jdf.queryExecution().sparkPlan()
+    )
+
+
+def test_options_of_a_read_do_not_appear_in_plans(table):
+    frame = table.spark.read.option("read.batch-size", "31").table("t")
+    text = frame._jdf.queryExecution().executedPlan().toString()
+    assert "read.batch-size" in text
+    assert "31" not in text.partition("options")[2].partition("(")[0]
+    assert frame.count() == 3

@@ -1,0 +1,222 @@
+package paimon.python;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A scan that knows its rows and bytes before it runs, and whose files filters of a join leave out while it runs.
+ *
+ * The rows come from another scan of Spark, which Python makes when they are needed: "source" with trees of filters.
+ */
+public class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
+  private final Object python;
+  private final StructType schema;
+  private final StructType whole;
+  private final String[] partitionColumns;
+  private final String description;
+  private String trees = "[]";
+  private Scan source;
+  private Statistics statistics;
+
+  public PaimonScan(
+      Object python, StructType schema, StructType whole, String[] partitionColumns, String description) {
+    this.python = python;
+    this.schema = schema;
+    this.whole = whole;
+    this.partitionColumns = partitionColumns;
+    this.description = description;
+  }
+
+  private synchronized Scan source() {
+    if (source == null) {
+      source = (Scan) Bridge.ask(python, "source", new Object[] {trees});
+    }
+    return source;
+  }
+
+  public StructType readSchema() {
+    return schema;
+  }
+
+  public String description() {
+    return description;
+  }
+
+  public Batch toBatch() {
+    return new PaimonBatch(source().toBatch(), description + trees);
+  }
+
+  public MicroBatchStream toMicroBatchStream(String checkpoint) {
+    return source().toMicroBatchStream(checkpoint);
+  }
+
+  public CustomMetric[] supportedCustomMetrics() {
+    return source().supportedCustomMetrics();
+  }
+
+  public NamedReference[] filterAttributes() {
+    NamedReference[] found = new NamedReference[partitionColumns.length];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = Expressions.column("`" + partitionColumns[i].replace("`", "``") + "`");
+    }
+    return found;
+  }
+
+  public synchronized void filter(Predicate[] predicates) {
+    ArrayList described = new ArrayList();
+    for (int i = 0; i < predicates.length; i++) {
+      described.add(Trees.of(predicates[i]));
+    }
+    trees = Trees.json(described);
+    source = null;
+  }
+
+  public synchronized Statistics estimateStatistics() {
+    if (statistics == null) {
+      String found = (String) Bridge.ask(python, "statistics", new Object[0]);
+      statistics = new PaimonStatistics(found, schema, whole);
+    }
+    return statistics;
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof PaimonScan
+        && description.equals(((PaimonScan) other).description)
+        && trees.equals(((PaimonScan) other).trees)
+        && schema.equals(((PaimonScan) other).schema);
+  }
+
+  public int hashCode() {
+    return description.hashCode();
+  }
+}
+
+/** Batches of equal scans are equal, so that Spark reads a table once for a query that names it twice. */
+class PaimonBatch implements Batch {
+  private final Batch source;
+  private final String key;
+
+  PaimonBatch(Batch source, String key) {
+    this.source = source;
+    this.key = key;
+  }
+
+  public InputPartition[] planInputPartitions() {
+    return source.planInputPartitions();
+  }
+
+  public PartitionReaderFactory createReaderFactory() {
+    return source.createReaderFactory();
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof PaimonBatch && key.equals(((PaimonBatch) other).key);
+  }
+
+  public int hashCode() {
+    return key.hashCode();
+  }
+}
+
+class PaimonStatistics implements Statistics {
+  private static final int ROW_OVERHEAD = 8;
+  private final Map given;
+  private final StructType schema;
+  private final StructType whole;
+
+  PaimonStatistics(String json, StructType schema, StructType whole) {
+    try {
+      given = (Map) new ObjectMapper().readValue(json, Map.class);
+    } catch (java.io.IOException error) {
+      throw new IllegalArgumentException(error);
+    }
+    this.schema = schema;
+    this.whole = whole;
+  }
+
+  static OptionalLong number(Object value) {
+    return value == null ? OptionalLong.empty() : OptionalLong.of(((Number) value).longValue());
+  }
+
+  public OptionalLong sizeInBytes() {
+    double share = (ROW_OVERHEAD + schema.defaultSize()) / (double) (ROW_OVERHEAD + whole.defaultSize());
+    return OptionalLong.of(Math.max(1L, (long) (((Number) given.get("bytes")).longValue() * Math.min(1.0, share))));
+  }
+
+  public OptionalLong numRows() {
+    return number(given.get("rows"));
+  }
+
+  public Map columnStats() {
+    Map columns = (Map) given.get("columns");
+    HashMap found = new HashMap();
+    for (Iterator names = columns.keySet().iterator(); names.hasNext(); ) {
+      String name = (String) names.next();
+      scala.Option index = schema.getFieldIndex(name);
+      if (index.isDefined()) {
+        int i = ((Integer) index.get()).intValue();
+        NamedReference column = Expressions.column("`" + name.replace("`", "``") + "`");
+        found.put(column, new PaimonColumnStatistics((Map) columns.get(name), schema.fields()[i].dataType()));
+      }
+    }
+    return found;
+  }
+}
+
+class PaimonColumnStatistics implements ColumnStatistics {
+  private final Map given;
+  private final org.apache.spark.sql.types.DataType type;
+
+  PaimonColumnStatistics(Map given, org.apache.spark.sql.types.DataType type) {
+    this.given = given;
+    this.type = type;
+  }
+
+  private Optional value(String name) {
+    Object text = given.get(name);
+    return text == null ? Optional.empty() : Optional.of(PaimonLocalScan.parsed(type, (String) text));
+  }
+
+  public OptionalLong distinctCount() {
+    return PaimonStatistics.number(given.get("distinct_count"));
+  }
+
+  public Optional min() {
+    return value("min");
+  }
+
+  public Optional max() {
+    return value("max");
+  }
+
+  public OptionalLong nullCount() {
+    return PaimonStatistics.number(given.get("null_count"));
+  }
+
+  public OptionalLong avgLen() {
+    return PaimonStatistics.number(given.get("avg_len"));
+  }
+
+  public OptionalLong maxLen() {
+    return PaimonStatistics.number(given.get("max_len"));
+  }
+}

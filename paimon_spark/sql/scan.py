@@ -1,0 +1,54 @@
+"""A scan of a table: its statistics, and the scan of Spark that reads the rows."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from paimon_core.errors import hide_secrets
+from paimon_core.predicate.expr import Predicate, conjunction
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.table import Table
+from paimon_spark.sql.pushdown import predicate_of
+from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.statistics import scan_statistics
+
+
+@dataclass
+class ScanFunction:
+    """The answers to what Spark asks a scan: a method for each question of ``PaimonScan.java``."""
+
+    table: Table
+    request: ScanRequest
+    make: Callable[[ScanRequest], Any]
+    """Makes the scan of Spark that reads the rows of a request."""
+
+    def source(self, trees: str) -> Any:
+        """Return the scan of Spark that reads the rows, without files that filters of a running join exclude."""
+        schema = self._scan(None).store.schema
+        parts = (self.request.predicate, predicate_of(json.loads(trees), schema))
+        return self.make(replace(self.request, predicate=conjunction([p for p in parts if p is not None])))
+
+    def statistics(self) -> str:
+        """Return the size of the scan as JSON."""
+        return scan_statistics(self._scan(self.request.predicate))
+
+    def _scan(self, predicate: Predicate | None) -> TableScan:
+        scan = self.table.scan(filter=predicate, **self.request.when)
+        return replace(scan, store=scan.store.in_microseconds())
+
+
+def describe(table: Table, request: ScanRequest) -> str:
+    """Return the text of a scan in a plan. Scans of one query with equal texts read equal rows."""
+    snapshot = table.snapshot(**request.when)
+    given = sorted(request.options.items())  # values are hashed: an option may be a secret
+    digest = hashlib.sha256(repr(given).encode()).hexdigest()[:8]
+    parts = {
+        "columns": ", ".join(request.columns.names),
+        "filter": request.predicate,
+        "limit": request.limit,
+        "options": f"{', '.join(key for key, _ in given)} ({digest})" if given else None,
+    }
+    said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
+    return f"paimon {hide_secrets(table.path)}, snapshot {None if snapshot is None else snapshot.id}{said}"

@@ -1,0 +1,44 @@
+"""Sizes of a scan for Spark's optimiser: of the files to read, and of the columns if the table was analysed."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from paimon_core.maintenance.analyze import ColumnStatistics, read_statistics
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS
+
+_WITH_BOUNDS = {*INTEGER_ROOTS, *TEXT_ROOTS, "DATE", "DECIMAL", "BOOLEAN"}
+"""Types whose minimum and maximum are stored as the text of Spark's internal value."""
+
+
+def scan_statistics(scan: TableScan) -> str:
+    """Return rows, bytes and columns of a scan as JSON, for ``PaimonScan.java``.
+
+    Rows of files that must be merged are counted once per file. Cost: the manifests of the scan.
+    """
+    splits = scan.plan().splits
+    rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
+    columns: Mapping[str, dict[str, Any]] = {}
+    analysed = None if scan.snapshot is None else read_statistics(scan.store, scan.snapshot)
+    if analysed is not None:
+        columns = {
+            name: found for name, c in analysed.columns.items() if (found := _column(scan.store.schema, name, c))
+        }
+    return json.dumps({"rows": rows, "bytes": size, "columns": columns})
+
+
+def _column(schema: TableSchema, name: str, found: ColumnStatistics) -> dict[str, Any] | None:
+    """Return the statistics of a column as JSON; `None`: the table no longer has the column."""
+    field = next((f for f in schema.fields if f.name == name and f.id == found.column_id), None)
+    if field is None:
+        return None
+    counted = {
+        "distinct_count": found.distinct_count,
+        "null_count": found.null_count,
+        "avg_len": found.avg_len,
+        "max_len": found.max_len,
+    }
+    bounds = {"min": found.min, "max": found.max} if getattr(field.type, "root", None) in _WITH_BOUNDS else {}
+    return {**counted, **bounds}
