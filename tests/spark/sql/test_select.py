@@ -149,15 +149,10 @@ def test_a_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
 
 @pytest.mark.versions
 def test_statistics_of_scans(table):
-    def sizes(statement):
-        stats = table.spark.sql(statement)._jdf.queryExecution().optimizedPlan().stats()
-        rows = stats.rowCount()
-        return int(stats.sizeInBytes().longValue()), int(rows.get().longValue()) if rows.isDefined() else None
+    def size(statement):
+        return int(str(table.spark.sql(statement)._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
-    whole, rows = sizes("SELECT * FROM t")
-    part, rows_of_part = sizes("SELECT id FROM t WHERE p = 'a'")
-    assert (rows, rows_of_part) == (3, 1)
-    assert 0 < part < whole / 3
+    assert 0 < size("SELECT id FROM t WHERE p = 'a'") < size("SELECT * FROM t") / 3 < 100_000
     assert "BroadcastHashJoin" in str(
         table.spark.sql("SELECT * FROM t a JOIN t b ON a.id = b.id")._jdf.queryExecution().sparkPlan()
     )
