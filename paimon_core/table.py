@@ -53,6 +53,7 @@ from paimon_core.snapshot.time_travel import NEWEST, TimeTravel
 from paimon_core.store.create import create_table
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
@@ -143,6 +144,12 @@ class Table:
     def path(self) -> str:
         """The directory of the table."""
         return self._store.root
+
+    @property
+    def location(self) -> TableLocation:
+        """The directory, the branch and the view; its text opens the same again."""
+        branch = self._store.branch
+        return TableLocation(self.path, None if branch == MAIN_BRANCH else branch, self._read_optimized)
 
     @property
     def store(self) -> FileStore:

@@ -18,6 +18,11 @@ class TableLocation:
     branch: str | None = None
     read_optimized: bool = False
 
+    def __str__(self) -> str:
+        """Return the text that :meth:`parse` reads."""
+        branch = "" if self.branch is None else SEPARATOR + BRANCH_PREFIX + self.branch
+        return self.path + branch + (SEPARATOR + READ_OPTIMIZED if self.read_optimized else "")
+
     @staticmethod
     def parse(text: str) -> "TableLocation":
         """Return the location that `text` names; raises as `split_name` and `of` do."""

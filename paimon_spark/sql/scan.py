@@ -51,4 +51,4 @@ def describe(table: Table, request: ScanRequest) -> str:
         "options": f"{', '.join(key for key, _ in given)} ({digest})" if given else None,
     }
     said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
-    return f"paimon {hide_secrets(table.path)}, snapshot {None if snapshot is None else snapshot.id}{said}"
+    return f"paimon {hide_secrets(str(table.location))}, snapshot {None if snapshot is None else snapshot.id}{said}"

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_spark.sql.aggregate import local_rows
@@ -83,7 +83,9 @@ class TableFunction:
             return None
         scan = self.table.scan(filter=predicate_of(filters, schema), **self.when)
         scan = replace(scan, store=scan.store.in_microseconds())
-        return local_rows(scan, json.loads(aggregation), f"paimon {self.table.path}: rows from metadata")
+        return local_rows(
+            scan, json.loads(aggregation), f"paimon {hide_secrets(str(self.table.location))}: rows from metadata"
+        )
 
     def _general_scan(self, request: ScanRequest) -> Any:
         """Return the scan of the Python data source."""
@@ -157,7 +159,8 @@ class TableFunction:
 
     def _options(self) -> dict[str, str]:
         storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
-        return {**storage, "path": self.table.path, "branch": self.table.store.branch}
+        view = replace(self.table.location, branch=None)
+        return {**storage, "path": str(view), "branch": self.table.store.branch}
 
     def delete_rows(self, session: Any, plan: Any) -> Any:
         """Run DELETE and return its row of counts."""

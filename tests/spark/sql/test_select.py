@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from paimon_core import Table
 from paimon_spark.sql.scan import ScanFunction
 
 COLUMNS = "id BIGINT, p STRING, `a.b` INT, d DATE, ts TIMESTAMP_NTZ, lt TIMESTAMP, dec DECIMAL(10, 2)"
@@ -164,3 +165,30 @@ def test_options_of_a_read_do_not_appear_in_plans(table):
     assert "read.batch-size" in text
     assert "31" not in text.partition("options")[2].partition("(")[0]
     assert frame.count() == 3
+
+
+@pytest.mark.versions
+def test_branches_and_moments_are_tables_of_their_own(sql):
+    sql("CREATE TABLE t (id INT, p INT) PARTITIONED BY (p)")
+    sql("INSERT INTO t VALUES (1, 0)")
+    path = next(row[1] for row in sql("DESCRIBE EXTENDED t") if row[0] == "Location")
+    table = Table.open(path)
+    table.create_tag("v1", 1)
+    table.branches.create("dev", tag="v1")
+    sql("INSERT INTO t VALUES (2, 0)")
+    sql("INSERT INTO `t$branch_dev` VALUES (3, 0), (4, 1)")
+    groups = "(SELECT p, count(id) AS n FROM {} GROUP BY p)"
+    branch, main = groups.format("`t$branch_dev`"), groups.format("t")
+    assert sql(f"SELECT b.p, b.n, m.n FROM {branch} b LEFT JOIN {main} m USING (p) ORDER BY 1") == [
+        (0, 2, 2),
+        (1, 1, None),
+    ]
+    assert sql("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
+    assert sql("SELECT count(*), max(id) FROM `t$branch_dev`") == [(3, 4)]
+    at = "SELECT id FROM t VERSION AS OF {}"
+    assert sql(f"{at.format(2)} EXCEPT {at.format(repr('v1'))}") == [(2,)]
+    assert sql("SELECT count(*) FROM t VERSION AS OF 'v1'") == [(1,)]
+    assert sql("SELECT count(*) FROM t TIMESTAMP AS OF '2100-01-01 00:00:00'") == [(2,)]
+    for moment in ("VERSION AS OF 99", "VERSION AS OF 'nope'", "TIMESTAMP AS OF '2001-01-01'"):
+        with pytest.raises(Exception, match=r"does not exist|no snapshot earlier"):
+            sql(f"SELECT * FROM t {moment}")
