@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.datafile.row_tracking import tracking_fields
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PaimonError, UnsupportedError
 from paimon_core.scan.projection import metadata_fields
 from paimon_core.table import Table
 from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
@@ -181,7 +181,11 @@ class CatalogFunction:
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
         table = self.open(identifier)
-        return self._spark_table(identifier, table.alter(list(schema_changes(changes))))
+        try:
+            changed = table.alter(list(schema_changes(changes)))
+        except PaimonError as error:  # Spark wraps an IllegalArgumentException in one that PySpark does not translate
+            raise self.jvm.unsupported(str(error)) from None
+        return self._spark_table(identifier, changed)
 
     def drop_table(self, identifier: Any) -> bool:
         """Delete a table; return False if it is missing."""

@@ -49,8 +49,9 @@ def run(spark: SparkSession, cases: Any, corpus: Any, warehouse: str) -> list[st
         if "not java" in statement.marks:
             continue
         result = cases.answer(session, statement.text, warehouse)
-        failed = statement.expected.startswith("error") and result.startswith("error")
-        agrees = failed or cases.matches(result, statement.expected)
+        expected = "ok" if statement.expected.startswith("num_affected_rows") else statement.expected  # 0.9 counts none
+        failed = expected.startswith("error") and result.startswith("error")
+        agrees = failed or cases.matches(result, expected)
         if agrees and "java" in statement.marks:
             found.append(f"{corpus.name}:{statement.line}: agrees, though it is marked\n{statement.text}")
         elif not agrees and "java" not in statement.marks:
