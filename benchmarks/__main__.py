@@ -5,7 +5,7 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import engine, indexes, lsm, metadata, report, spark, streaming
+from benchmarks import engine, indexes, lsm, metadata, report, spark, streaming, tpch
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
@@ -16,7 +16,7 @@ PARTS = {
     "indexes": indexes.benchmarks,
     "metadata": metadata.benchmarks,
 }
-THROUGH_SPARK = {"spark": spark.benchmarks, "streaming": streaming.benchmarks}
+THROUGH_SPARK = {"spark": spark.benchmarks, "streaming": streaming.benchmarks, "tpch": tpch.benchmarks}
 
 
 def main() -> None:

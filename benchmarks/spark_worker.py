@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from datetime import datetime
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -131,6 +132,36 @@ class Side:
         if not self.java:
             self.spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
         return found[0], seconds
+
+    def catalog(self, command):
+        """Install the catalog paimon; that of the connector is there already."""
+        if not self.java:
+            self.paimon.catalog(self.spark, "paimon", warehouse=self.warehouse)
+        return 0, 0.0
+
+    def views(self, command):
+        """Show Parquet files under the names of their tables, in a session of their own."""
+        self.plain = self.spark.newSession()
+        for file in sorted(Path(command["folder"]).glob("*.parquet")):
+            self.plain.read.parquet(str(file)).createOrReplaceTempView(file.stem)
+        return 0, 0.0
+
+    def sql(self, command):
+        """Run a statement in a database of the catalog, or on the plain files; count the rows of a query."""
+        session = self.plain if command["database"] == "plain" else self.spark
+        if session is self.spark:
+            session.sql(f"USE paimon.{command['database']}")
+        start = time.perf_counter()
+        found = session.sql(command["text"]).collect()
+        seconds = time.perf_counter() - start
+        return (len(found) if command["text"].startswith(("SELECT", "WITH")) else 0), seconds
+
+    def repeat(self, command):
+        """Run a query several times."""
+        start = time.perf_counter()
+        for _ in range(command["times"]):
+            self.spark.sql(command["text"]).collect()
+        return command["times"], time.perf_counter() - start
 
     def sink(self, rows, table, form="paimon"):
         """A stream into a table, or into nothing, with a checkpoint of its own."""

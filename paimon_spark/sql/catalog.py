@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PaimonError, UnsupportedError
 from paimon_core.scan.projection import metadata_fields
@@ -225,7 +226,11 @@ class CatalogFunction:
     def open(self, identifier: Any) -> Table:
         """Return the table of an identifier. NoSuchTableException if it is missing."""
         try:
-            return self.catalog.table(self._name(identifier))
+            name = Identifier.parse(self._name(identifier))
+        except InvalidInputError:  # such as parquet.`/a/file`, which Spark reads if no catalog has a table of this name
+            raise self.jvm.exception("NoSuchTableException", identifier) from None
+        try:
+            return self.catalog.table(name)
         except NotFoundError:
             raise self.jvm.exception("NoSuchTableException", identifier) from None
 

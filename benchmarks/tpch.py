@@ -1,0 +1,144 @@
+"""TPC-H, changes of rows and small statements in SQL: the catalog against plain Parquet and against the connector."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import rows
+from benchmarks.engine import Arena
+from benchmarks.measure import Row, Work, race
+from benchmarks.spark import SparkSide
+from benchmarks.tpch_data import KINDS, generate, load
+from benchmarks.tpch_queries import QUERIES, query
+from paimon_core import FileSystemCatalog, Schema
+
+SCALE = 1.0
+"""Of TPC-H, with the default number of rows; fewer rows make it smaller."""
+DEFAULT_ROWS = 400_000
+CHANGED_FACTOR = 5  # rows of a table whose rows are changed, in runs
+SHARE = 100  # one row of so many is changed
+FILES = 5_000  # of the partition that is counted
+CHANGES = {
+    "DELETE": "DELETE FROM {table} WHERE k % {share} = {turn}",
+    "UPDATE": "UPDATE {table} SET a = a - 1 WHERE k % {share} = {turn}",
+    "MERGE": "MERGE INTO {table} t USING (SELECT k, a - 1 AS a FROM {source} WHERE k % {share} = {turn}) s "
+    "ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = s.a",
+}
+
+
+def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
+    """Every row in SQL."""
+    scale = SCALE * arena.count / DEFAULT_ROWS
+    running: dict[str, SparkSide] = {}
+    try:
+        for side in sides:
+            running[side] = SparkSide(side, arena.warehouse)
+            running[side].call(do="catalog")
+        yield from queries(arena, running, scale)
+        yield from changes(arena, running)
+        yield many_files(arena, running)
+        yield small_commit(arena, running)
+        running["bare"] = SparkSide("ours", arena.warehouse)
+        yield parsing(arena, running["ours"], running["bare"])
+    finally:
+        for worker in running.values():
+            worker.close()
+
+
+def queries(arena: Arena, running: dict[str, Any], scale: float) -> Iterator[Row]:
+    """Yield all queries on each kind of table; ``parquet``: on plain Parquet files in our own Spark."""
+    files = generate(arena.warehouse / "tpch-files", scale)
+    for worker in running.values():
+        worker.call(do="views", folder=str(files))
+    for kind in KINDS:
+        load(files, str(arena.warehouse), kind)
+        goals = {"connector": 1.0} if kind == "runs" else {"parquet": 1.1}
+        for number in QUERIES:
+            command = {"do": "sql", "text": query(number, scale)}
+            contestants: dict[str, Work] = {"parquet": _sql(running["ours"], command, "plain")}
+            for side, worker in running.items():
+                contestants["ours" if side == "ours" else "connector"] = _sql(worker, command, kind)
+            row = Row(f"SQL: TPC-H query {number}, {kind}", 0, goals=dict(goals))
+            yield race(row, contestants, arena.rounds, patience=120)
+
+
+def _sql(worker: Any, command: dict[str, Any], database: str) -> Work:
+    return lambda: worker.timing(**command, database=database)
+
+
+def changes(arena: Arena, running: dict[str, Any]) -> Iterator[Row]:
+    """Yield DELETE, UPDATE and MERGE of one row in SHARE, each round other rows, on both kinds of tables."""
+    count = CHANGED_FACTOR * arena.count
+    source = arena.warehouse / "changed.parquet"
+    data = rows.make(count, "int", 1)
+    data = data.set_column(0, data.schema.field(0), pa.array(np.arange(count)).cast(data.schema.field(0).type))
+    pq.write_table(data, source)
+    for keyed in (False, True):
+        for name, text in CHANGES.items():
+            contestants: dict[str, Work] = {}
+            for side, worker in running.items():
+                table = f"changed_{name.lower()}_{'keyed' if keyed else 'append'}_{side}"
+                arena.table(table, "int", keyed=keyed, buckets=2, options={"write-only": "false"}).write(data)
+                who = "ours" if side == "ours" else "connector"
+                contestants[who] = _changing(worker, text, table, source)
+            kind = "keyed" if keyed else "append"
+            row = Row(f"SQL: {name} of 1 in {SHARE} rows, {kind}", count, goals={"connector": 1.0})
+            yield race(row, contestants, arena.rounds, patience=120)
+
+
+def _changing(worker: Any, text: str, table: str, source: Path) -> Work:
+    turns = iter(range(SHARE))
+
+    def work() -> Any:
+        filled = text.format(
+            table=f"paimon.default.{table}", source=f"parquet.`{source}`", share=SHARE, turn=next(turns)
+        )
+        return worker.timing(do="sql", text=filled, database="default")
+
+    return work
+
+
+def many_files(arena: Arena, running: dict[str, Any], files: int = FILES) -> Row:
+    """Return what a count in one partition of many files takes."""
+    catalog = FileSystemCatalog(str(arena.warehouse))
+    catalog.create_database("default", ignore_if_exists=True)
+    schema = pa.schema([("p", pa.int32()), ("k", pa.int64())])
+    options = {"write-only": "true", "commit.sync": "false", "bucket": str(min(100, files)), "bucket-key": "k"}
+    table = catalog.create_table("default.many_files", Schema(schema, partition_keys=["p"], options=options))
+    commits = max(1, files // 100)
+    for commit in range(commits):
+        keys = np.arange(commit * 2000, (commit + 1) * 2000)
+        table.write(pa.table({"p": np.full(2000, 1, np.int32), "k": keys}, schema=schema))
+    command = {"do": "sql", "text": "SELECT count(*) FROM many_files WHERE p = 1", "database": "default"}
+    row = Row(f"SQL: count in a partition of {files} files", commits * 2000, values={"goal": "<= 0.1 s"})
+    return race(row, _both(running, lambda worker, _: lambda: worker.timing(**command)), arena.rounds, patience=120)
+
+
+def small_commit(arena: Arena, running: dict[str, Any]) -> Row:
+    """Return what an INSERT of 100 rows takes."""
+    for side in running:
+        arena.table(f"small_commit_{side}", "int", keyed=False)
+    source = arena.warehouse / "small.parquet"
+    pq.write_table(rows.make(100, "int", 0), source)
+    row = Row("SQL: INSERT of 100 rows", 100, values={"goal": "<= 0.2 s"})
+
+    def insert(worker: Any, side: str) -> Work:
+        text = f"INSERT INTO small_commit_{side} SELECT * FROM parquet.`{source}`"
+        return lambda: worker.timing(do="sql", text=text, database="default")
+
+    return race(row, _both(running, insert), arena.rounds, patience=120)
+
+
+def parsing(arena: Arena, ours: Any, bare: Any) -> Row:
+    """Return what SELECT 1 takes; ``bare``: in a Spark without the catalog, and so with Spark's own parser."""
+    row = Row("SQL: SELECT 1, 50 times", 50, values={"goal": "<= 0.25 s more than bare"})
+    command = {"do": "repeat", "text": "SELECT 1", "times": 50}
+    return race(row, {"ours": lambda: ours.timing(**command), "bare": lambda: bare.timing(**command)}, arena.rounds)
+
+
+def _both(running: dict[str, Any], work: Callable[[Any, str], Work]) -> dict[str, Work]:
+    return {"ours" if side == "ours" else "connector": work(worker, side) for side, worker in running.items()}
