@@ -32,7 +32,8 @@ _OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIM
 def session_options(spark: SparkSession, catalog: str, database: str, table: str) -> dict[str, str]:
     """Return the options that a classic session sets for a table, by their canonical names.
 
-    Raises InvalidInputError for an option that nobody knows; it names the nearest one.
+    Raises InvalidInputError for an option that nobody knows, which names the nearest one; UnsupportedError for an
+    option of streams.
     """
     found: list[tuple[int, str, str]] = []
     for key, value in _settings(spark).items():

@@ -18,6 +18,7 @@ from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
 from paimon_spark.sql.scan import ScanFunction, describe
 from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.session_options import read_options, session_options
 from paimon_spark.sql.statements.row_level import RowLevelStatement, delete_rows, merge_rows, update_rows
 from paimon_spark.sql.write import TableWrites
 from paimon_spark.types import spark_schema
@@ -59,7 +60,7 @@ class TableFunction:
             predicate_of(json.loads(trees), self._read_schema()),
             tuple(filters),
             limit if limit >= 0 else None,
-            dict(options.asCaseSensitiveMap()),
+            self._read_options(options),
             self.when,
         )
         function = ScanFunction(self.table, request, self._general_scan)
@@ -76,7 +77,7 @@ class TableFunction:
     def aggregate(self, trees: str, aggregation: str, options: Any) -> str | None:
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
         filters = json.loads(trees)
-        if options.size():  # an option of the read may choose other rows
+        if self._read_options(options):  # an option of the read may choose other rows
             return None
         schema = self._read_schema()
         if not all(decided_by_partitions(tree, schema) for tree in filters):
@@ -86,6 +87,14 @@ class TableFunction:
         return local_rows(
             scan, json.loads(aggregation), f"paimon {hide_secrets(str(self.table.location))}: rows from metadata"
         )
+
+    def _read_options(self, options: Any) -> dict[str, str]:
+        """Return the options of a read: of the session, under those of the statement."""
+        catalog, database, table = self.name.split(".", 2)
+        session = session_options(self.jvm.active_session(), catalog, database, table)
+        if not session:
+            return dict(options.asCaseSensitiveMap())
+        return read_options(session, dict(options.asCaseSensitiveMap()), moment=bool(self.when))
 
     def _general_scan(self, request: ScanRequest) -> Any:
         """Return the scan of the Python data source."""

@@ -145,6 +145,11 @@ def test_options_of_the_session(sql, opened, setting):
     other = sql.spark.newSession()
     other.sql(f"INSERT INTO pm.{sql.database}.t VALUES (2)")
     assert "t" not in opened("t").snapshot().commit_user.split()
+    assert [sql("SELECT * FROM t"), sql("SELECT count(*) FROM t"), sql("SELECT count(*) FROM t VERSION AS OF 2")] == [
+        [(1,)],
+        [(1,)],
+        [(2,)],
+    ]
     setting("spark.paimon.fiel.format", "orc")
     with pytest.raises(Exception, match=r"'spark.paimon.fiel.format'.*did you mean 'file.format'"):
         sql("INSERT INTO t VALUES (1)")
