@@ -58,8 +58,8 @@ def new_schema(columns: Iterable[Any], partitions: Iterable[Any], properties: Ma
     provider = properties.get("provider", "paimon")
     if provider.lower() != "paimon":
         raise UnsupportedError(
-            f"USING {provider} is not possible in a Paimon catalog: leave it out, and name the file format with the "
-            f"property 'file.format' = '{provider}'"
+            f"USING {provider} is not possible in a Paimon catalog: leave it out (before saveAsTable say "
+            f".format('paimon')), and name the file format with the property 'file.format' = '{provider}'"
         )
     options = {key: value for key, value in properties.items() if key not in _IGNORED | {"comment", "location"}}
     primary_keys = column_list(options.pop("primary-key", "")) if options.get("primary-key") else ()
