@@ -192,3 +192,18 @@ def test_branches_and_moments_are_tables_of_their_own(sql):
     for moment in ("VERSION AS OF 99", "VERSION AS OF 'nope'", "TIMESTAMP AS OF '2001-01-01'"):
         with pytest.raises(Exception, match=r"does not exist|no snapshot earlier"):
             sql(f"SELECT * FROM t {moment}")
+
+
+def test_options_of_the_session_choose_the_moment_of_a_read(sql):
+    sql("CREATE TABLE t (id INT)")
+    sql("INSERT INTO t VALUES (1)")
+    sql("INSERT INTO t VALUES (2)")
+    setting = f"spark.paimon.pm.{sql.database}.t.scan.snapshot-id"
+    sql.spark.conf.set(setting, "1")
+    try:
+        assert sql("SELECT * FROM t") == [(1,)]
+        assert sql("SELECT count(*) FROM t") == [(1,)]
+        assert sql("SELECT count(*) FROM t VERSION AS OF 2") == [(2,)]
+    finally:
+        sql.spark.conf.unset(setting)
+    assert sql("SELECT count(*) FROM t") == [(2,)]
