@@ -52,11 +52,13 @@ def run_tasks(
     After an error `abort` gets the results that are known, and a None. Raises the engine's error of a task, or Spark's.
     """
     ended = frame.sparkSession.sparkContext.accumulator([], _Ended())
+    names = frame.columns
+    numbered = frame.toDF(*(f"c{n}" for n in range(len(names))))  # mapInArrow fails for a name with a dot
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         result: object
         try:
-            result = write(iter(batches))
+            result = write(batch.rename_columns(names) for batch in batches)
         except PaimonError as error:
             result = _unreported(error)
         pickled = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
@@ -64,7 +66,7 @@ def run_tasks(
         yield pa.RecordBatch.from_arrays([pa.array([pickled], pa.binary())], names=["written"])
 
     try:
-        results = [pickle.loads(bytes(row.written)) for row in frame.mapInArrow(task, _RESULT).collect()]
+        results = [pickle.loads(bytes(row.written)) for row in numbered.mapInArrow(task, _RESULT).collect()]
         for result in results:
             if isinstance(result, PaimonError):
                 raise result
