@@ -106,7 +106,7 @@ class TableFunction:
 
     def _read_options(self, options: Any) -> dict[str, str]:
         """Return the options of a read: those of the session under those of the statement."""
-        catalog, database, table = self.name.split(".", 2)
+        catalog, database, table = (*self.name.split(".", 2), "", "")[:3]  # a table by its path may have fewer parts
         session = session_options(self.jvm.active_session(), catalog, database, table)
         return read_options(session, dict(options.asCaseSensitiveMap()), moment=bool(self.when))
 
