@@ -104,12 +104,6 @@ class TableFunction:
         relation = frame._jdf.queryExecution().analyzed()
         return relation.table().newScanBuilder(relation.options()).build()
 
-    def _read_options(self, options: Any) -> dict[str, str]:
-        """Return the options of a read: those of the session under those of the statement."""
-        catalog, database, table = (*self.name.split(".", 2), "", "")[:3]  # a table by its path may have fewer parts
-        session = session_options(self.jvm.active_session(), catalog, database, table)
-        return read_options(session, dict(options.asCaseSensitiveMap()), moment=bool(self.when))
-
     def _read_schema(self) -> TableSchema:
         """Return the schema that reads use: Spark's timestamps have microseconds."""
         return self.table.store.with_schema(self.schema).in_microseconds().schema
