@@ -5,7 +5,9 @@ import java.util.List;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
@@ -54,7 +56,7 @@ public class RowLevelPlan {
 
   /** Return the assignments of UPDATE. */
   public Object[] assignments() {
-    return assignments(((UpdateTable) plan).assignments());
+    return assignments(((UpdateTable) plan).assignments(), false);
   }
 
   /** Return the source of MERGE INTO as a DataFrame. */
@@ -108,26 +110,54 @@ public class RowLevelPlan {
       if (action instanceof DeleteAction) {
         found.add(new Object[] {rows, "delete", condition, null});
       } else if (action instanceof UpdateAction) {
-        found.add(new Object[] {rows, "update", condition, assignments(((UpdateAction) action).assignments())});
+        found.add(new Object[] {rows, "update", condition, assignments(((UpdateAction) action).assignments(), false)});
       } else if (action instanceof InsertAction) {
-        found.add(new Object[] {rows, "insert", condition, assignments(((InsertAction) action).assignments())});
+        found.add(new Object[] {rows, "insert", condition, assignments(((InsertAction) action).assignments(), true)});
       } else {
         throw new UnsupportedOperationException("MERGE INTO with " + action.nodeName() + " on a Paimon table");
       }
     }
   }
 
-  /** Return pairs of a column's name and its new value. A column that keeps its value is left out. */
-  private Object[] assignments(Seq assignments) {
+  /** Return pairs of a column's name and its new value. Unless `whole`, a column that keeps its value is left out. */
+  private Object[] assignments(Seq assignments, boolean whole) {
     List given = CollectionConverters.asJava(assignments);
     ArrayList found = new ArrayList();
     for (int i = 0; i < given.size(); i++) {
       Assignment assignment = (Assignment) given.get(i);
-      if (!assignment.key().semanticEquals(assignment.value())) {
+      if (whole || !assignment.key().semanticEquals(assignment.value()) && !equated(assignment)) {
         found.add(new Object[] {((Attribute) assignment.key()).name(), column(assignment.value())});
       }
     }
     return found.toArray();
+  }
+
+  /** Return True if ON says that the column equals its new value already. */
+  private boolean equated(Assignment assignment) {
+    if (!(plan instanceof MergeIntoTable)) {
+      return false;
+    }
+    Expression value = assignment.value();
+    if (value instanceof Alias) {
+      value = ((Alias) value).child();
+    }
+    ArrayList open = new ArrayList();
+    open.add(((MergeIntoTable) plan).mergeCondition());
+    while (!open.isEmpty()) {
+      Expression part = (Expression) open.remove(open.size() - 1);
+      if (part instanceof And) {
+        open.add(((And) part).left());
+        open.add(((And) part).right());
+      } else if (part instanceof EqualTo) {
+        Expression left = ((EqualTo) part).left();
+        Expression right = ((EqualTo) part).right();
+        if (left.semanticEquals(assignment.key()) && right.semanticEquals(value)
+            || right.semanticEquals(assignment.key()) && left.semanticEquals(value)) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   private static Dataset frame(SparkSession session, LogicalPlan plan) {

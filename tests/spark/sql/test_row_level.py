@@ -1,0 +1,39 @@
+"""DELETE, UPDATE and MERGE INTO in SQL, on tables with a primary key."""
+
+import pytest
+from pyspark.errors import UnsupportedOperationException
+
+ROWS = "(1, 'a', named_struct('x', 1), 1), (2, 'b', NULL, 2), (3, 'c', NULL, 3), (4, 'd', NULL, 4)"
+
+
+@pytest.mark.versions
+def test_rows_of_a_table_with_a_primary_key_change(sql):
+    sql("""CREATE TABLE t (id BIGINT NOT NULL, v STRING, n STRUCT<x: INT>, d INT DEFAULT 7)
+        TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')""")
+    sql(f"INSERT INTO t VALUES {ROWS}")
+    assert sql("UPDATE t SET v = concat(v, '!'), n.x = 5, d = DEFAULT WHERE id IN (SELECT 1)") == [(1,)]
+    assert sql("DELETE FROM t WHERE id = :x", args={"x": 2}) == [(1,)]
+    assert sql("SELECT id, v, n.x, d FROM t ORDER BY id") == [(1, "a!", 5, 7), (3, "c", None, 3), (4, "d", None, 4)]
+    sql.spark.sql("SELECT * FROM VALUES (1L, 'u'), (9L, 'n'), (4L, 'z') AS s(id, v)").createOrReplaceTempView("changes")
+    merge = """MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED AND s.v = 'u' THEN UPDATE SET v = s.v
+        WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)
+        WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'source'"""
+    assert sql(merge) == [(4, 2, 1, 1)]
+    assert sql("SELECT id, v, d FROM t ORDER BY id") == [(1, "u", 7), (3, "source", 3), (9, "n", 7)]
+    with pytest.raises(Exception, match="several source rows match one row"):
+        sql("MERGE INTO t USING (SELECT 1L AS id FROM range(2)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'")
+    with pytest.raises(UnsupportedOperationException, match="cannot change id"):
+        sql("UPDATE t SET id = 5")
+    other = sql.spark.newSession()
+    other.sql("SELECT 3L AS id").createOrReplaceTempView("changes")
+    other.sql(f"DELETE FROM pm.{sql.database}.t WHERE id IN (SELECT id FROM changes)")
+    assert sql("SELECT id FROM t ORDER BY id") == [(1,), (9,)]
+
+
+def test_rows_that_an_upsert_cannot_change_are_refused(sql):
+    sql("CREATE TABLE plain (a INT)")
+    sql("""CREATE TABLE sums (a INT NOT NULL, b INT) TBLPROPERTIES
+        ('primary-key' = 'a', 'bucket' = '1', 'merge-engine' = 'aggregation', 'fields.b.aggregate-function' = 'sum')""")
+    for statement in ("UPDATE plain SET a = 1", "UPDATE sums SET b = 1", "DELETE FROM sums WHERE a = 1"):
+        with pytest.raises(UnsupportedOperationException):
+            sql(statement)
