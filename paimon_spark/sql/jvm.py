@@ -84,6 +84,13 @@ class Jvm:
         """Return rows as a Java array of arrays."""
         return self.array("java.lang.Object", [self.array("java.lang.Object", row) for row in rows])
 
+    def list(self, items: Iterable[Any]) -> Any:
+        """Return a ``java.util.ArrayList``."""
+        found = self.java.java.util.ArrayList()
+        for item in items:
+            found.add(item)
+        return found
+
     def map(self, values: Mapping[str, str]) -> Any:
         """Return a ``java.util.HashMap``."""
         found = self.java.java.util.HashMap()

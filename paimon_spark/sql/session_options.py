@@ -10,7 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_core import options as core_options
-from paimon_core.errors import PaimonError
+from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.options.parse import boolean
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_spark.option_names import (
     READ_OPTIONS,
@@ -24,6 +25,8 @@ from paimon_spark.option_names import (
 
 PREFIX = "spark.paimon."
 MERGE_SCHEMA = "write.merge-schema"
+NATIVE_READS = f"{PREFIX}read.native"
+"""The setting that keeps Spark's own Parquet scan from reading the files of tables: ``false``."""
 _TABLE_PARTS = 3  # catalog, database, table
 _OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS, MERGE_SCHEMA: "new columns of the rows join the table"}
 _OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIME_TRAVEL_OPTIONS}
@@ -37,6 +40,8 @@ def session_options(spark: SparkSession, catalog: str, database: str, table: str
     """
     found: list[tuple[int, str, str]] = []
     for key, value in _settings(spark).items():
+        if key == NATIVE_READS:
+            continue
         own, option = _split(key.removeprefix(PREFIX))
         if not _fits(own, (catalog, database, table)):
             continue
@@ -47,6 +52,15 @@ def session_options(spark: SparkSession, catalog: str, database: str, table: str
             raise type(error)(f"setting {key!r}: {error}") from None
         found += [(sum(part != "*" for part in own), name, text) for name, text in named.items()]
     return {name: text for _, name, text in sorted(found, key=lambda item: item[0])}
+
+
+def native_reads(spark: SparkSession) -> bool:
+    """Return True if Spark's own scans may read. Raises InvalidInputError for a setting that is not true or false."""
+    text = str(spark.conf.get(NATIVE_READS, "true"))
+    try:
+        return boolean(text)
+    except ValueError as error:
+        raise InvalidInputError(f"setting {NATIVE_READS!r} is {text!r}: it {error}") from None
 
 
 def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment: bool = False) -> dict[str, str]:

@@ -11,14 +11,15 @@ from pyspark.sql.types import StructType
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table
+from paimon_core.table import Table, with_store
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.native import NativeChoice, choose
 from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
 from paimon_spark.sql.scan import ScanFunction, describe
 from paimon_spark.sql.scan_request import ScanRequest
-from paimon_spark.sql.session_options import read_options, session_options
+from paimon_spark.sql.session_options import NATIVE_READS, native_reads, read_options, session_options
 from paimon_spark.sql.statements.row_level import RowLevelStatement, delete_rows, merge_rows, update_rows
 from paimon_spark.sql.write import TableWrites
 from paimon_spark.types import spark_schema
@@ -63,7 +64,7 @@ class TableFunction:
             self._read_options(options),
             self.when,
         )
-        function = ScanFunction(self.table, request, self._general_scan)
+        function = ScanFunction(self.table, request, self._general_scan, self._native_scan)
         return self.jvm.bridge.PaimonScan(
             self.jvm.function(function),
             self.jvm.struct(request.columns),
@@ -71,8 +72,19 @@ class TableFunction:
             self.jvm.array(
                 "java.lang.String", [key for key in self.schema.partition_keys if key in request.columns.names]
             ),
-            describe(self.table, request),
+            describe(self.table, request, function.choice),
         )
+
+    def _native_scan(self, request: ScanRequest) -> NativeChoice:
+        """Return the scan of the native path, or why there is none."""
+        spark = self.jvm.active_session()
+        if not native_reads(spark):
+            return NativeChoice.refused(f"{NATIVE_READS} is off")
+        if request.options:
+            return NativeChoice.refused(f"with the options {', '.join(sorted(request.options))}")
+        table = with_store(self.table, self.table.store.in_microseconds())
+        scan = table.scan(filter=request.predicate, limit=request.limit, **self.when)
+        return choose(self.jvm, spark, scan, request)
 
     def aggregate(self, trees: str, aggregation: str, options: Any) -> str | None:
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""

@@ -25,7 +25,8 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A scan that knows its rows and bytes before it runs, and whose files filters of a join leave out while it runs.
  *
- * The rows come from another scan of Spark, which Python makes when they are needed: "source" with trees of filters.
+ * The rows come from another scan of Spark, which Python makes when they are needed: "source" with trees of filters. Those
+ * of a stream come from the Python data source.
  */
 public class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
   private final Object python;
@@ -66,7 +67,11 @@ public class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Fi
   }
 
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
-    return source().toMicroBatchStream(checkpoint);
+    return ((Scan) Bridge.ask(python, "stream_source", new Object[0])).toMicroBatchStream(checkpoint);
+  }
+
+  public Scan.ColumnarSupportMode columnarSupportMode() {
+    return source().columnarSupportMode();
   }
 
   public CustomMetric[] supportedCustomMetrics() {

@@ -1,0 +1,87 @@
+package paimon.python;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.execution.datasources.FileStatusCache;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScanBuilder;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.Some;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Spark's own scans of the files of a table. Executors get only classes of Spark. */
+public class NativeFiles {
+  private NativeFiles() {}
+
+  /**
+   * Spark's scan of these Parquet files.
+   *
+   * @param paths one path per line
+   * @param sizes the bytes of each file, one number per line
+   * @param columns the columns of the files that a query can ask for
+   * @param required the columns that it asks for
+   * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
+   * @param options options of Spark's data source
+   */
+  public static Scan parquet(
+      SparkSession spark,
+      String paths,
+      String sizes,
+      StructType columns,
+      StructType required,
+      List filters,
+      Map options) {
+    ArrayList roots = new ArrayList();
+    HashMap known = new HashMap();
+    if (!paths.isEmpty()) {
+      String[] names = paths.split("\n");
+      String[] lengths = sizes.split("\n");
+      for (int i = 0; i < names.length; i++) {
+        Path path = new Path(names[i]);
+        roots.add(path);
+        known.put(path, new FileStatus(Long.parseLong(lengths[i]), false, 1, 128L << 20, 0L, path));
+      }
+    }
+    CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
+    InMemoryFileIndex index =
+        new InMemoryFileIndex(
+            spark,
+            CollectionConverters.asScala(roots).toSeq(),
+            (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(options)),
+            new Some(columns),
+            new KnownFiles(known),
+            new Some(PartitionSpec.emptySpec()),
+            Option.empty());
+    ParquetScanBuilder builder = new ParquetScanBuilder(spark, index, columns, columns, given);
+    builder.pruneColumns(required);
+    builder.pushFilters(CollectionConverters.asScala(filters).toSeq());
+    return builder.build();
+  }
+}
+
+/** The files of a table with their sizes, so that Spark lists no directory. */
+class KnownFiles extends FileStatusCache {
+  private final Map files;
+
+  KnownFiles(Map files) {
+    this.files = files;
+  }
+
+  public Option getLeafFiles(Path path) {
+    Object found = files.get(path);
+    return found == null ? Option.empty() : new Some(new FileStatus[] {(FileStatus) found});
+  }
+
+  public void putLeafFiles(Path path, FileStatus[] found) {}
+
+  public void invalidateAll() {}
+}

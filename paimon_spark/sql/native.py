@@ -1,0 +1,196 @@
+"""The native path: Spark's own scan of Parquet reads the files of a table whose rows need no merge.
+
+The choice is made for a whole scan. Spark finds a column of a file by its name, and Paimon by its id. So every file
+must have the columns of the query under the same names, ids and types, or not at all.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.table_scan import Plan, TableScan
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.store.file_store import FileStore
+from paimon_core.types.columns import ColumnNames
+from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.types import spark_schema
+
+_NUMBERS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}
+_READ_ALIKE = _NUMBERS | {"BOOLEAN", "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"}
+"""Roots of types that Spark reads from Parquet as the engine does."""
+_FINEST = 6
+"""Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
+_OPTIONS = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "mergeSchema": "false",
+}
+"""Options of Spark's scan: no calendar but Gregory's, and a file that is missing or damaged is an error."""
+
+
+@dataclass(frozen=True)
+class NativeChoice:
+    """The scan of the native path, or `None`, and the way in words."""
+
+    scan: Any | None
+    description: str
+
+    @classmethod
+    def refused(cls, reason: str) -> "NativeChoice":
+        """Return the choice of the general path, for a reason."""
+        return cls(None, f"through Python: {reason}")
+
+
+def choose(jvm: Jvm, spark: SparkSession, scan: TableScan, request: ScanRequest) -> NativeChoice:
+    """Return Spark's own scan for a request, if it returns the rows that the engine would return.
+
+    Args:
+        jvm: of the session.
+        spark: the session of the query.
+        scan: of the table as of the moment of the request, with its predicate.
+        request: of the query.
+    """
+    store = scan.store
+    reason = unsuitable_table(store) or unsuitable_columns(store.schema, request.columns)
+    if reason is not None:
+        return NativeChoice.refused(reason)
+    plan = scan.plan()
+    reason = unsuitable_files(store, plan.splits, request.columns.names)
+    if reason is not None:
+        return NativeChoice.refused(reason)
+    paths = [_uri(store.file_path(s.bucket_ref, f)) for s in plan.splits for f in s.files]
+    if paths and not _is_reachable(jvm, paths[0]):
+        return NativeChoice.refused(f"Spark's JVM cannot read {paths[0]}")
+    files = _spark_scan(jvm, spark, store, plan, paths, request)
+    return NativeChoice(files, f"native: {len(paths)} of {plan.files_in_partitions} Parquet files")
+
+
+def unsuitable_table(store: FileStore) -> str | None:
+    """Return why no scan of a table can be native; `None`: it can."""
+    if store.traits.data_evolution:
+        return "rows are joined from several files by their ids"
+    return None
+
+
+def unsuitable_columns(schema: TableSchema, columns: StructType) -> str | None:
+    """Return why Spark cannot read these columns as the engine does; `None`: it can."""
+    names = ColumnNames(field.name.lower() for field in schema.fields)
+    by_name = {field.name: field for field in schema.fields}
+    for name in columns.names:
+        if name not in by_name:
+            return f"column {name} is computed"
+        if len(names.positions(name.lower())) > 1:
+            return f"several columns are called {name} in some case"
+        if not _reads_alike(by_name[name].type):
+            return f"Spark reads a column of type {by_name[name].type} otherwise"
+    return None
+
+
+def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Iterable[str]) -> str | None:
+    """Return why Spark cannot read the files of these splits as the engine does; `None`: it can."""
+    schemas: set[int] = set()
+    for split in splits:
+        if not split.raw_convertible:
+            return f"{len(split.files)} files of bucket {split.bucket} are merged"
+        if split.vectors:
+            return f"bucket {split.bucket} has deletion vectors"
+        for file in split.files:
+            if not file.file_name.endswith(".parquet"):
+                return f"{file.file_name} is no Parquet file"
+            schemas.add(file.schema_id)
+    wanted = {field.name: field for field in store.schema.fields if field.name in set(names)}
+    for number in schemas - {store.schema.id}:
+        reason = _other_columns(store.schemas.get(number), wanted)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _other_columns(written: TableSchema, wanted: Mapping[str, DataField]) -> str | None:
+    """Return why files of an older schema cannot be read by the names of columns; `None`: they can."""
+    for field in wanted.values():
+        own = [f for f in written.fields if f.id == field.id or f.name.lower() == field.name.lower()]
+        if any(not _is_same(f, field) for f in own):
+            return f"column {field.name} has changed since schema {written.id}"
+    return None
+
+
+def _is_same(one: DataField, other: DataField) -> bool:
+    return one.id == other.id and one.name == other.name and _is_same_type(one.type, other.type)
+
+
+def _is_same_type(one: DataType, other: DataType) -> bool:
+    """Return True if the types differ at most in whether NULL is allowed."""
+    match one, other:
+        case ArrayType(), ArrayType():
+            return _is_same_type(one.element, other.element)
+        case MapType(), MapType():
+            return _is_same_type(one.key, other.key) and _is_same_type(one.value, other.value)
+        case RowType(), RowType():
+            pairs = zip(one.fields, other.fields, strict=False)
+            return len(one.fields) == len(other.fields) and all(_is_same(a, b) for a, b in pairs)
+        case AtomicType(), AtomicType():
+            return _parameters(one) == _parameters(other)
+    return False
+
+
+def _parameters(kind: AtomicType) -> tuple[object, ...]:
+    return kind.root, kind.length, kind.precision, kind.scale
+
+
+def _reads_alike(kind: DataType) -> bool:
+    match kind:
+        case ArrayType():
+            return _reads_alike(kind.element)
+        case MapType():
+            return _reads_alike(kind.key) and _reads_alike(kind.value)
+        case RowType():
+            return bool(kind.fields) and all(_reads_alike(field.type) for field in kind.fields)
+        case AtomicType():
+            timestamp = kind.root.startswith("TIMESTAMP")
+            return kind.root in _READ_ALIKE and not (timestamp and (kind.precision or 0) > _FINEST)
+    return False
+
+
+def _spark_scan(
+    jvm: Jvm, spark: SparkSession, store: FileStore, plan: Plan, paths: list[str], request: ScanRequest
+) -> Any:
+    names = set(request.columns.names)
+    return jvm.bridge.NativeFiles.parquet(
+        spark._jsparkSession,
+        "\n".join(paths),
+        "\n".join(str(file.file_size) for split in plan.splits for file in split.files),
+        jvm.struct(spark_schema([field for field in store.schema.fields if field.name in names])),
+        jvm.struct(request.columns),
+        jvm.list(request.filters),
+        jvm.map(_OPTIONS),
+    )
+
+
+def _uri(path: str) -> str:
+    return path if "://" in path else f"file:{path}"
+
+
+@lru_cache(maxsize=64)
+def _reaches(jvm: Jvm, root: str) -> bool:
+    path = jvm.java.org.apache.hadoop.fs.Path(root)
+    try:
+        path.getFileSystem(jvm.spark._jsparkSession.sessionState().newHadoopConf()).getFileStatus(path)
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def _is_reachable(jvm: Jvm, path: str) -> bool:
+    """Return True if the JVM has a file system, and credentials, for the directory of a file; asked once for each."""
+    return _reaches(jvm, path.rpartition("/")[0])

@@ -1,0 +1,159 @@
+"""The native path: Spark's own Parquet scan returns the rows that the engine returns, or the engine reads."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from paimon_core.table import Table
+from paimon_spark.sql.session_options import NATIVE_READS
+from tests.golden.reading import CASES as GOLDEN
+from tests.golden.reading import NAMES
+
+
+def way(sql, query):
+    """The way of a scan, from its description in the plan."""
+    plan = sql(f"EXPLAIN {query}")[0][0]
+    assert (", native:" in plan) != (", through Python:" in plan), plan
+    return "native" if ", native:" in plan else plan.split("through Python: ")[1].split(" RuntimeFilters")[0]
+
+
+def both(sql, query):
+    """The rows of a query, which are the same on both ways."""
+    native = sql(query)
+    sql(f"SET {NATIVE_READS} = false")
+    try:
+        assert way(sql, query) == f"{NATIVE_READS} is off"
+        general = sql(query)
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+    assert sorted(map(repr, native)) == sorted(map(repr, general))
+    return native
+
+
+TYPES = {
+    "b": ("BOOLEAN", "true"),
+    "i1": ("TINYINT", "-7Y"),
+    "i2": ("SMALLINT", "300S"),
+    "i4": ("INT", "-70000"),
+    "i8": ("BIGINT", "12345678901L"),
+    "f4": ("FLOAT", "float('NaN')"),
+    "f8": ("DOUBLE", "-0.0D"),
+    "d1": ("DECIMAL(5, 2)", "1.50BD"),
+    "d2": ("DECIMAL(18, 4)", "-12345678901234.5678BD"),
+    "d3": ("DECIMAL(38, 10)", "1234567890123456789012345678.0123456789BD"),
+    "s": ("STRING", "'ä\\n\\u0001'"),
+    "vc": ("VARCHAR(5)", "'abc'"),
+    "ch": ("CHAR(5)", "'ab'"),
+    "bin": ("BINARY", "X'00FF'"),
+    "day": ("DATE", "DATE'0001-01-03'"),
+    "ts": ("TIMESTAMP", "TIMESTAMP'1500-01-02 03:04:05.678901'"),
+    "ntz": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'"),
+    "arr": ("ARRAY<STRING>", "array('a', NULL)"),
+    "m": ("MAP<STRING, ARRAY<INT>>", "map('k', array(1, NULL))"),
+    "st": ("STRUCT<x: INT, y: STRUCT<z: STRING>>", "named_struct('x', 1, 'y', named_struct('z', 'q'))"),
+}
+
+
+@pytest.mark.versions
+def test_every_type_is_read_alike(sql):
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    sql(f"CREATE TABLE t (id INT, {columns})")
+    sql(f"INSERT INTO t VALUES (1, {', '.join(value for _, value in TYPES.values())}), (2{', NULL' * len(TYPES)})")
+    assert way(sql, "SELECT * FROM t") == "native"
+    both(sql, "SELECT * FROM t")
+    both(sql, "SELECT st.y.z, m['k'], id FROM t WHERE i4 < 0 AND day < DATE'2000-01-01' AND s LIKE 'ä%'")
+    both(sql, "SELECT id FROM t WHERE ts = TIMESTAMP'1500-01-02 03:04:05.678901' OR f8 = 0.0 OR d2 IS NULL")
+    both(sql, "SELECT id FROM t WHERE f4 = float('NaN') OR ch = 'ab'")
+
+
+@pytest.mark.more
+def test_evolution_is_read_by_ids_or_not_at_all(sql):
+    sql("CREATE TABLE t (id INT, a INT, s STRUCT<x: INT>, p INT) PARTITIONED BY (p)")
+    sql("INSERT INTO t VALUES (1, 10, named_struct('x', 1), 1), (2, 20, NULL, 2)")
+    sql("ALTER TABLE t ADD COLUMN c STRING")
+    sql("INSERT INTO t (id, a, c, p) VALUES (3, 30, 'c', 1)")
+    assert way(sql, "SELECT * FROM t") == "native"
+    assert both(sql, "SELECT id, c FROM t WHERE p = 1 ORDER BY id") == [(1, None), (3, "c")]
+    sql("ALTER TABLE t RENAME COLUMN a TO b")
+    assert way(sql, "SELECT id FROM t") == "native"
+    assert "column b has changed since schema" in way(sql, "SELECT b FROM t")
+    assert both(sql, "SELECT b FROM t ORDER BY b") == [(10,), (20,), (30,)]
+    sql("ALTER TABLE t DROP COLUMN c")
+    sql("ALTER TABLE t ADD COLUMN c STRING")
+    assert "column c has changed since schema" in way(sql, "SELECT c FROM t")
+    assert both(sql, "SELECT DISTINCT c FROM t") == [(None,)]
+    sql("ALTER TABLE t ALTER COLUMN id TYPE BIGINT")
+    assert "column id has changed since schema" in way(sql, "SELECT id FROM t")
+    both(sql, "SELECT id FROM t")
+    sql("ALTER TABLE t ADD COLUMN s.y INT")
+    assert "column s has changed since schema" in way(sql, "SELECT s.x FROM t")
+    both(sql, "SELECT s FROM t")
+    sql("INSERT OVERWRITE t (id, b, p) VALUES (9, 90, 1)")
+    assert way(sql, "SELECT * FROM t") == "native"
+    assert both(sql, "SELECT id, b, c, s, p FROM t") == [(9, 90, None, None, 1)]
+
+
+def test_rows_to_merge_and_deleted_rows_are_read_by_the_engine(sql):
+    sql("CREATE TABLE t (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    assert way(sql, "SELECT * FROM t") == "native"
+    sql("INSERT INTO t VALUES (2, 3)")
+    assert "merged" in way(sql, "SELECT * FROM t")
+    assert both(sql, "SELECT * FROM t ORDER BY id") == [(1, 1), (2, 3)]
+    path = sql("SHOW CREATE TABLE t")[0][0].split("LOCATION '")[1].split("'")[0]
+    Table.open(path).compact(full=True)
+    assert way(sql, "SELECT * FROM t") == "native"
+    assert both(sql, "SELECT v FROM t ORDER BY v") == [(1,), (3,)]
+    marked = "TBLPROPERTIES ('deletion-vectors.enabled' = 'true')"
+    sql(f"CREATE TABLE d (id INT) {marked}")
+    sql("INSERT INTO d SELECT /*+ COALESCE(1) */ id + 1 FROM range(0, 2, 1, 1)")
+    assert way(sql, "SELECT * FROM d") == "native"
+    Table.open(path.removesuffix("/t") + "/d").delete("id = 1")
+    assert "deletion vectors" in way(sql, "SELECT * FROM d")
+    assert both(sql, "SELECT * FROM d") == [(2,)]
+
+
+@pytest.mark.more
+def test_other_formats_time_travel_and_expired_files(sql):
+    sql("CREATE TABLE o (id INT) TBLPROPERTIES ('file.format' = 'orc')")
+    sql("INSERT INTO o VALUES (1)")
+    assert "no Parquet file" in way(sql, "SELECT * FROM o")
+    sql("CREATE TABLE t (id INT)")
+    assert both(sql, "SELECT * FROM t") == []
+    sql("INSERT INTO t VALUES (1)")
+    sql("INSERT INTO t VALUES (2)")
+    assert both(sql, "SELECT * FROM t VERSION AS OF 1") == [(1,)]
+    assert both(sql, "SELECT * FROM t VERSION AS OF 1 UNION ALL SELECT * FROM t ORDER BY id") == [(1,), (1,), (2,)]
+    assert both(sql, "SELECT count(*) FROM t WHERE id > 1") == [(1,)]
+    sql("SET spark.sql.files.ignoreMissingFiles = true")
+    frame = sql.spark.table("t")
+    frame._jdf.queryExecution().executedPlan()
+    path = Path(sql("SHOW CREATE TABLE t")[0][0].split("LOCATION '")[1].split("'")[0])
+    moved = [file.rename(file.with_suffix(".moved")) for file in path.glob("bucket-0/*.parquet")]
+    with pytest.raises(Exception, match=r"FileNotFound|FILE_NOT_EXIST"):
+        frame.collect()
+    sql("RESET spark.sql.files.ignoreMissingFiles")
+    assert len(moved) == 2
+
+
+@pytest.mark.more
+def test_names_of_partitions_need_no_escaping(sql):
+    sql("CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p)")
+    values = ["a=b", "a/b", "a%2Fb", "{x,y}", "[0-9]*", "ä ö", "q?", "\\\\"]
+    for number, value in enumerate(values):
+        sql("INSERT INTO t VALUES (:id, :p)", args={"id": number, "p": value})
+    assert way(sql, "SELECT * FROM t") == "native"
+    assert len(both(sql, "SELECT * FROM t")) == len(values)
+    for value in values:
+        assert len(both(sql, f"SELECT * FROM t WHERE p = '{value}'")) <= 1
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_of_other_engines(sql, name, tmp_path):
+    place = Path(sql("DESCRIBE DATABASE " + sql.database)[2][1].removeprefix("file:")) / name
+    place.symlink_to(GOLDEN / name / "table")
+    both(sql, f"SELECT to_json(struct(*)) FROM {name}")  # Python has no times before the year 1
+    column = random.Random(name).choice(sql.spark.table(name).columns)
+    both(sql, f"SELECT to_json(struct(`{column}`)) FROM {name} WHERE `{column}` IS NOT NULL")
