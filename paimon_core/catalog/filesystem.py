@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from paimon_core.catalog.database_file import read_properties, write_properties
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
+from paimon_core.catalog.staged import StagedTable
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
@@ -13,6 +15,8 @@ from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.validate import create
+from paimon_core.store.file_store import FileStore
 from paimon_core.store.location import READ_OPTIMIZED
 from paimon_core.table import Table, with_store
 
@@ -47,18 +51,38 @@ class FileSystemCatalog:
 
     # ---- databases
 
-    def create_database(self, name: str, ignore_if_exists: bool = False) -> None:
-        """Create a database. Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``."""
+    def create_database(
+        self, name: str, ignore_if_exists: bool = False, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a database. Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``.
+
+        ``properties``, its comment among them, lie in a file of the database that the Java engine ignores.
+        """
         path = self._database_path(name)
         if self._io.exists(path):
             if not ignore_if_exists:
                 raise AlreadyExistsError(f"database {name!r} exists already in {self.warehouse}")
             return
-        marker = join(path, _MARKER)
-        self._io.write(marker, b"")
-        self._io.delete(marker)
-        if not self._io.exists(path):  # storage without directories: the marker must stay for `list_databases`
-            self._io.write(marker, b"")
+        marker, content = join(path, _MARKER), write_properties(properties or {})
+        self._io.write(marker, content)
+        if not content:
+            self._io.delete(marker)
+            if not self._io.exists(path):  # storage without directories: the marker must stay for `list_databases`
+                self._io.write(marker, content)
+
+    def database_properties(self, name: str) -> dict[str, str]:
+        """Return the properties of a database. Raises NotFoundError without it, CorruptedError for a broken file."""
+        path = join(self._existing_database(name), _MARKER)
+        try:
+            return read_properties(self._io.read(path), path)
+        except FileNotFoundError:
+            return {}
+
+    def alter_database(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set properties of a database; a value `None` removes one. Of changes at the same time the last one wins."""
+        changed = {**self.database_properties(name), **changes}
+        kept = {key: value for key, value in changed.items() if value is not None}
+        self._io.write(join(self._database_path(name), _MARKER), write_properties(kept))
 
     def list_databases(self) -> list[str]:
         """Return the names of all databases, sorted."""
@@ -104,6 +128,23 @@ class FileSystemCatalog:
         wanted = replace(schema, options=options)
         path = self.location(name)
         return self._trusted(Table.create(path, wanted, self.storage_options, ignore_if_exists=ignore_if_exists), None)
+
+    def stage_table(self, identifier: str | Identifier, schema: Schema, *, replace_existing: bool) -> StagedTable:
+        """Return a table that appears with `StagedTable.publish`, or replaces the rows and the schema of one.
+
+        A replaced table keeps its older snapshots. Raises AlreadyExistsError for a table that exists, unless
+        ``replace_existing``; NotFoundError without the database, and as `StagedTable.prepare`.
+        """
+        name = _plain(identifier, "created")
+        self._existing_database(name.database)
+        path = self.location(name)
+        old = Schemas(self._io, path).latest()
+        if old is not None and not replace_existing:
+            raise AlreadyExistsError(f"table {str(name)!r} exists already in {self.warehouse}")
+        wanted = replace(schema, options={**self._defaults_for(schema), **schema.options})
+        any_schema = create(wanted, 0)
+        store = FileStore(FileIO.of(path, self.storage_options), join(path), any_schema).within(self.warehouse)
+        return StagedTable.prepare(store, wanted, old)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
         """Open a table, a branch of one (``db.t$branch_b``) or its view ``db.t$ro``, under dynamic ``options``."""

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import AlreadyExistsError, CorruptedError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.schema.change import AddColumn, SetOption
 from paimon_core.schema.schema import Schema
@@ -148,3 +148,18 @@ def test_defaults_for_new_tables(tmp_path):
 def test_dynamic_options(catalog):
     catalog.create_table("db.t", WANTED)
     assert catalog.table("db.t", {"file.format": "orc"}).schema.options["file.format"] == "orc"
+
+
+def test_properties_of_a_database(tmp_path, catalog):
+    assert catalog.database_properties("db") == {}
+    catalog.alter_database("db", {"comment": "c", "a": "1"})
+    catalog.alter_database("db", {"a": None, "b": "2"})
+    assert catalog.database_properties("db") == {"comment": "c", "b": "2"}
+    catalog.create_database("new", properties={"x": "y"})
+    assert catalog.database_properties("new") == {"x": "y"}
+    assert catalog.list_tables("new") == []
+    (tmp_path / "new.db" / ".database").write_text("[]")
+    with pytest.raises(CorruptedError, match=r"new\.db/\.database"):
+        catalog.database_properties("new")
+    with pytest.raises(NotFoundError, match="nope"):
+        catalog.alter_database("nope", {})

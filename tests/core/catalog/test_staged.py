@@ -1,0 +1,81 @@
+"""Tables that are filled before they appear."""
+
+import pyarrow as pa
+import pytest
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.errors import AlreadyExistsError, CommitConflictError, InvalidInputError
+from paimon_core.schema.change import SetOption
+from paimon_core.schema.schema import Schema
+
+OLD = Schema(pa.schema([("k", pa.int64()), ("p", pa.string())]), partition_keys=["p"])
+NEW = pa.schema([("k", pa.string()), ("p", pa.string())])
+ROWS = pa.table({"k": ["a", "b"], "p": ["x", "y"]}, NEW)
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    found = FileSystemCatalog(str(tmp_path))
+    found.create_database("db")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("keys", "options"),
+    [
+        ([], {}),
+        ([], {"row-tracking.enabled": "true"}),
+        (["k", "p"], {"bucket": "2"}),
+        (["k", "p"], {"bucket": "-1"}),
+        (["k", "p"], {"bucket": "1", "deletion-vectors.enabled": "true"}),
+    ],
+)
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_staged_table_appears_whole(catalog, keys, options, exists):
+    if exists:
+        catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    staged = catalog.stage_table("db.t", Schema(NEW, keys, ["p"], options), replace_existing=exists)
+    staged.table.write(ROWS)
+    assert catalog.table_exists("db.t") is exists
+    if exists:
+        assert catalog.table("db.t").to_arrow()["k"].to_pylist() == [1]
+    made = staged.publish()
+    for table in (made, catalog.table("db.t")):
+        assert table.to_arrow().sort_by("k").to_pydict() == ROWS.to_pydict()
+        assert table.branches.list() == []
+    made.write(pa.table({"k": ["c"], "p": ["x"]}))
+    assert sorted(made.to_arrow()["k"].to_pylist()) == ["a", "b", "c"]
+    if exists:
+        assert made.to_arrow(version=1)["k"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_what_is_discarded_leaves_no_trace(catalog, tmp_path, exists):
+    if exists:
+        catalog.create_table("db.t", OLD).write(pa.table({"k": [1], "p": ["x"]}))
+    before = sorted(tmp_path.rglob("data-*"))
+    staged = catalog.stage_table("db.t", Schema(NEW, (), ["p"]), replace_existing=exists)
+    staged.table.write(ROWS)
+    staged.discard()
+    assert sorted(tmp_path.rglob("data-*")) == before
+    assert (tmp_path / "db.db" / "t").exists() is exists
+    assert not exists or catalog.table("db.t").to_arrow()["k"].to_pylist() == [1]
+
+
+def test_another_process_is_first(catalog):
+    new = catalog.stage_table("db.t", OLD, replace_existing=True)
+    catalog.create_table("db.t", OLD)
+    with pytest.raises(AlreadyExistsError, match="created meanwhile"):
+        new.publish()
+    with pytest.raises(AlreadyExistsError, match=r"'db.t'"):
+        catalog.stage_table("db.t", OLD, replace_existing=False)
+    other = catalog.stage_table("db.t", OLD, replace_existing=True)
+    catalog.alter_table("db.t", [SetOption("snapshot.num-retained.max", "100")])
+    with pytest.raises(CommitConflictError, match="altered meanwhile"):
+        other.publish()
+
+
+def test_other_partition_columns_are_refused(catalog):
+    catalog.create_table("db.t", OLD)
+    with pytest.raises(InvalidInputError, match=r"by p STRING and .* by one partitioned by no column,.*: drop the table"):
+        catalog.stage_table("db.t", Schema(NEW), replace_existing=True)
