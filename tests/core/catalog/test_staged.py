@@ -77,5 +77,7 @@ def test_another_process_is_first(catalog):
 
 def test_other_partition_columns_are_refused(catalog):
     catalog.create_table("db.t", OLD)
-    with pytest.raises(InvalidInputError, match=r"by p STRING and .* by one partitioned by no column,.*: drop the table"):
+    with pytest.raises(
+        InvalidInputError, match=r"by p STRING and .* by one partitioned by no column,.*: drop the table"
+    ):
         catalog.stage_table("db.t", Schema(NEW), replace_existing=True)
