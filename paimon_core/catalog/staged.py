@@ -150,5 +150,7 @@ def _messages(entries: Sequence[ManifestEntry], indexes: Sequence[IndexManifestE
     for location, group in groupby(ordered, key=lambda entry: entry.location):
         files = tuple(replace(entry.file, first_row_id=None) for entry in group)
         own = tuple(index for index in indexes if index.bucket_ref == location.ref)
-        found.append(CommitMessage(*location, new_files=files, new_indexes=own))
+        found.append(
+            CommitMessage(location.partition, location.bucket, location.total_buckets, new_files=files, new_indexes=own)
+        )
     return found
