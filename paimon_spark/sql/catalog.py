@@ -1,7 +1,7 @@
 """A catalog of Spark whose databases and tables are those of a warehouse."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -10,18 +10,25 @@ from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PaimonError, UnsupportedError
+from paimon_core.fileio.paths import check_name
 from paimon_core.scan.projection import metadata_fields
+from paimon_core.schema.schema import Schema
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.store.location import split_name
 from paimon_core.table import Table
+from paimon_spark.sql.alter import schema_changes
+from paimon_spark.sql.databases import DatabaseFunction, same_directory
 from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.procedures import list_procedures, load_procedure
 from paimon_spark.sql.schema import (
     new_schema,
-    schema_changes,
+    refuse_constraint,
     spark_columns,
     spark_partitioning,
     spark_properties,
 )
+from paimon_spark.sql.staged import StagedFunction
 from paimon_spark.sql.table import TableFunction
 from paimon_spark.types import spark_schema
 
@@ -36,6 +43,7 @@ _CAPABILITIES = (
     "OVERWRITE_BY_FILTER",
     "OVERWRITE_DYNAMIC",
 )
+_DEFAULT_DATABASE = "default"
 _FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
 
 
@@ -52,7 +60,7 @@ def catalog(
 
     All sessions of the application have the catalog, those that streaming queries clone included. The setting
     ``spark.sql.python.filterPushdown.enabled`` is turned on unless the user has set it: without it filters of a query
-    leave out no file.
+    leave out no file. The database ``default`` is made if it is missing.
 
     Args:
         spark: a classic session.
@@ -71,6 +79,8 @@ def catalog(
         )
     jvm = Jvm(spark)
     function = CatalogFunction(jvm, name, FileSystemCatalog(warehouse, storage_options, options))
+    with suppress(OSError):  # a warehouse that may only be read
+        function.catalog.create_database(_DEFAULT_DATABASE, ignore_if_exists=True)
     jvm.install(name, function)
     install_parser(jvm)
     settings = {f"spark.sql.catalog.{name}": CATALOG_CLASS}
@@ -81,52 +91,8 @@ def catalog(
         jvm.set_everywhere(key, value)
 
 
-@dataclass
-class CatalogFunction:
-    """The answers to what Spark asks a catalog: a method for each question of ``Bridge.java``."""
-
-    jvm: Jvm
-    name: str
-    catalog: FileSystemCatalog
-
-    # ---- databases
-
-    def list_databases(self) -> Any:
-        """Return the names of the databases as a Java array."""
-        return self.jvm.array("java.lang.Object", self.catalog.list_databases())
-
-    def database_exists(self, namespace: Any) -> bool:
-        """Return True if the database exists."""
-        parts = list(namespace)
-        return len(parts) == 1 and parts[0] in self.catalog.list_databases()
-
-    def load_database(self, namespace: Any) -> Any:
-        """Return the properties of a database. NoSuchNamespaceException if it is missing."""
-        if not self.database_exists(namespace):
-            raise self.jvm.exception("NoSuchNamespaceException", namespace)
-        return self.jvm.map({"location": f"{self.catalog.warehouse}/{namespace[0]}.db"})
-
-    def create_database(self, namespace: Any, metadata: Any) -> None:
-        """Create a database. NamespaceAlreadyExistsException if it exists."""
-        if len(namespace) != 1:
-            raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
-        try:
-            self.catalog.create_database(namespace[0])
-        except AlreadyExistsError:
-            raise self.jvm.exception("NamespaceAlreadyExistsException", namespace) from None
-
-    def alter_database(self, namespace: Any, changes: Any) -> None:
-        """Raise UnsupportedError."""
-        raise UnsupportedError("ALTER DATABASE is not possible: a database of a warehouse is a directory")
-
-    def drop_database(self, namespace: Any, cascade: bool) -> bool:
-        """Delete a database; `cascade`: with its tables. Return True."""
-        if not self.database_exists(namespace):
-            raise self.jvm.exception("NoSuchNamespaceException", namespace)
-        if not cascade and self.catalog.list_tables(namespace[0]):
-            raise self.jvm.exception("NonEmptyNamespaceException", namespace)
-        self.catalog.drop_database(namespace[0], cascade=cascade)
-        return True
+class CatalogFunction(DatabaseFunction):
+    """The answers to what Spark asks a catalog: a method for each question of ``Catalog.java``."""
 
     # ---- tables
 
@@ -141,8 +107,8 @@ class CatalogFunction:
     def table_exists(self, identifier: Any) -> bool:
         """Return True if the table exists."""
         try:
-            self.catalog.table(self._name(identifier))
-        except (NotFoundError, InvalidInputError):
+            self._table(identifier)
+        except (NotFoundError, InvalidInputError, UnsupportedError):
             return False
         return True
 
@@ -157,20 +123,34 @@ class CatalogFunction:
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Create a table and return it. TableAlreadyExistsException if it exists."""
-        given = {str(key): str(value) for key, value in properties.items()}
-        own = self.catalog.location(self._name(identifier))
-        if given.get("location", own).rstrip("/").removeprefix("file:") != own.removeprefix("file:"):
-            raise UnsupportedError(
-                f"LOCATION {given['location']!r} is not possible: a table of this catalog is in its directory {own}; "
-                f"name a table elsewhere by its path, {self.name}.`/path/to/table`"
-            )
         try:
-            table = self.catalog.create_table(self._name(identifier), new_schema(columns, partitions, given))
+            table = self.catalog.create_table(
+                self._own(identifier), self._schema(identifier, columns, partitions, properties)
+            )
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
         except NotFoundError:
             raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
         return self._spark_table(identifier, table)
+
+    def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Return a new table that appears with its rows. TableAlreadyExistsException if there is one."""
+        return self._staged(identifier, columns, partitions, properties, replace_existing=False)
+
+    def stage_create_or_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Return a table that appears with its rows, or replaces rows and schema of the one there is."""
+        return self._staged(identifier, columns, partitions, properties, replace_existing=True)
+
+    def stage_replace(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
+        """Return a table that replaces rows and schema of another one. NoSuchTableException without it."""
+        if not self.table_exists(identifier):
+            raise self.jvm.exception("NoSuchTableException", identifier)
+        return self._staged(identifier, columns, partitions, properties, replace_existing=True)
+
+    def check_constraints(self, identifier: Any, constraints: Any) -> None:
+        """Raise UnsupportedError if there is a constraint."""
+        for constraint in constraints:
+            refuse_constraint(constraint.toDDL())
 
     def create_table_like(self, identifier: Any, given: Any, source: Any) -> Any:
         """Create a table with the columns, partitions and properties of another one, and the given properties."""
@@ -183,22 +163,23 @@ class CatalogFunction:
         """Change the schema or the options of a table and return it."""
         table = self.open(identifier)
         try:
-            changed = table.alter(list(schema_changes(changes)))
-        except PaimonError as error:  # Spark wraps an IllegalArgumentException in one that PySpark does not translate
+            changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
+        except PaimonError as error:  # of IllegalArgumentException Spark would make an error that PySpark cannot read
             raise self.jvm.unsupported(str(error)) from None
         return self._spark_table(identifier, changed)
 
     def drop_table(self, identifier: Any) -> bool:
         """Delete a table; return False if it is missing."""
-        if not self.table_exists(identifier):
+        name = self._own(identifier)
+        if not self.catalog.table_exists(name):
             return False
-        self.catalog.drop_table(self._name(identifier))
+        self.catalog.drop_table(name)
         return True
 
     def rename_table(self, old: Any, new: Any) -> None:
         """Rename a table."""
         try:
-            self.catalog.rename_table(self._name(old), self._name(new))
+            self.catalog.rename_table(self._own(old), self._own(new))
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", new) from None
         except NotFoundError:
@@ -217,38 +198,99 @@ class CatalogFunction:
     # ---- inside
 
     def _name(self, identifier: Any) -> str:
-        """Return ``database.table`` of an identifier. Raises InvalidInputError for more or fewer parts."""
-        parts = [*identifier.namespace(), identifier.name()]
+        """Return the name of a table as users see it: its parts with dots between, or its path."""
+        path = _path(identifier)
+        return f"`{path}`" if path is not None else ".".join([*identifier.namespace(), identifier.name()])
+
+    def _own(self, identifier: Any) -> Identifier:
+        """Return the table's name in the warehouse. Raises InvalidInputError for another number of parts."""
+        shown, parts = self._name(identifier), [*identifier.namespace(), identifier.name()]
+        if _path(identifier) is not None:
+            raise UnsupportedError(
+                f"{shown} is a table by its path, which can be read, written and altered; it is created, dropped and "
+                "renamed by its name in the catalog of its warehouse"
+            )
         if len(parts) != 2:
-            raise InvalidInputError(f"table {'.'.join(parts)!r}: name a table by its database and its name")
-        return ".".join(parts)
+            raise InvalidInputError(f"table {shown!r}: name a table by its database and its name")
+        check_name(parts[0], shown)
+        return Identifier(parts[0], *split_name(parts[1], shown))
+
+    def _table(self, identifier: Any) -> Table:
+        path = _path(identifier)
+        if path is None:
+            return self.catalog.table(self._own(identifier))
+        return Table.open(path, self.catalog.storage_options)
 
     def open(self, identifier: Any) -> Table:
         """Return the table of an identifier. NoSuchTableException if it is missing."""
+        if _path(identifier) is None and len(identifier.namespace()) != 1:
+            raise self.jvm.exception("NoSuchTableException", identifier)
         try:
-            name = Identifier.parse(self._name(identifier))
-        except InvalidInputError:  # such as parquet.`/a/file`, which Spark reads if no catalog has a table of this name
-            raise self.jvm.exception("NoSuchTableException", identifier) from None
-        try:
-            return self.catalog.table(name)
+            return self._table(identifier)
         except NotFoundError:
             raise self.jvm.exception("NoSuchTableException", identifier) from None
 
+    def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Schema:
+        given = {str(key): str(value) for key, value in properties.items()}
+        own = self.catalog.location(self._own(identifier))
+        if not same_directory(given.get("location", own), own):
+            raise UnsupportedError(
+                f"LOCATION {given['location']!r} is not possible: a table of this catalog is in its directory {own}; "
+                f"name a table elsewhere by its path, {self.name}.`/path/to/table`"
+            )
+        session = self.jvm.active_session()
+        usual = str(session.conf.get("spark.sql.sources.default"))
+        if given.get("provider") == usual and self.jvm.is_called_by("DataFrameWriter", "saveAsTable"):
+            del given["provider"]  # saveAsTable() without format() names Spark's default
+        return new_schema(session, columns, partitions, given)
+
+    def _staged(
+        self, identifier: Any, columns: Any, partitions: Any, properties: Any, *, replace_existing: bool
+    ) -> Any:
+        schema = self._schema(identifier, columns, partitions, properties)
+        try:
+            staged = self.catalog.stage_table(self._own(identifier), schema, replace_existing=replace_existing)
+        except AlreadyExistsError:
+            raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
+        except NotFoundError:
+            raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
+        function = StagedFunction(
+            self.jvm,
+            staged.table,
+            staged.store.schema,
+            {},
+            self.catalog,
+            f"{self.name}.{self._name(identifier)}",
+            staged=staged,
+        )
+        return self.jvm.bridge.Staged(*self._description(identifier, staged.table, staged.store.schema, function))
+
     def _spark_table(self, identifier: Any, table: Table, when: Mapping[str, Any] | None = None) -> Any:
         schema = table.scan(**when).store.schema if when else table.schema
+        function = TableFunction(
+            self.jvm, table, schema, when or {}, self.catalog, f"{self.name}.{self._name(identifier)}"
+        )
+        description = self._description(identifier, table, schema, function)
+        if not schema.partition_keys:
+            return self.jvm.bridge.PaimonTable(*description)
+        return self.jvm.bridge.PartitionedTable(*description, self.jvm.struct(spark_schema(schema.partition_fields)))
+
+    def _description(self, identifier: Any, table: Table, schema: TableSchema, function: TableFunction) -> list[Any]:
         capabilities = self.jvm.java.java.util.HashSet()
         for capability in _CAPABILITIES:
             capabilities.add(getattr(self.jvm.type(f"{_CATALOG}.TableCapability"), capability))
-        name = f"{self.name}.{self._name(identifier)}"
-        description = [
-            name,
+        return [
+            f"{self.name}.{self._name(identifier)}",
             spark_columns(self.jvm, schema),
             self.jvm.struct(spark_schema((*tracking_fields(schema), *metadata_fields(schema)))),
             spark_partitioning(self.jvm, schema),
             self.jvm.map(spark_properties(schema, table.path)),
             capabilities,
-            self.jvm.function(TableFunction(self.jvm, table, schema, when or {}, self.catalog, name)),
+            self.jvm.function(function),
         ]
-        if not schema.partition_keys:
-            return self.jvm.bridge.PaimonTable(*description)
-        return self.jvm.bridge.PartitionedTable(*description, self.jvm.struct(spark_schema(schema.partition_fields)))
+
+
+def _path(identifier: Any) -> str | None:
+    """Return the path of ``catalog.`/path/to/table` ``; `None`: the identifier is a name."""
+    name = str(identifier.name())
+    return name if "/" in name else None

@@ -148,6 +148,11 @@ class Jvm:
         """Return True if Spark passes filters on to Python data sources."""
         return str(spark.conf.get("spark.sql.python.filterPushdown.enabled")).lower() == "true"
 
+    def is_called_by(self, class_name: str, method: str) -> bool:
+        """Return True if a method of a Spark class has led to the question that this thread of the JVM asks."""
+        frames = self.java.java.lang.Thread.currentThread().getStackTrace()
+        return any(one.getMethodName() == method and one.getClassName().endswith(f".{class_name}") for one in frames)
+
     def active_session(self) -> SparkSession:
         """Return the session whose query is planned in this thread of the JVM."""
         active = self.java.org.apache.spark.sql.classic.SparkSession.getActiveSession()

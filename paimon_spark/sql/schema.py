@@ -2,53 +2,39 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, timedelta
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
 
+from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
 from paimon_core.errors import UnsupportedError
-from paimon_core.schema.change import (
-    FIRST,
-    AddColumn,
-    DropColumn,
-    MoveColumn,
-    Position,
-    RemoveOption,
-    RenameColumn,
-    SchemaChange,
-    SetOption,
-    UpdateComment,
-    UpdateDefault,
-    UpdateNullability,
-    UpdateTableComment,
-    UpdateType,
-)
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.types.datatype import TEXT_ROOTS, ArrayType, DataField, DataType, MapType, RowType, with_nullable
-from paimon_core.types.default import unquoted
+from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
 from paimon_spark.option_names import column_list
+from paimon_spark.sql.defaults import default_sql, default_text
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.types import paimon_type, spark_schema
 
 _CONNECTOR = "org.apache.spark.sql.connector"
 _IGNORED = {"provider", "owner", "external", "is_managed_location", "option.serialization.format"}
 """Properties that Spark adds to every table and that say nothing about it."""
-_KEYS = ("primary-key", "partition")
-_CHANGING = re.compile(r"\b(current_\w+|now|curdate|localtimestamp|user|session_user|current\w*)\b", re.IGNORECASE)
-"""Functions with another value for each statement."""
-_PLAIN = {"string", "char", "varchar", "byte", "short", "integer", "long", "float", "double", "decimal", "boolean"}
-"""Types whose literals are stored as Spark writes them."""
-_SQL_TYPES = {"DATE": "DATE", "TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "TIMESTAMP"}
-_EPOCH = date(1970, 1, 1)
+_OPTION_PREFIX = "option."
+"""Spark gives what is in ``OPTIONS (...)`` twice: under its name, and under its name with this prefix."""
+_ADVICE = {
+    "bucket": "set the properties 'bucket' and 'bucket-key'",
+    "cluster_by": "set the property 'clustering.columns'",
+}
 
 
-def new_schema(columns: Iterable[Any], partitions: Iterable[Any], properties: Mapping[str, str]) -> Schema:
+def new_schema(
+    session: SparkSession, columns: Iterable[Any], partitions: Iterable[Any], properties: Mapping[str, str]
+) -> Schema:
     """Return the schema of ``CREATE TABLE``.
 
     Args:
+        session: the session that issued the statement.
         columns: Spark's columns, with comments and defaults.
         partitions: the transforms of ``PARTITIONED BY``.
         properties: ``TBLPROPERTIES`` and Spark's own.
@@ -61,12 +47,24 @@ def new_schema(columns: Iterable[Any], partitions: Iterable[Any], properties: Ma
             f"USING {provider} is not possible in a Paimon catalog: leave it out (before saveAsTable say "
             f".format('paimon')), and name the file format with the property 'file.format' = '{provider}'"
         )
-    options = {key: value for key, value in properties.items() if key not in _IGNORED | {"comment", "location"}}
+    hive = sorted(key for key in properties if key.startswith("hive."))
+    if hive:
+        raise UnsupportedError(
+            f"STORED AS and ROW FORMAT ({', '.join(hive)}) are of Hive: name the file format with the property "
+            "'file.format'"
+        )
+    options = {
+        key: value
+        for key, value in properties.items()
+        if key not in _IGNORED | {"comment", "location"} and not key.startswith(_OPTION_PREFIX)
+    }
+    fields = [_field(session, column) for column in columns]
+    spelled = {field.name.lower(): field.name for field in fields}
     primary_keys = column_list(options.pop("primary-key", "")) if options.get("primary-key") else ()
     return Schema(
-        [_field(column) for column in columns],
-        primary_keys,
-        _partition_columns(partitions),
+        fields,
+        [spelled.get(key.lower(), key) for key in primary_keys],
+        [spelled.get(key.lower(), key) for key in _partition_columns(partitions)],
         options,
         properties.get("comment"),
     )
@@ -80,7 +78,8 @@ def spark_columns(jvm: Jvm, schema: TableSchema) -> Any:
     literal = jvm.type(f"{_CONNECTOR}.expressions.LiteralValue")
     found = []
     for field, kind in zip(fields, types, strict=True):
-        value = None if field.default is None else default(_default_sql(field), literal(None, kind))
+        sql = None if field.default is None else default_sql(field.default, field.type)
+        value = None if sql is None else default(sql, literal(None, kind))  # null: the value of older rows
         found.append(column.create(field.name, kind, field.type.nullable, field.description, value, None))
     return jvm.array(f"{_CONNECTOR}.catalog.Column", found)
 
@@ -98,70 +97,12 @@ def spark_properties(schema: TableSchema, location: str) -> dict[str, str]:
     return {**dict(schema.options), **keys, **comment, "provider": "paimon", "location": location}
 
 
-def schema_changes(changes: Iterable[Any]) -> Iterator[SchemaChange]:
-    """Yield the engine's changes for those of ``ALTER TABLE``. Raises UnsupportedError for a change of another kind."""
-    for change in changes:
-        kind = change.getClass().getSimpleName()
-        if kind not in _CHANGES:
-            raise UnsupportedError(f"ALTER TABLE with {kind} is not possible for a Paimon table")
-        yield from _CHANGES[kind](change)
-
-
-def _add_column(change: Any) -> Iterator[SchemaChange]:
-    value = change.defaultValue()
-    yield AddColumn(
-        tuple(change.fieldNames()),
-        with_nullable(sql_type(_type(change.dataType()), ".".join(change.fieldNames())), change.isNullable()),
-        change.comment(),
-        _default_text(value),
-        _position(change.position()),
-    )
-
-
-def _set_property(change: Any) -> Iterator[SchemaChange]:
-    if change.property() == "comment":
-        yield UpdateTableComment(change.value())
-    else:
-        yield SetOption(change.property(), change.value())
-
-
-def _remove_property(change: Any) -> Iterator[SchemaChange]:
-    yield UpdateTableComment(None) if change.property() == "comment" else RemoveOption(change.property())
-
-
-_CHANGES: dict[str, Any] = {
-    "AddColumn": _add_column,
-    "DeleteColumn": lambda c: [DropColumn(tuple(c.fieldNames()))],
-    "RenameColumn": lambda c: [RenameColumn(tuple(c.fieldNames()), c.newName())],
-    "UpdateColumnType": lambda c: [
-        UpdateType(tuple(c.fieldNames()), sql_type(_type(c.newDataType()), ".".join(c.fieldNames())))
-    ],
-    "UpdateColumnNullability": lambda c: [UpdateNullability(tuple(c.fieldNames()), c.nullable())],
-    "UpdateColumnComment": lambda c: [UpdateComment(tuple(c.fieldNames()), c.newComment() or None)],
-    "UpdateColumnPosition": lambda c: [MoveColumn(tuple(c.fieldNames()), _position(c.position()) or FIRST)],
-    "UpdateColumnDefaultValue": lambda c: [UpdateDefault(tuple(c.fieldNames()), _unless_null(c.newDefaultValue()))],
-    "SetProperty": _set_property,
-    "RemoveProperty": _remove_property,
-}
-
-
-def _new_type(change: Any) -> DataType:
-    return sql_type(_type(change.newDataType()), ".".join(change.fieldNames()))
-
-
-def _position(position: Any) -> Position | None:
-    if position is None:
-        return None
-    text = str(position)
-    return FIRST if text == "FIRST" else Position("after", position.column())
-
-
 def _partition_columns(transforms: Iterable[Any]) -> list[str]:
     """Return the columns of ``PARTITIONED BY``. Raises UnsupportedError for a transform such as ``days(ts)``."""
     found = []
     for transform in transforms:
         if transform.name() != "identity":
-            advice = "set the property 'bucket'" if "bucket" in transform.name() else "add a column with this value"
+            advice = _ADVICE.get(transform.name().replace("sorted_", ""), "add a column with this value")
             raise UnsupportedError(
                 f"{transform.toString()} cannot partition a Paimon table, which is partitioned by columns: {advice}"
             )
@@ -169,51 +110,32 @@ def _partition_columns(transforms: Iterable[Any]) -> list[str]:
     return found
 
 
-def _field(column: Any) -> DataField:
+def _field(session: SparkSession, column: Any) -> DataField:
     value = column.defaultValue()
     if column.generationExpression() is not None:
         raise UnsupportedError(f"column {column.name()!r} is generated, which Paimon tables do not have")
-    kind = with_nullable(sql_type(_type(column.dataType()), column.name()), column.nullable())
-    return DataField(-1, column.name(), kind, column.comment(), _default_text(value))
+    kind = with_nullable(declared_type(column.dataType(), column.name()), column.nullable())
+    default = default_text(session, None if value is None else value.getSql(), kind, column.name())
+    return DataField(-1, column.name(), kind, column.comment(), default)
 
 
-def _default_text(value: Any) -> str | None:
-    """Return the text that the schema stores for a default of Spark; `None`: NULL, or no default."""
-    sql = None if value is None else _unless_null(str(value.getSql()))
-    if sql is None:
-        return None
-    if _CHANGING.search(re.sub(r"'[^']*'", "", sql)):
-        raise UnsupportedError(f"DEFAULT {sql} is not possible: its value changes, and a schema stores one value")
-    literal = value.getValue()
-    kind = "" if literal is None or literal.value() is None else str(literal.dataType().typeName()).partition("(")[0]
-    if kind == "date":
-        return str(_EPOCH + timedelta(days=int(literal.value())))
-    if kind not in _PLAIN:
-        return sql
-    text = str(literal.value()) if isinstance(literal.value(), int | float) else str(literal.value().toString())
-    return f"'{text}'" if unquoted(text) != text else text
+def declared_type(kind: Any, path: str) -> DataType:
+    """Return the Paimon type of a Java data type; `path` names the column in errors."""
+    return sql_type(_type(kind), path)
 
 
-def _unless_null(sql: str | None) -> str | None:
-    """Return an expression of SQL; `None`: it is NULL or empty."""
-    return None if not sql or sql.strip().upper() == "NULL" else sql
-
-
-def _default_sql(field: DataField) -> str:
-    """Return the default of a column as an expression of SQL."""
-    stored = str(field.default)
-    text = unquoted(stored)
-    root = getattr(field.type, "root", "")
-    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    if root in TEXT_ROOTS:
-        return quoted
-    if root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ") and text[:1].isdigit():
-        return f"CAST({quoted} AS {_SQL_TYPES[root]})"
-    return stored
+def refuse_constraint(constraint: str) -> NoReturn:
+    """Raise UnsupportedError that names the way out; `constraint`: as in SQL."""
+    if "PRIMARY KEY" in constraint.upper():
+        raise UnsupportedError(f"{constraint} is not possible: name the columns in the property 'primary-key'")
+    raise UnsupportedError(f"{constraint} is not possible: a Paimon table checks no constraint but NOT NULL")
 
 
 def _type(kind: Any) -> spark.DataType:
-    """Return a Java data type as PySpark's."""
+    """Return a Java data type as PySpark's. UnsupportedError for a collation, which no other engine would follow."""
+    collation = re.search(r"COLLATE (?!UTF8_BINARY\b)(\w+)", str(kind.sql()))
+    if collation is not None:
+        raise UnsupportedError(f"COLLATE {collation[1]} is not possible: strings of Paimon compare by their bytes")
     return spark._parse_datatype_json_value(json.loads(kind.json()))
 
 

@@ -6,9 +6,10 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
@@ -17,7 +18,7 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A catalog that Spark creates by its class name, in every session that uses the catalog's name. */
-public class Catalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
+public class Catalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
   private String name;
 
   private Object ask(String question, Object[] arguments) {
@@ -42,7 +43,10 @@ public class Catalog implements TableCatalog, SupportsNamespaces, ProcedureCatal
   }
 
   public Set capabilities() {
-    return java.util.Collections.singleton(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
+    Set found = new java.util.HashSet();
+    found.add(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
+    found.add(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);  // so that our refusal of one names the way out
+    return found;
   }
 
   public Identifier[] listTables(String[] namespace) {
@@ -65,8 +69,25 @@ public class Catalog implements TableCatalog, SupportsNamespaces, ProcedureCatal
     return (Table) ask("load_table", new Object[] {table, null, Long.valueOf(microseconds)});
   }
 
-  public Table createTable(Identifier table, Column[] columns, Transform[] partitions, Map properties) {
-    return (Table) ask("create_table", new Object[] {table, columns, partitions, properties});
+  public Table createTable(Identifier table, TableInfo info) {
+    return (Table) ask("create_table", described(table, info));
+  }
+
+  public StagedTable stageCreate(Identifier table, TableInfo info) {
+    return (StagedTable) ask("stage_create", described(table, info));
+  }
+
+  public StagedTable stageReplace(Identifier table, TableInfo info) {
+    return (StagedTable) ask("stage_replace", described(table, info));
+  }
+
+  public StagedTable stageCreateOrReplace(Identifier table, TableInfo info) {
+    return (StagedTable) ask("stage_create_or_replace", described(table, info));
+  }
+
+  private Object[] described(Identifier table, TableInfo info) {
+    ask("check_constraints", new Object[] {table, info.constraints()});
+    return new Object[] {table, info.columns(), info.partitions(), info.properties()};
   }
 
   public Table createTableLike(Identifier table, TableInfo given, Table source) {

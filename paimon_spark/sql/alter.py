@@ -1,0 +1,146 @@
+"""``ALTER TABLE``: Spark's changes as those of the engine."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.schema.change import (
+    FIRST,
+    AddColumn,
+    DropColumn,
+    MoveColumn,
+    Position,
+    RemoveOption,
+    RenameColumn,
+    SchemaChange,
+    SetOption,
+    UpdateComment,
+    UpdateDefault,
+    UpdateNullability,
+    UpdateTableComment,
+    UpdateType,
+)
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.datatype import DataType, with_nullable
+from paimon_spark.sql.defaults import default_text
+from paimon_spark.sql.schema import declared_type, refuse_constraint
+
+_RESERVED = {
+    "location": "the directory of a table is fixed",
+    "provider": "every table of the catalog is of Paimon",
+    "owner": "a Paimon table has no owner",
+}
+
+
+def schema_changes(session: SparkSession, changes: Iterable[Any], schema: TableSchema) -> list[SchemaChange]:
+    """Return the engine's changes for those of ``ALTER TABLE``.
+
+    ``REPLACE COLUMNS`` arrives as "delete all, add all". Columns of the same name keep their ids, and so their rows.
+
+    Args:
+        session: the session that issued the statement.
+        changes: Spark's changes, in order.
+        schema: the table's schema.
+
+    Raises UnsupportedError for a change that a Paimon table cannot have.
+    """
+    given = list(changes)
+    kinds = [change.getClass().getSimpleName() for change in given]
+    alter = _Alter(session, schema)
+    dropped = [change.fieldNames()[0] for change, kind in zip(given, kinds, strict=True) if kind == "DeleteColumn"]
+    added = given[len(schema.fields) :]
+    everything = dropped == [field.name for field in schema.fields]
+    if everything and added and set(kinds[len(schema.fields) :]) == {"AddColumn"}:
+        return list(alter.replace_columns(added))
+    return [one for change, kind in zip(given, kinds, strict=True) for one in alter.change(kind, change)]
+
+
+@dataclass(frozen=True)
+class _Alter:
+    session: SparkSession
+    schema: TableSchema
+
+    def change(self, kind: str, change: Any) -> Sequence[SchemaChange]:
+        """Return the engine's changes for one of Spark's."""
+        if kind in _OF_TABLE:
+            return [_OF_TABLE[kind](change)]
+        path = tuple(change.fieldNames()) if "Column" in kind else ()
+        if kind in _OF_COLUMN:
+            return [_OF_COLUMN[kind](path, change)]
+        if kind == "AddColumn":
+            return [self._add(path, change, _position(change.position()))]
+        if kind == "UpdateColumnDefaultValue":
+            value = self._default(change.newDefaultValue(), self.schema.field(path[0]).type, path)
+            return [UpdateDefault(path, value)]
+        if kind == "ClusterBy":
+            raise UnsupportedError("CLUSTER BY is not possible: set the property 'clustering.columns'")
+        if kind == "AddConstraint":
+            refuse_constraint(change.constraint().toDDL())
+        raise UnsupportedError(f"ALTER TABLE with {kind} is not possible for a Paimon table")
+
+    def replace_columns(self, added: Sequence[Any]) -> Iterator[SchemaChange]:
+        """Yield the changes that lead to these columns, in their order."""
+        names = {change.fieldNames()[0].lower(): change for change in added}
+        kept = {field.name.lower(): field for field in self.schema.fields if field.name.lower() in names}
+        last: str | None = None
+        for key, change in names.items():
+            name, kind = change.fieldNames()[0], declared_type(change.dataType(), change.fieldNames()[0])
+            kind = with_nullable(kind, change.isNullable())
+            if key in kept:
+                old = kept[key]
+                if old.name != name:
+                    yield RenameColumn(old.name, name)
+                if with_nullable(old.type, True) != with_nullable(kind, True):
+                    yield UpdateType(name, kind)
+                if old.type.nullable != kind.nullable and old.name not in self.schema.primary_keys:
+                    yield UpdateNullability(name, kind.nullable)
+                yield UpdateComment(name, change.comment())
+                value = change.defaultValue()
+                yield UpdateDefault(name, self._default(None if value is None else value.getSql(), kind, (name,)))
+            else:
+                yield self._add((name,), change, None)
+            yield MoveColumn(name, FIRST if last is None else Position("after", last))
+            last = name
+        for field in self.schema.fields:
+            if field.name.lower() not in names:
+                yield DropColumn(field.name)
+
+    def _add(self, path: tuple[str, ...], change: Any, position: Position | None) -> AddColumn:
+        kind = with_nullable(declared_type(change.dataType(), ".".join(path)), change.isNullable())
+        value = change.defaultValue()
+        default = self._default(None if value is None else value.getSql(), kind, path)
+        return AddColumn(path, kind, change.comment(), default, position)
+
+    def _default(self, sql: str | None, kind: DataType, path: tuple[str, ...]) -> str | None:
+        return default_text(self.session, sql, kind, ".".join(path))
+
+
+def _set_property(change: Any) -> SchemaChange:
+    key = change.property()
+    if key in _RESERVED:
+        raise UnsupportedError(f"property {key!r} cannot be set: {_RESERVED[key]}")
+    return UpdateTableComment(change.value()) if key == "comment" else SetOption(key, change.value())
+
+
+def _remove_property(change: Any) -> SchemaChange:
+    return UpdateTableComment(None) if change.property() == "comment" else RemoveOption(change.property())
+
+
+def _position(position: Any) -> Position | None:
+    if position is None:
+        return None
+    return FIRST if position.toString() == "FIRST" else Position("after", position.column())
+
+
+_OF_TABLE: Mapping[str, Any] = {"SetProperty": _set_property, "RemoveProperty": _remove_property}
+_OF_COLUMN: Mapping[str, Any] = {
+    "DeleteColumn": lambda path, _: DropColumn(path),
+    "RenameColumn": lambda path, c: RenameColumn(path, c.newName()),
+    "UpdateColumnType": lambda path, c: UpdateType(path, declared_type(c.newDataType(), ".".join(path))),
+    "UpdateColumnNullability": lambda path, c: UpdateNullability(path, c.nullable()),
+    "UpdateColumnComment": lambda path, c: UpdateComment(path, c.newComment() or None),
+    "UpdateColumnPosition": lambda path, c: MoveColumn(path, _position(c.position()) or FIRST),
+}

@@ -1,0 +1,89 @@
+"""The databases of a catalog, as Spark asks for them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.errors import AlreadyExistsError, UnsupportedError
+from paimon_spark.sql.jvm import Jvm
+
+_LOCATION = "location"
+
+
+@dataclass
+class DatabaseFunction:
+    """The answers to what Spark asks a catalog about its databases: a method for each question of ``Catalog.java``."""
+
+    jvm: Jvm
+    name: str
+    catalog: FileSystemCatalog
+
+    def list_databases(self) -> Any:
+        """Return the names of the databases as a Java array."""
+        return self.jvm.array("java.lang.Object", self.catalog.list_databases())
+
+    def database_exists(self, namespace: Any) -> bool:
+        """Return True if the database exists."""
+        parts = list(namespace)
+        return len(parts) == 1 and parts[0] in self.catalog.list_databases()
+
+    def load_database(self, namespace: Any) -> Any:
+        """Return the properties of a database. NoSuchNamespaceException if it is missing."""
+        self._check_exists(namespace)
+        properties = self.catalog.database_properties(namespace[0])
+        return self.jvm.map({**properties, _LOCATION: self._directory(namespace[0])})
+
+    def create_database(self, namespace: Any, metadata: Any) -> None:
+        """Create a database. NamespaceAlreadyExistsException if it exists."""
+        if len(namespace) != 1:
+            raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
+        given = {str(key): str(value) for key, value in metadata.items()}
+        self._check_location(namespace[0], given.pop(_LOCATION, None))
+        try:
+            self.catalog.create_database(namespace[0], properties=given)
+        except AlreadyExistsError:
+            raise self.jvm.exception("NamespaceAlreadyExistsException", namespace) from None
+
+    def alter_database(self, namespace: Any, changes: Any) -> None:
+        """Set and remove properties of a database, its comment among them."""
+        self._check_exists(namespace)
+        changed: dict[str, str | None] = {}
+        for change in changes:
+            key = change.property()
+            changed[key] = change.value() if change.getClass().getSimpleName() == "SetProperty" else None
+        if _LOCATION in changed:
+            self._check_location(namespace[0], changed.pop(_LOCATION))
+        self.catalog.alter_database(namespace[0], changed)
+
+    def drop_database(self, namespace: Any, cascade: bool) -> bool:
+        """Delete a database; `cascade`: with its tables. Return True."""
+        self._check_exists(namespace)
+        if not cascade and self.catalog.list_tables(namespace[0]):
+            raise self.jvm.exception("NonEmptyNamespaceException", namespace)
+        self.catalog.drop_database(namespace[0], cascade=cascade)
+        return True
+
+    def _check_exists(self, namespace: Any) -> None:
+        if not self.database_exists(namespace):
+            raise self.jvm.exception("NoSuchNamespaceException", namespace)
+
+    def _directory(self, name: str) -> str:
+        return f"{self.catalog.warehouse}/{name}.db"
+
+    def _check_location(self, name: str, location: str | None) -> None:
+        own = self._directory(name)
+        if location is not None and not same_directory(location, own):
+            raise UnsupportedError(
+                f"LOCATION {location!r} is not possible: a database of this catalog is the directory {own}; install "
+                "another catalog with another warehouse"
+            )
+
+
+def same_directory(one: str, other: str) -> bool:
+    """Return True if two locations name one directory; Spark writes a local one with and without its scheme."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(location: str) -> str:
+    text = location.rstrip("/")
+    return "/" + text.removeprefix("file:").lstrip("/") if text.startswith("file:") else text

@@ -1,0 +1,181 @@
+"""DDL: databases, CREATE, REPLACE and ALTER of tables, tables by their path."""
+
+import threading
+from decimal import Decimal
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.base import IllegalArgumentException, UnsupportedOperationException
+
+import paimon_spark
+
+
+def described(sql, statement):
+    return {row[0]: row[1] for row in sql(statement)}
+
+
+@pytest.mark.versions
+def test_a_failed_replacement_changes_nothing(sql):
+    sql("CREATE TABLE t PARTITIONED BY (p) AS SELECT 1 AS a, 'x' AS p")
+    failing = "AS SELECT CAST(raise_error('boom') AS INT) AS a, 'x' AS p"
+    for statement in (
+        f"CREATE OR REPLACE TABLE t PARTITIONED BY (p) {failing}",
+        f"REPLACE TABLE t PARTITIONED BY (p) {failing}",
+        f"CREATE TABLE n PARTITIONED BY (p) {failing}",
+    ):
+        with pytest.raises(Exception, match="boom"):
+            sql(statement)
+    assert sql("SELECT * FROM t") == [(1, "x")]
+    assert sql("SHOW TABLES") == [(sql.database, "t", False)]
+    sql("CREATE OR REPLACE TABLE t PARTITIONED BY (p) TBLPROPERTIES ('primary-key' = 'P,z') AS SELECT 2 AS z, 'y' AS p")
+    assert sql("SELECT * FROM t") == [(2, "y")]
+    assert sql("SELECT * FROM t VERSION AS OF 1") == [(1, "x")]
+    sql("REPLACE TABLE t (q INT, p STRING) PARTITIONED BY (p)")
+    assert sql("SELECT * FROM t") == []
+    with pytest.raises(IllegalArgumentException, match="drop the table and create it"):
+        sql("CREATE OR REPLACE TABLE t (q INT)")
+    sql.spark.range(2).write.mode("overwrite").saveAsTable("s")
+    sql.spark.range(3).writeTo("s").createOrReplace()
+    assert sql("SELECT count(*) FROM s") == [(3,)]
+
+
+def test_databases_have_properties(sql):
+    sql("CREATE DATABASE other COMMENT 'c' WITH DBPROPERTIES ('a' = 'b')")
+    sql("ALTER DATABASE other SET DBPROPERTIES ('k' = 'v')")
+    sql("ALTER DATABASE other UNSET DBPROPERTIES ('a')")
+    sql("COMMENT ON DATABASE other IS 'd'")
+    found = described(sql, "DESCRIBE DATABASE EXTENDED other")
+    assert (found["Comment"], found["Properties"]) == ("d", "((k,v))")
+    sql("CREATE TABLE other.t (a INT)")
+    with pytest.raises(AnalysisException, match="SCHEMA_NOT_EMPTY"):
+        sql("DROP DATABASE other")
+    sql("DROP DATABASE other CASCADE")
+    for statement in ("CREATE DATABASE x LOCATION '/x'", f"ALTER DATABASE {sql.database} SET LOCATION '/x'"):
+        with pytest.raises(UnsupportedOperationException, match=r"LOCATION 'file:/x' is not possible"):
+            sql(statement)
+
+
+@pytest.mark.versions
+def test_defaults_are_values(sql):
+    sql(
+        "CREATE TABLE t (id INT, s STRING DEFAULT 'it''s \\\\', n INT DEFAULT 1 + 1, c DECIMAL(10, 2) DEFAULT 1.5, "
+        "b BOOLEAN DEFAULT true, d DATE DEFAULT DATE'2020-01-01')"
+    )
+    sql("INSERT INTO t (id) VALUES (1)")
+    sql("ALTER TABLE t ADD COLUMN later INT DEFAULT 7 AFTER id")
+    sql("ALTER TABLE t ALTER COLUMN n SET DEFAULT 3 * 3")
+    sql("ALTER TABLE t ALTER COLUMN s DROP DEFAULT")
+    sql("INSERT INTO t (id) VALUES (2)")
+    old, new = sql("SELECT id, later, s, n, c, b, CAST(d AS STRING) FROM t ORDER BY id")
+    assert old == (1, None, "it's \\", 2, Decimal("1.50"), True, "2020-01-01")
+    assert new == (2, 7, None, 9, Decimal("1.50"), True, "2020-01-01")
+
+
+@pytest.mark.versions
+def test_replaced_columns_keep_their_rows(sql):
+    sql("CREATE TABLE t (a INT, b STRING, c INT, s STRUCT<x: INT>)")
+    sql("INSERT INTO t VALUES (1, 'x', 2, named_struct('x', 3))")
+    sql("ALTER TABLE t REPLACE COLUMNS (c BIGINT, d INT, A INT COMMENT 'aa', s STRUCT<x: INT>)")
+    assert sql("SELECT * FROM t") == [(2, None, 1, (3,))]
+    assert sql("DESCRIBE t")[:3] == [("c", "bigint", None), ("d", "int", None), ("A", "int", "aa")]
+    sql("ALTER TABLE t ADD COLUMNS (s.y STRING FIRST, z INT COMMENT 'zz')")
+    sql("ALTER TABLE t RENAME COLUMN s.y TO w")
+    sql("ALTER TABLE t DROP COLUMNS (s.w, z)")
+    assert sql("SELECT s FROM t") == [((3,),)]
+
+
+def test_what_show_create_table_prints_makes_the_same_table(sql):
+    sql(
+        "CREATE TABLE t (id BIGINT NOT NULL COMMENT 'it''s', p STRING NOT NULL, s STRUCT<a: INT, b: ARRAY<STRING>>, "
+        "v STRING DEFAULT 'x''y') PARTITIONED BY (P) COMMENT 'c' TBLPROPERTIES ('primary-key' = 'ID,p', 'bucket' = '2')"
+    )
+    [(text,)] = sql("SHOW CREATE TABLE t")
+    sql("DROP TABLE t")
+    sql(text)
+    assert sql("SHOW CREATE TABLE t") == [(text,)]
+    assert "PARTITIONED BY (p)" in text
+    assert "'primary-key' = 'id,p'" in text
+
+
+def test_a_table_by_its_path(sql, tmp_path):
+    sql("CREATE TABLE t (a INT)")
+    sql("INSERT INTO t VALUES (1)")
+    path = described(sql, "DESCRIBE EXTENDED t")["Location"]
+    sql(f"INSERT INTO pm.`{path}` VALUES (2)")
+    sql(f"ALTER TABLE pm.`{path}` ADD COLUMN b INT")
+    assert sql(f"SELECT * FROM pm.`{path}` ORDER BY a") == [(1, None), (2, None)]
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql(f"SELECT * FROM pm.`{tmp_path}/nope`")
+    with pytest.raises(UnsupportedOperationException, match="table by its path"):
+        sql(f"CREATE TABLE pm.`{path}x` (a INT)")
+
+
+REFUSED = {
+    "CREATE TABLE n (a INT) USING parquet": "'file.format' = 'parquet'",
+    "CREATE TABLE n (a INT) STORED AS parquet": "'file.format'",
+    "CREATE TABLE n (a INT) LOCATION '/x'": "by its path, pm.`",
+    "CREATE TABLE n (a INT PRIMARY KEY)": "property 'primary-key'",
+    "CREATE TABLE n (a INT CHECK (a > 0))": "checks no constraint",
+    "CREATE TABLE n (a TIMESTAMP) PARTITIONED BY (days(a))": r"days\(a\) cannot partition",
+    "CREATE TABLE n (a INT) CLUSTERED BY (a) INTO 2 BUCKETS": "properties 'bucket'",
+    "CREATE TABLE n (a INT) CLUSTER BY (a)": "'clustering.columns'",
+    "CREATE TABLE n (a STRING COLLATE UTF8_LCASE)": "COLLATE UTF8_LCASE",
+    "CREATE TABLE n (a INTERVAL DAY TO SECOND)": "no type",
+    "CREATE TABLE n (a DATE DEFAULT current_date())": "another value each time",
+    "CREATE TABLE n (a INT, g INT GENERATED ALWAYS AS (a + 1))": "generated columns",
+    "CREATE TABLE n (_KEY_a INT)": "reserved",
+    "CREATE TABLE `n$x` (a INT)": "branch or system table",
+    "CREATE DATABASE sys": "reserved",
+    "ALTER TABLE t SET TBLPROPERTIES ('merge-engine' = 'aggregation')": "'merge-engine' cannot be changed",
+    "ALTER TABLE t SET TBLPROPERTIES ('nonsense' = '1')": "unknown option 'nonsense'",
+    "ALTER TABLE t SET LOCATION '/x'": "'location' cannot be set",
+    "ALTER TABLE t DROP COLUMN p": "'p' cannot be dropped",
+    "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)": "checks no constraint",
+    "ALTER TABLE t CLUSTER BY (a)": "'clustering.columns'",
+    "SHOW VIEWS": "VIEWS",
+}
+
+
+def test_what_is_refused_says_why(sql):
+    sql("CREATE TABLE t (a INT, p INT) PARTITIONED BY (p)")
+    sql("INSERT INTO t VALUES (1, 1)")
+    kinds = (AnalysisException, IllegalArgumentException, UnsupportedOperationException)
+    for statement, message in REFUSED.items():
+        with pytest.raises(kinds, match=message):
+            sql(statement)
+    assert sql("SHOW TABLES") == [(sql.database, "t", False)]
+
+
+def test_threads_change_tables_at_the_same_time(sql):
+    sql("CREATE TABLE t (a INT)")
+    failed = []
+
+    def work(n):
+        try:
+            session = sql.spark.newSession()
+            session.sql(f"USE pm.{sql.database}")
+            session.sql(f"CREATE TABLE t{n} (a INT)")
+            session.sql(f"ALTER TABLE t ADD COLUMN c{n} INT")
+            session.sql(f"ALTER TABLE t{n} RENAME TO u{n}")
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert [row[1] for row in sql("SHOW TABLES")] == ["t", "u0", "u1", "u2", "u3"]
+    assert sorted(row[0] for row in sql("DESCRIBE t")) == ["a", "c0", "c1", "c2", "c3"]
+
+
+def test_a_second_installation_replaces_the_first(sql, tmp_path):
+    for warehouse in ("one", "two"):
+        paimon_spark.catalog(sql.spark, "again", warehouse=str(tmp_path / warehouse))
+        sql("CREATE TABLE again.default.t AS SELECT 1 AS a")
+    assert (tmp_path / "one" / "default.db" / "t").is_dir()
+    assert (tmp_path / "two" / "default.db" / "t").is_dir()
+    sql.spark.conf.set("spark.sql.catalog.nowhere", "paimon.python.Catalog")
+    with pytest.raises(Exception, match=r"nowhere is not installed in this driver: call paimon_spark.catalog"):
+        sql("SELECT * FROM nowhere.d.t")
