@@ -57,11 +57,6 @@ class StagedTable:
         return StagedTable(store, replaced)
 
     @property
-    def path(self) -> str:
-        """The location to write to."""
-        return f"{self.store.root}$branch_{self.store.branch}"
-
-    @property
     def table(self) -> Table:
         """The branch as a table."""
         return Table(self.store)

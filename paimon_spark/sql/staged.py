@@ -19,6 +19,3 @@ class StagedFunction(TableFunction):
     def discard(self) -> None:
         """Delete what was written."""
         self.staged.discard()
-
-    def _options(self) -> dict[str, str]:
-        return {**super()._options(), "path": self.staged.path}

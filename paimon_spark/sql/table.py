@@ -175,7 +175,7 @@ class TableFunction:
         self._writes().insert(rows, mode, trees, options)
 
     def _writes(self) -> TableWrites:
-        catalog, database, table = self.name.split(".", 2)
+        catalog, database, table = [*self.name.split(".", 2), "", ""][:3]  # a table by its path has no database
         return TableWrites(self.jvm, (catalog, database, table), self.table, self._options())
 
     def _options(self) -> dict[str, str]:

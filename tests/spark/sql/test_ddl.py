@@ -39,6 +39,7 @@ def test_a_failed_replacement_changes_nothing(sql):
     assert sql("SELECT count(*) FROM s") == [(3,)]
 
 
+@pytest.mark.more
 def test_databases_have_properties(sql):
     sql("CREATE DATABASE other COMMENT 'c' WITH DBPROPERTIES ('a' = 'b')")
     sql("ALTER DATABASE other SET DBPROPERTIES ('k' = 'v')")
@@ -71,7 +72,6 @@ def test_defaults_are_values(sql):
     assert new == (2, 7, None, 9, Decimal("1.50"), True, "2020-01-01")
 
 
-@pytest.mark.versions
 def test_replaced_columns_keep_their_rows(sql):
     sql("CREATE TABLE t (a INT, b STRING, c INT, s STRUCT<x: INT>)")
     sql("INSERT INTO t VALUES (1, 'x', 2, named_struct('x', 3))")
@@ -84,6 +84,7 @@ def test_replaced_columns_keep_their_rows(sql):
     assert sql("SELECT s FROM t") == [((3,),)]
 
 
+@pytest.mark.more
 def test_what_show_create_table_prints_makes_the_same_table(sql):
     sql(
         "CREATE TABLE t (id BIGINT NOT NULL COMMENT 'it''s', p STRING NOT NULL, s STRUCT<a: INT, b: ARRAY<STRING>>, "
@@ -97,6 +98,7 @@ def test_what_show_create_table_prints_makes_the_same_table(sql):
     assert "'primary-key' = 'id,p'" in text
 
 
+@pytest.mark.more
 def test_a_table_by_its_path(sql, tmp_path):
     sql("CREATE TABLE t (a INT)")
     sql("INSERT INTO t VALUES (1)")
@@ -146,6 +148,7 @@ def test_what_is_refused_says_why(sql):
     assert sql("SHOW TABLES") == [(sql.database, "t", False)]
 
 
+@pytest.mark.more
 def test_threads_change_tables_at_the_same_time(sql):
     sql("CREATE TABLE t (a INT)")
     failed = []
@@ -170,6 +173,7 @@ def test_threads_change_tables_at_the_same_time(sql):
     assert sorted(row[0] for row in sql("DESCRIBE t")) == ["a", "c0", "c1", "c2", "c3"]
 
 
+@pytest.mark.more
 def test_a_second_installation_replaces_the_first(sql, tmp_path):
     for warehouse in ("one", "two"):
         paimon_spark.catalog(sql.spark, "again", warehouse=str(tmp_path / warehouse))
