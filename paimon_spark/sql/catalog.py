@@ -226,6 +226,11 @@ class CatalogFunction(DatabaseFunction):
         if _path(identifier) is None and len(identifier.namespace()) != 1:
             raise self.jvm.exception("NoSuchTableException", identifier)
         try:
+            if _path(identifier) is None:
+                self._own(identifier)
+        except InvalidInputError:  # such as parquet.`/a/file`, which Spark reads if no catalog has a table of this name
+            raise self.jvm.exception("NoSuchTableException", identifier) from None
+        try:
             return self._table(identifier)
         except NotFoundError:
             raise self.jvm.exception("NoSuchTableException", identifier) from None
@@ -293,4 +298,4 @@ class CatalogFunction(DatabaseFunction):
 def _path(identifier: Any) -> str | None:
     """Return the path of ``catalog.`/path/to/table` ``; `None`: the identifier is a name."""
     name = str(identifier.name())
-    return name if "/" in name else None
+    return name if "/" in name and not len(identifier.namespace()) else None
