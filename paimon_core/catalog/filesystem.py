@@ -81,8 +81,8 @@ class FileSystemCatalog:
     def alter_database(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set properties of a database; a value `None` removes one. Of changes at the same time the last one wins."""
         changed = {**self.database_properties(name), **changes}
-        kept = {key: value for key, value in changed.items() if value is not None}
-        self._io.write(join(self._database_path(name), _MARKER), write_properties(kept))
+        retained = {key: value for key, value in changed.items() if value is not None}
+        self._io.write(join(self._database_path(name), _MARKER), write_properties(retained))
 
     def list_databases(self) -> list[str]:
         """Return the names of all databases, sorted."""

@@ -84,13 +84,13 @@ class _Alter:
     def replace_columns(self, added: Sequence[Any]) -> Iterator[SchemaChange]:
         """Yield the changes that lead to these columns, in their order."""
         names = {change.fieldNames()[0].lower(): change for change in added}
-        kept = {field.name.lower(): field for field in self.schema.fields if field.name.lower() in names}
+        retained = {field.name.lower(): field for field in self.schema.fields if field.name.lower() in names}
         last: str | None = None
         for key, change in names.items():
             name, kind = change.fieldNames()[0], declared_type(change.dataType(), change.fieldNames()[0])
             kind = with_nullable(kind, change.isNullable())
-            if key in kept:
-                old = kept[key]
+            if key in retained:
+                old = retained[key]
                 if old.name != name:
                     yield RenameColumn(old.name, name)
                 if with_nullable(old.type, True) != with_nullable(kind, True):
