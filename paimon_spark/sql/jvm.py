@@ -167,6 +167,10 @@ class Jvm:
 
         Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a table that is not Paimon's.
         """
+        return self.table_and_storage(spark, parts, command)[0]
+
+    def table_and_storage(self, spark: SparkSession, parts: Iterable[str], command: str) -> tuple[Any, dict[str, str]]:
+        """Return the engine's table for a name, as `table` does, and the options of its file system as texts."""
         names = self.java.java.util.ArrayList()
         for part in parts:
             names.append(part)
@@ -177,7 +181,8 @@ class Jvm:
         target = self._targets.get(str(found.catalog().name()))
         if target is None:
             raise UnsupportedError(f"{'.'.join(names)} is not a Paimon table: {command} is not possible")
-        return target.open(found.identifier())
+        storage = target.catalog.storage_options.items()
+        return target.open(found.identifier()), {str(key): str(value) for key, value in storage}
 
     def _no_execution(self) -> Any:
         return self.scala("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()

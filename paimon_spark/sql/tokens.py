@@ -119,6 +119,12 @@ class Cursor:
         """Take a string and return its content."""
         return self._take("string")
 
+    def skip(self) -> None:
+        """Take any word. Raises SyntaxMismatch at the end."""
+        if self.next.kind == "end":
+            raise self.mismatch()
+        self._at += 1
+
     def parts(self) -> tuple[str, ...]:
         """Take a name of several parts with dots between them."""
         found = [self.name()]

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.statements import tags
+from paimon_spark.sql.statements.analyze import parse_analyze
 
 
 class Statement(Protocol):
@@ -45,4 +46,8 @@ class Family:
     parse: Callable[[str], Statement | None]
 
 
-FAMILIES = (Family(("ALTER", "TAG"), tags.parse_alter), Family(("SHOW", "TAGS"), tags.parse_show))
+FAMILIES = (
+    Family(("ALTER", "TAG"), tags.parse_alter),
+    Family(("SHOW", "TAGS"), tags.parse_show),
+    Family(("ANALYZE", "STATISTICS"), parse_analyze),
+)

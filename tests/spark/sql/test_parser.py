@@ -6,6 +6,8 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 
 import paimon_spark
+from paimon_core.maintenance.analyze import read_statistics
+from paimon_core.table import Table
 from paimon_spark.sql.tokens import Cursor, tokens_of
 
 HOSTILE = [
@@ -116,3 +118,25 @@ def test_words_of_a_text():
         ("end", ""),
     ]
     assert Cursor("/* never closed").next.kind == "end"
+
+
+def test_analyze_makes_statistics_that_spark_reads(sql):
+    sql("CREATE TABLE t (id INT, s STRING, p INT) PARTITIONED BY (p)")
+    sql("ANALYZE TABLE t COMPUTE STATISTICS")  # there is no snapshot
+    sql("INSERT INTO t VALUES (1, 'a', 1), (2, 'bcd', 1), (2, NULL, 2)")
+    sql("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS Id, s")
+    path = sql("SHOW CREATE TABLE t")[0][0].split("LOCATION '")[1].split("'")[0]
+    table = Table.open(path)
+    found = read_statistics(table.store, table.snapshot())
+    assert (table.snapshot().commit_kind, found.record_count) == ("ANALYZE", 3)
+    assert {name: column.distinct_count for name, column in found.columns.items()} == {"id": 2, "s": 2}
+    sql("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS")
+    assert list(read_statistics(table.store, table.snapshot()).columns) == ["id", "s", "p"]
+    assert sql("SELECT count(*) FROM t") == [(3,)]
+    for refused in ("t COMPUTE STATISTICS NOSCAN", "t PARTITION (p = 1) COMPUTE STATISTICS"):
+        with pytest.raises(Exception, match=r"ANALYZE TABLE \.\.\. (NOSCAN|PARTITION) is not possible"):
+            sql(f"ANALYZE TABLE {refused}")
+    with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+        sql("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS id,")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql("ANALYZE TABLE nope COMPUTE STATISTICS")

@@ -1,0 +1,71 @@
+"""ANALYZE TABLE, which Spark refuses for the tables of other catalogs than its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from paimon_core.errors import UnsupportedError
+from paimon_spark.analyze import ALL, analyze
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.tokens import Cursor
+
+
+@dataclass(frozen=True)
+class AnalyzeStatement:
+    """``ANALYZE TABLE t COMPUTE STATISTICS [FOR ALL COLUMNS | FOR COLUMNS a, b]``.
+
+    ``refused``: a part of the statement that Paimon does not have; `None`: there is none.
+    """
+
+    table: tuple[str, ...]
+    chosen: Sequence[str] | str | None
+    refused: str | None
+    columns: str = ""
+
+    @property
+    def title(self) -> str:
+        """A line for EXPLAIN."""
+        return f"Paimon ANALYZE TABLE {'.'.join(self.table)}"
+
+    def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
+        """Compute the statistics and commit them; return no row."""
+        table, storage = jvm.table_and_storage(spark, self.table, "ANALYZE TABLE")
+        if self.refused is not None:
+            raise UnsupportedError(
+                f"ANALYZE TABLE ... {self.refused} is not possible for a Paimon table, whose statistics are of all its "
+                "rows: leave it out"
+            )
+        analyze(spark, table.store, {**storage, "path": table.path, "branch": table.store.branch}, self.chosen)
+        return []
+
+
+def parse_analyze(text: str) -> AnalyzeStatement | None:
+    """Parse ``ANALYZE TABLE``; `None`: another statement, ``ANALYZE TABLES`` among others."""
+    cursor = Cursor(text)
+    if not cursor.accept("ANALYZE", "TABLE") or cursor.next.kind not in ("name", "quoted", "number"):
+        return None
+    table, refused = cursor.parts(), None
+    chosen: Sequence[str] | str | None = None
+    if cursor.accept("PARTITION"):
+        refused = "PARTITION"
+        while not cursor.accept(")"):
+            cursor.skip()
+    cursor.expect("COMPUTE", "STATISTICS")
+    if cursor.accept("NOSCAN"):
+        refused = "NOSCAN"
+    elif cursor.accept("FOR", "ALL", "COLUMNS"):
+        chosen = ALL
+    elif cursor.accept("FOR"):
+        cursor.expect("COLUMNS")
+        chosen = _names(cursor)
+    cursor.end()
+    return AnalyzeStatement(table, chosen, refused)
+
+
+def _names(cursor: Cursor) -> list[str]:
+    names = [cursor.name()]
+    while cursor.accept(","):
+        names.append(cursor.name())
+    return names
