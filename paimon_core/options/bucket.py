@@ -150,7 +150,6 @@ PARTITION_MARK_DONE_ACTION = Option(
     comma_list,
     comma_list("success-file"),
     "what happens when a partition is done: success-file, done-partition, mark-event, http-report, custom",
-    mark=_NEVER_DONE,
 )
 PARTITION_END_INPUT_TO_DONE = Option(
     "partition.end-input-to-done", boolean, False, "partitions are done when the input ends", mark=_NEVER_DONE

@@ -158,9 +158,7 @@ TAG_PERIOD_FORMATTER = Option(
 TAG_NUM_RETAINED_MAX = Option(
     "tag.num-retained-max", number(1), None, "largest number of automatic tags", mark=_NO_AUTOMATIC_TAGS
 )
-TAG_DEFAULT_TIME_RETAINED = Option(
-    "tag.default-time-retained", duration, None, "age at which tags are dropped", mark=_NO_TAG_EXPIRY
-)
+TAG_DEFAULT_TIME_RETAINED = Option("tag.default-time-retained", duration, None, "age at which tags are dropped")
 TAG_AUTOMATIC_COMPLETION = Option(
     "tag.automatic-completion", boolean, False, "create missed tags", mark=_NO_AUTOMATIC_TAGS
 )

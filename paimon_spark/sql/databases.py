@@ -8,6 +8,7 @@ from paimon_core.errors import AlreadyExistsError, UnsupportedError
 from paimon_spark.sql.jvm import Jvm
 
 _LOCATION = "location"
+_OWNER = "owner"  # Spark adds the user of the process, which says nothing about a directory
 
 
 @dataclass
@@ -37,7 +38,7 @@ class DatabaseFunction:
         """Create a database. NamespaceAlreadyExistsException if it exists."""
         if len(namespace) != 1:
             raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
-        given = {str(key): str(value) for key, value in metadata.items()}
+        given = {str(key): str(value) for key, value in metadata.items() if key != _OWNER}
         self._check_location(namespace[0], given.pop(_LOCATION, None))
         try:
             self.catalog.create_database(namespace[0], properties=given)
