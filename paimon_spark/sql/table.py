@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
 from paimon_spark.sql.scan import ScanFunction, describe
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads, read_options, session_options
-from paimon_spark.sql.statements.row_level import RowLevelStatement, delete_rows, merge_rows, update_rows
+from paimon_spark.sql.statements.row_level import Counts, RowLevelStatement, delete_rows, merge_rows, update_rows
 from paimon_spark.sql.write import TableWrites
 from paimon_spark.types import spark_schema
 
@@ -36,6 +36,10 @@ def cheapest_column(schema: TableSchema) -> str:
         return known[0]
     roots = {field.name: getattr(field.type, "root", "") for field in schema.fields}
     return min(roots, key=lambda name: _WIDTHS.index(roots[name]) if roots[name] in _WIDTHS else len(_WIDTHS))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass
@@ -185,15 +189,21 @@ class TableFunction:
 
     def delete_rows(self, session: Any, plan: Any) -> Any:
         """Run DELETE and return its row of counts."""
-        return self.jvm.rows(delete_rows(self._row_level(session, plan)))
+        return self._change(delete_rows, session, plan)
 
     def update_rows(self, session: Any, plan: Any) -> Any:
         """Run UPDATE and return its row of counts."""
-        return self.jvm.rows(update_rows(self._row_level(session, plan)))
+        return self._change(update_rows, session, plan)
 
     def merge_rows(self, session: Any, plan: Any) -> Any:
         """Run MERGE INTO and return its row of counts."""
-        return self.jvm.rows(merge_rows(self._row_level(session, plan)))
+        return self._change(merge_rows, session, plan)
 
-    def _row_level(self, session: Any, plan: Any) -> RowLevelStatement:
-        return RowLevelStatement(self.jvm, self.jvm.session(session), self.table, self._options(), session, plan)
+    def _change(self, run: Callable[[RowLevelStatement], Counts], session: Any, plan: Any) -> Any:
+        """Run a statement on rows; Spark forgets what it has cached of the table, and reads it again."""
+        spark = self.jvm.session(session)
+        counts = run(RowLevelStatement(self.jvm, spark, self.table, self._options(), session, plan))
+        catalog, _, own = self.name.partition(".")
+        parts = [own] if own.startswith("`") else [_quoted(part) for part in own.split(".", 1)]  # a path is quoted
+        spark.catalog.refreshTable(".".join([_quoted(catalog), *parts]))
+        return self.jvm.rows(counts)

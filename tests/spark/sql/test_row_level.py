@@ -37,3 +37,18 @@ def test_rows_that_an_upsert_cannot_change_are_refused(sql):
     for statement in ("UPDATE plain SET a = 1", "UPDATE sums SET b = 1", "DELETE FROM sums WHERE a = 1"):
         with pytest.raises(UnsupportedOperationException):
             sql(statement)
+
+
+def test_a_cached_table_is_read_again_after_its_rows_change(sql):
+    sql("CREATE TABLE c (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    sql("INSERT INTO c VALUES (1, 1), (2, 2), (3, 3)")
+    sql("CACHE TABLE c")
+    assert sql("SELECT count(v) FROM c") == [(3,)]
+    sql("DELETE FROM c WHERE id = 1")
+    assert sql("SELECT id, v FROM c ORDER BY id") == [(2, 2), (3, 3)]
+    sql("UPDATE c SET v = 20 WHERE id = 2")
+    assert sql("SELECT id, v FROM c ORDER BY id") == [(2, 20), (3, 3)]
+    sql("UNCACHE TABLE c")
+    path = sql("SHOW CREATE TABLE c")[0][0].split("LOCATION '")[1].split("'")[0]
+    assert sql(f"DELETE FROM pm.`{path}` WHERE id = 3") == [(1,)]
+    assert sql("SELECT id FROM c") == [(2,)]
