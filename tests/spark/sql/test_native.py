@@ -64,7 +64,8 @@ def test_every_type_is_read_alike(sql):
     both(sql, "SELECT * FROM t")
     both(sql, "SELECT st.y.z, m['k'], id FROM t WHERE i4 < 0 AND day < DATE'2000-01-01' AND s LIKE 'ä%'")
     both(sql, "SELECT id FROM t WHERE ts = TIMESTAMP'1500-01-02 03:04:05.678901' OR f8 = 0.0 OR d2 IS NULL")
-    both(sql, "SELECT id FROM t WHERE f4 = float('NaN') OR ch = 'ab'")
+    for condition in ("f4 = float('NaN')", "ch = 'ab'", "f8 = 0.0D", "f8 >= 0.0D", "f8 IN (0.0D, 1.0D)"):
+        assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
 
 
 @pytest.mark.more
