@@ -1,8 +1,9 @@
 """Writes of a DataFrame that this process commits: one job of Spark, and no process for planning or committing.
 
-Classic sessions only. An error of the engine in a task is the task's result, not its failure: Spark does not repeat the
-task, all tasks end, and the files of all are deleted. If Spark itself fails or is interrupted, an accumulator knows the
-files of the tasks that have ended; tasks that Spark stops by force leave files that no snapshot names.
+An error of the engine in a task is the task's result, not its failure: Spark does not repeat the task, all tasks end,
+and the files of all are deleted. If Spark itself fails or is interrupted, an accumulator of classic sessions knows the
+files of the tasks that have ended; tasks that Spark stops by force, and over Connect all, leave files that no snapshot
+names.
 """
 
 import pickle
@@ -35,7 +36,7 @@ def write_frame(frame: DataFrame, writer: PaimonWriter, table: Table) -> None:
     """Write the rows of a DataFrame in one commit. After an error the table is unchanged.
 
     Args:
-        frame: of a classic session.
+        frame: the rows.
         writer: of the table, for the columns of the frame.
         table: the table.
     """
@@ -51,7 +52,8 @@ def run_tasks(
 
     After an error `abort` gets the results that are known, and a None. Raises the engine's error of a task, or Spark's.
     """
-    ended = frame.sparkSession.sparkContext.accumulator([], _Ended())
+    spark = frame.sparkSession
+    ended = spark.sparkContext.accumulator([], _Ended()) if hasattr(spark, "_jsparkSession") else None
     names = frame.columns
     numbered = frame.toDF(*(f"c{n}" for n in range(len(names))))  # mapInArrow fails for a name with a dot
 
@@ -62,7 +64,8 @@ def run_tasks(
         except PaimonError as error:
             result = _unreported(error)
         pickled = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-        ended.add([pickled])
+        if ended is not None:
+            ended.add([pickled])
         yield pa.RecordBatch.from_arrays([pa.array([pickled], pa.binary())], names=["written"])
 
     try:
@@ -72,7 +75,8 @@ def run_tasks(
                 raise result
     except BaseException:
         with suppress(OSError, PaimonError):  # the first error is the one to report
-            abort([*(r for r in map(pickle.loads, ended.value) if isinstance(r, TaskWrites)), None])
+            known = [] if ended is None else map(pickle.loads, ended.value)
+            abort([*(r for r in known if isinstance(r, TaskWrites)), None])
         raise
     return results
 

@@ -1,18 +1,15 @@
 """PaimonTable: a table by its path, for classic Spark sessions and Connect."""
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from paimon_core.commit.retry import retry_on_conflict
-from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, hide_secrets
-from paimon_core.maintenance.delete import RETRIES, check_deletes, drops_partitions, shows_all
+from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.maintenance.delete import drops_partitions
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.table_branches import TableBranches
@@ -26,7 +23,6 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.table import Table
-from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.option_names import canonical
@@ -34,6 +30,11 @@ from paimon_spark.options import TableAddress, read_request
 from paimon_spark.progress import progress_bar
 from paimon_spark.reader import open_table
 from paimon_spark.report import reporting
+from paimon_spark.row_level.changes import RowChanges
+from paimon_spark.row_level.merge_builder import MergeBuilder
+from paimon_spark.row_level.statements import delete, update
+from paimon_spark.row_level.target import Target
+from paimon_spark.row_level.values import as_column, assigned
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -59,6 +60,7 @@ class PaimonTable:
     def __init__(self, spark: SparkSession, address: TableAddress, options: Mapping[str, str]) -> None:
         self._spark, self._address, self._options = spark, address, dict(options)
         self._parallelism: int | None = None
+        self._alias: str | None = None
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
@@ -121,50 +123,83 @@ class PaimonTable:
                 runner=SparkRunner(self._spark, name),
             )
 
-    def delete(self, filter: str | Predicate, *, progress: Progress | bool | None = None) -> Snapshot | None:
-        """Delete the rows that match, in one commit; return its snapshot; `None`: no row matches.
+    def alias(self, name: str) -> "PaimonTable":
+        """Return the table under a name by which conditions and new values of `update` and `merge` call it."""
+        named = PaimonTable(self._spark, self._address, self._options)
+        named._alias = name
+        return named
 
-        Like `paimon_core.Table.delete`, but on the cluster. Without a primary key every file is a Spark task (with
-        deletion vectors every bucket). With a primary key Spark reads the matching rows and writes them back as
-        deletes. `progress`: as in `compact`, for tables without a primary key.
+    def delete(self, filter: str | Predicate | Column, *, progress: Progress | bool | None = None) -> RowChanges:
+        """Delete the rows that match, in one commit; return their number and its snapshot.
+
+        Spark reads the matching rows. Without a primary key their positions are added to deletion vectors, or the files
+        that hold them are written again; with a primary key they are written back as deletes. A filter on partition
+        columns alone drops the partitions unread.
+
+        Args:
+            filter: a text or a predicate as a read takes it, or any condition of Spark.
+            progress: as in `compact`, for the files that are written again.
+
+        Raises UnsupportedError if the table takes no deletes, CommitConflictError if other commits changed the same
+        rows during each attempt.
         """
         table = self._at_present("deleted from")
+        if isinstance(filter, Column):
+            with self._progress("delete from", progress) as report:
+                return delete(self._target(table), filter, report)
         predicate = parse_predicate(filter) if isinstance(filter, str) else filter
-        bound = bind(predicate, table.schema.fields)
-        if table.schema.primary_keys and not drops_partitions(table.schema, bound):
-            check_deletes(table.schema)
-            table.committer()  # refuse a table without commits before any work
-            return retry_on_conflict(partial(self._write_deletes, table, predicate), RETRIES)
-        name = hide_secrets(f"delete from {table.path}")
-        with progress_bar(progress, name) as report:
-            return table.delete(predicate, progress=report, runner=SparkRunner(self._spark, name))
+        if drops_partitions(table.schema, bind(predicate, table.schema.fields)):
+            snapshot = table.delete(predicate)
+            return RowChanges(num_deleted_rows=0 if snapshot is None else None, snapshot=snapshot)
+        with self._progress("delete from", progress) as report:
+            return delete(self._target(table, str(predicate)), None, report)
 
-    def _write_deletes(self, table: Table, predicate: Predicate) -> Snapshot | None:
-        """Write a row of kind -D for every match. CommitConflictError if another commit has changed these rows."""
-        snapshot = table.snapshot()
-        if snapshot is None:
-            return None
-        address, user = self._address, uuid.uuid4().hex
+    def update(
+        self,
+        condition: str | Column | None,
+        set: Mapping[str, str | Column],
+        *,
+        progress: Progress | bool | None = None,
+    ) -> RowChanges:
+        """Give columns new values in the rows that match, in one commit; return their number and its snapshot.
+
+        With a primary key the changed rows are written as upserts, and no file is written again. Without one, new files
+        get the changed rows, and the old ones are removed as by `delete`.
+
+        Args:
+            condition: of the rows, in Spark's SQL or as a Column; `None`: all rows.
+            set: the new value of each column that changes, in Spark's SQL or as a Column.
+            progress: as in `delete`.
+
+        Raises InvalidInputError for an unknown column, UnsupportedError if the table would not show the new values,
+        CommitConflictError if other commits changed the same rows during each attempt.
+        """
+        table = self._at_present("updated")
+        values = assigned(table.schema, set, self._alias)
+        with self._progress("update", progress) as report:
+            return update(self._target(table), as_column(condition), values, report)
+
+    def merge(self, source: DataFrame, condition: str | Column) -> MergeBuilder:
+        """Return a builder of a MERGE of the rows of `source`; it ends with `execute`.
+
+        Args:
+            source: a DataFrame; give it and the table names by `alias`.
+            condition: which rows of the source match which rows of the table, in Spark's SQL or as a Column.
+        """
+        return MergeBuilder(self._target(self._at_present("merged into")), self._alias, source, condition)
+
+    def _target(self, table: Table, filter: str | None = None) -> Target:
+        """Return the table as the target of a statement."""
+        address = self._address
         given = {**address.storage_options, **read_request(self._options).options, "path": address.path}
         if address.branch is not None:
             given["branch"] = address.branch
-        matching = {**given, **shows_all(table.schema), "filter": str(predicate)}
-        try:
-            rows = self._spark.read.format("paimon").options(**matching).load()  # of this snapshot or of a later one
-            deletes = rows.withColumn(ROW_KIND.name, F.lit("-D"))
-            write = deletes.write.format("paimon").mode("append").options(**given)
-            write = write.option("row-kind-column", ROW_KIND.name).option("commit.user", user)
-            write.option("write.unchanged-since", str(snapshot.id)).save()
-        except Exception as error:  # a class of Spark, whatever the Python worker raised
-            reason = f"cannot delete rows of {table.path}: {error}"
-            for kind in (CommitConflictError, OutOfRangeError):
-                if kind.__name__ in str(error):
-                    raise kind(reason) from error
-            raise
-        later = range(table.store.snapshots.latest_id() or 0, snapshot.id, -1)
-        return next(
-            (s for s in map(table.store.snapshots.find, later) if s is not None and s.commit_user == user), None
-        )
+        alias = self._alias
+        bind = (lambda rows: rows) if alias is None else (lambda rows: rows.alias(alias))
+        return Target(self._spark, table, given, bind, filter)
+
+    def _progress(self, work: str, progress: Progress | bool | None) -> AbstractContextManager[Progress | None]:
+        return progress_bar(progress, hide_secrets(f"{work} {self._address.path}"))
 
     def analyze(self, columns: Sequence[str] | str | None = None) -> Snapshot | None:
         """Compute statistics of the newest snapshot and commit them; return the new snapshot, `None`: there is none.

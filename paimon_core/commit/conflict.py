@@ -14,7 +14,7 @@ from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.bucket import POSTPONED
-from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.snapshot.snapshot import STATEMENT, CommitKind, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,17 @@ def row_conflict(changes: Changes, other: Snapshot, entries: Iterable[ManifestEn
         meets = entry.bucket_ref in ours or entry.partition in postponed
         if shows or (meets and other.commit_kind != CommitKind.COMPACT):
             return Conflict(f"snapshot {other.id} has changed rows where these were read: read again")
+    return None
+
+
+def statement_conflict(other: Snapshot) -> Conflict | None:
+    """Return a conflict if another commit is of a statement on rows, or has replaced rows.
+
+    A commit that only adds rows can as well come after the statement. A statement that adds rows, because it found
+    none, says so in its snapshot.
+    """
+    if other.commit_kind == CommitKind.OVERWRITE or STATEMENT in (other.properties or {}):
+        return Conflict(f"snapshot {other.id} is of another statement that changed rows: read again")
     return None
 
 

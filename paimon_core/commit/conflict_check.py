@@ -12,6 +12,7 @@ from paimon_core.commit.conflict import (
     column_conflict,
     replacement_conflict,
     row_conflict,
+    statement_conflict,
 )
 from paimon_core.commit.index_changes import vector_conflict
 from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
@@ -42,6 +43,10 @@ class ConflictCheck:
             return Conflict("it deletes files of a table that holds none") if deletes else None
         if changes.read_at is not None:
             conflict = self._read_conflict(changes, changes.read_at, base)
+            if conflict is not None:
+                return conflict
+        if changes.statement_read_at is not None:
+            conflict = self._statement_conflict(changes.statement_read_at, base)
             if conflict is not None:
                 return conflict
         if self._store.schema.is_cross_partition and changes.kind == CommitKind.APPEND and changes.entries:
@@ -83,6 +88,16 @@ class ConflictCheck:
             if snapshot is None:
                 return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
             conflict = row_conflict(changes, snapshot, entries)
+            if conflict is not None:
+                return conflict
+        return None
+
+    def _statement_conflict(self, read_at: int, base: Snapshot) -> Conflict | None:
+        """Check that no other statement has changed rows since snapshot ``read_at``."""
+        for snapshot in map(self._snapshot, range(read_at + 1, base.id + 1)):
+            if snapshot is None:
+                return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
+            conflict = statement_conflict(snapshot)
             if conflict is not None:
                 return conflict
         return None

@@ -56,7 +56,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.entries import PartitionFilter, live_entries, partitions_predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
-from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.snapshot.snapshot import STATEMENT, CommitKind, Snapshot
 from paimon_core.store.expired import ignore_if_expired
 from paimon_core.store.file_store import FileStore
 
@@ -150,9 +150,16 @@ class TableCommit:
         *,
         base_id: int | None = None,
         unchanged_since: int | None = None,
+        statement_read_at: int | None = None,
     ) -> CommitResult:
-        """Publish the messages under an identity; the arguments are those of `commit`."""
-        appended = replace(append_changes(messages), read_at=unchanged_since)
+        """Publish the messages under an identity; the arguments are those of `commit`, and
+
+        statement_read_at: id of the snapshot that a statement on rows read. If given, the commit conflicts with other
+        statements that changed rows since then, and its snapshot says that it is of a statement.
+        """
+        appended = replace(append_changes(messages), read_at=unchanged_since, statement_read_at=statement_read_at)
+        if statement_read_at is not None:
+            identity = replace(identity, properties={**identity.properties, STATEMENT: "true"})
         compacting = any(map(has_compaction, messages))
         made = None
         if not appended.is_empty or self.shows_empty(identity.identifier != BATCH and not compacting):

@@ -9,7 +9,6 @@ back, and no row is deleted that does not match any more.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,17 +16,12 @@ import pyarrow as pa
 
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
-from paimon_core.datafile.deletion_vectors import (
-    read_entries,
-    single_index_per_bucket,
-    vectors_by_bucket,
-    write_vectors,
-)
+from paimon_core.datafile.deletion_vectors import vectors_by_bucket
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitUnknownError, UnsupportedError
-from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
+from paimon_core.maintenance.remove_rows import without_rows
 from paimon_core.maintenance.task import BucketFiles
 from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
@@ -51,11 +45,9 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
 from paimon_core.types.system_fields import ROW_POSITION
-from paimon_core.write.append_compactor import concatenate
 from paimon_core.write.table_write import TableWrite
 
 RETRIES = 10  # attempts, if others change the same files each time
-_THREADS = 2  # files read in parallel; each decodes its columns in parallel as well
 
 
 def delete_rows(
@@ -236,65 +228,17 @@ def _plan(store: FileStore, snapshot: Snapshot, predicate: Predicate) -> list[Bu
 def _delete(predicate: Predicate, planned: int, store: FileStore, task: BucketFiles) -> CommitMessage:
     """Find and delete the matching rows in some files of snapshot ``planned``. After an error no file is left."""
     with raise_if_expired(store, planned):
-        return _without(predicate, store, task)
-
-
-def _without(predicate: Predicate, store: FileStore, task: BucketFiles) -> CommitMessage:
-    message = CommitMessage(*task.location)
-    old = read_entries(store, task.vectors)
-    find = partial(_matching, store, task, predicate, old)
-    marked: dict[str, DeletionVector] = {}
-    try:
-        for file, found in zip(task.files, parallel_map(find, task.files, threads=_THREADS), strict=True):
-            if not found.cardinality:
-                continue
-            deleted = old[file.file_name].union(found) if file.file_name in old else found
-            if deleted.cardinality < file.row_count and store.traits.deletion_vectors:
-                marked[file.file_name] = deleted
-                continue
-            after: tuple[DataFileMeta, ...] = ()
-            if deleted.cardinality < file.row_count:
-                after = concatenate(store, task.bucket_ref, (file,), {file.file_name: deleted})
-            message = replace(
-                message, new_files=(*message.new_files, *after), deleted_files=(*message.deleted_files, file)
-            )
-        return _marking(store, task, message, old, marked)
-    except BaseException:
-        TableCommit(store).abort([message])
-        raise
-
-
-def _marking(
-    store: FileStore,
-    task: BucketFiles,
-    message: CommitMessage,
-    old: Mapping[str, DeletionVector],
-    marked: Mapping[str, DeletionVector],
-) -> CommitMessage:
-    """Return the message with the deletion vectors of its bucket: new ones, and none for deleted files."""
-    removed = {f.file_name for f in message.deleted_files}
-    touched = {*removed, *marked}
-    if not marked and not any(name in old for name in removed):
-        return message
-    replaced = tuple(
-        entry
-        for entry in task.vectors
-        if single_index_per_bucket(store) or any(r.data_file in touched for r in entry.deletion_ranges or ())
-    )
-    known = {r.data_file: old[r.data_file] for entry in replaced for r in entry.deletion_ranges or ()} | dict(marked)
-    vectors = {name: vector for name, vector in known.items() if name not in removed}
-    written = write_vectors(store, task.bucket_ref, vectors)
-    return replace(message, new_indexes=written, deleted_indexes=replaced)
+        return without_rows(store, task, partial(_matching, store, task, predicate))
 
 
 def _matching(
-    store: FileStore, task: BucketFiles, predicate: Predicate, old: Mapping[str, DeletionVector], file: DataFileMeta
+    store: FileStore, task: BucketFiles, predicate: Predicate, file: DataFileMeta, old: DeletionVector | None
 ) -> DeletionVector:
     """Return the positions of the rows of the file that match and are not deleted yet."""
     asked = columns(predicate)
     fields = (*(f for f in store.schema.fields if f.name in asked), ROW_POSITION)
     found = [np.zeros(0, np.int64)]
-    how = ReadOptions(predicate, old.get(file.file_name))
+    how = ReadOptions(predicate, old)
     for batch in read_file(store, task.bucket_ref, file, fields, how):
         rows = batch.select(range(len(fields) - 1))
         found.append(batch.column(len(fields) - 1).filter(evaluate(predicate, rows)).to_numpy())

@@ -33,6 +33,9 @@ NEWEST_VERSION: Final = 3
 In newer versions the same keys may have another meaning.
 """
 
+STATEMENT = "paimon.row-level-statement"
+"""The property of a snapshot that a DELETE, UPDATE or MERGE INTO of a table without a primary key has made."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:

@@ -11,6 +11,7 @@ from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInput
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
+from paimon_spark.row_level.changes import RowChanges
 from tests.support.tables import files_below, rows_of
 
 pytestmark = pytest.mark.spark
@@ -52,13 +53,13 @@ def test_delete_removes_exactly_the_matching_rows(spark, warehouse, name):
     table = sales(f"{warehouse}/db.db/sales", name)
     before, last = table.to_arrow().to_pylist(), table.snapshot().id
     made = open_spark(spark, table.path).delete("v = 'it''s 1' and id < 50 or dt = 'b' and id >= 60", progress=False)
-    assert last < made.id <= table.snapshot().id
+    assert last < made.snapshot.id <= table.snapshot().id
     last = table.snapshot().id
     gone = [r for r in before if (r["v"] == "it's 1" and r["id"] < 50) or (r["dt"] == "b" and r["id"] >= 60)]
     left = sorted((r for r in before if r not in gone), key=str)
-    assert gone
+    assert made.num_deleted_rows == made.num_affected_rows == len(gone) > 0
     assert sorted(table.to_arrow().to_pylist(), key=str) == left
-    assert open_spark(spark, table.path).delete("id = 1000", progress=False) is None
+    assert open_spark(spark, table.path).delete("id = 1000", progress=False) == RowChanges()
     assert table.snapshot().id == last
     open_spark(spark, table.path).delete("dt = 'a'", progress=False)
     assert rows_of(table.to_arrow()) == rows_of(pa.Table.from_pylist([r for r in left if r["dt"] == "b"], SALES))
@@ -74,9 +75,9 @@ def test_rows_that_another_commit_changed_are_checked_again(spark, warehouse, mo
         checks.append(table.write(new) if not checks else None)
         return {}
 
-    monkeypatch.setattr("paimon_spark.table.shows_all", shown)
+    monkeypatch.setattr("paimon_spark.row_level.target.shows_all", shown)
     made = open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
-    assert (len(checks), made.commit_user) == (2, table.snapshot().commit_user)
+    assert (len(checks), made.snapshot.commit_user) == (2, table.snapshot().commit_user)
     left = rows_of(table.to_arrow(), ("dt", "id"))
     assert [r for r in left if r["v"] == "new"] == new.to_pylist()
     assert not [r for r in left if r["v"] == "it's 1"]
@@ -85,9 +86,9 @@ def test_rows_that_another_commit_changed_are_checked_again(spark, warehouse, mo
 def test_delete_reports_a_conflict_after_its_last_retry(spark, warehouse, monkeypatch):
     table = sales(f"{warehouse}/db.db/sales", "keys")
     rows = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "it's 1"} for k in range(70)], SALES)
-    monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: table.write(rows) and {})
-    monkeypatch.setattr("paimon_spark.table.RETRIES", 2)
-    with pytest.raises(CommitConflictError, match="cannot delete rows of"):
+    monkeypatch.setattr("paimon_spark.row_level.target.shows_all", lambda schema: table.write(rows) and {})
+    monkeypatch.setattr("paimon_spark.row_level.write.RETRIES", 2)
+    with pytest.raises(CommitConflictError, match="snapshot 4 has changed rows"):
         open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
 
 
@@ -102,15 +103,19 @@ def test_delete_retries_if_its_snapshot_expires(spark, warehouse, monkeypatch):
 
     def shown(schema):
         checks.append(None if checks else compacted_and_expired(table))
-        return {"versionAsOf": f"{last}"} if len(checks) == 1 else {}
+        return {}
 
-    monkeypatch.setattr("paimon_spark.table.shows_all", shown)
-    assert open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False).id == last + 2
+    def expired(schema):
+        table.write(pa.table({"id": [1], "dt": ["a"], "v": ["it's 2"]}, SALES))
+        return compacted_and_expired(table) or {}
+
+    monkeypatch.setattr("paimon_spark.row_level.target.shows_all", shown)
+    assert open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False).snapshot.id == last + 2
     assert len(checks) == 2
     assert not table.to_arrow(filter="v = 'it''s 1'").num_rows
-    monkeypatch.setattr("paimon_spark.table.shows_all", lambda schema: {"versionAsOf": f"{last}"})
-    monkeypatch.setattr("paimon_spark.table.RETRIES", 2)
-    with pytest.raises(OutOfRangeError, match="cannot delete rows of"):
+    monkeypatch.setattr("paimon_spark.row_level.target.shows_all", expired)
+    monkeypatch.setattr("paimon_spark.row_level.write.RETRIES", 2)
+    with pytest.raises(OutOfRangeError, match="cannot run DELETE on"):
         open_spark(spark, table.path).delete("v = 'it''s 2'", progress=False)
 
 
@@ -130,6 +135,7 @@ class Late(SparkRunner):
 def test_a_job_retries_if_expiry_deletes_its_files(spark, warehouse, monkeypatch, name):
     table = sales(f"{warehouse}/db.db/sales", name, **{"write-only": "true", "compaction.min.file-num": "2"})
     monkeypatch.setattr("paimon_spark.table.SparkRunner", Late)
+    monkeypatch.setattr("paimon_spark.row_level.write.SparkRunner", Late)
     before = sorted(table.to_arrow().to_pylist(), key=str)
     calls = [lambda: open_spark(spark, table.path).compact(full=True, progress=False)]
     if name == "rewritten":

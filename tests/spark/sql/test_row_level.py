@@ -30,11 +30,40 @@ def test_rows_of_a_table_with_a_primary_key_change(sql):
     assert sql("SELECT id FROM t ORDER BY id") == [(1,), (9,)]
 
 
+@pytest.mark.versions
+@pytest.mark.parametrize(
+    "options", ["'bucket' = '-1'", "'deletion-vectors.enabled' = 'true'", "'bucket' = '2', 'bucket-key' = 'id'"]
+)
+def test_rows_of_a_table_without_a_primary_key_change(sql, options):
+    sql(f"""CREATE TABLE t (id BIGINT NOT NULL, v STRING, n STRUCT<x: INT>, d INT DEFAULT 7, p STRING)
+        PARTITIONED BY (p) TBLPROPERTIES ({options})""")
+    sql(f"INSERT INTO t SELECT *, 'a' FROM VALUES {ROWS}, (2, 'b', NULL, 2)")
+    sql("INSERT INTO t SELECT *, 'b' FROM VALUES (5, 'e', NULL, 5), (6, 'f', NULL, 6)")
+    assert sql("UPDATE t SET v = concat(v, '!'), n.x = 5, d = DEFAULT, p = 'c' WHERE id IN (SELECT 1)") == [(1,)]
+    assert sql("DELETE FROM t WHERE id = :x", args={"x": 2}) == [(2,)]
+    assert sql("DELETE FROM t WHERE id = 100 OR v IS NULL") == [(0,)]
+    assert sql("SELECT id, v, n.x, d, p FROM t WHERE id < 4 ORDER BY id") == [
+        (1, "a!", 5, 7, "c"),
+        (3, "c", None, 3, "a"),
+    ]
+    sql.spark.sql("SELECT * FROM VALUES (1L, 'u'), (9L, 'n'), (4L, 'z') AS s(id, v)").createOrReplaceTempView("changes")
+    merge = """MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED AND s.v = 'u' THEN UPDATE SET v = s.v
+        WHEN MATCHED AND s.v = 'z' THEN DELETE WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (s.id, s.v, 'b')
+        WHEN NOT MATCHED BY SOURCE AND id = 6 THEN DELETE WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'source'"""
+    assert sql(merge) == [(6, 3, 2, 1)]
+    assert sql("SELECT id, v, d FROM t ORDER BY id") == [(1, "u", 7), (3, "source", 3), (5, "source", 5), (9, "n", 7)]
+    twice = "MERGE INTO t USING (SELECT 1L AS id, id AS k FROM range(2)) s ON t.id = s.id WHEN MATCHED"
+    for clause in ("AND k = 0 THEN UPDATE SET v = 'x'", "THEN UPDATE SET v = 'x'", "AND k < 0 THEN DELETE"):
+        with pytest.raises(Exception, match="several source rows match one row"):
+            sql(f"{twice} {clause}")
+    assert sql(f"{twice} THEN DELETE") == [(1, 0, 1, 0)]
+    assert sql("SELECT id FROM t ORDER BY id") == [(3,), (5,), (9,)]
+
+
 def test_rows_that_an_upsert_cannot_change_are_refused(sql):
-    sql("CREATE TABLE plain (a INT)")
     sql("""CREATE TABLE sums (a INT NOT NULL, b INT) TBLPROPERTIES
         ('primary-key' = 'a', 'bucket' = '1', 'merge-engine' = 'aggregation', 'fields.b.aggregate-function' = 'sum')""")
-    for statement in ("UPDATE plain SET a = 1", "UPDATE sums SET b = 1", "DELETE FROM sums WHERE a = 1"):
+    for statement in ("UPDATE sums SET b = 1", "DELETE FROM sums WHERE a = 1"):
         with pytest.raises(UnsupportedOperationException):
             sql(statement)
 

@@ -1,0 +1,48 @@
+"""The statements that a table can run: where the new rows would not show, they are refused by name."""
+
+from collections.abc import Collection
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.maintenance.delete import check_deletes
+from paimon_core.options.merge import ROWKIND_FIELD
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.store.traits import TableTraits
+from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_spark.row_level.rows import Clause
+
+
+def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
+    """Raise UnsupportedError for a clause that would not show."""
+    for clause in clauses:
+        if clause.action == "delete":
+            check_deletes(schema)
+        if clause.action == "update" and clause.values is not None:
+            check_updates(schema, set(clause.values), "MERGE INTO")
+
+
+def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> None:
+    """Raise UnsupportedError for new values of columns that would not show, or that move a row with a primary key."""
+    if not schema.primary_keys:
+        if TableTraits(schema).data_evolution:
+            raise UnsupportedError(
+                f"{verb} of a table with 'data-evolution.enabled' is not possible: use Table.update_columns"
+            )
+        return
+    if bucket_mode(schema) is BucketMode.POSTPONE:
+        raise UnsupportedError(
+            f"{verb} of a table with 'bucket' = -2 is not possible: its reads show writes only later"
+        )
+    if schema.options.value(ROWKIND_FIELD) is not None:
+        raise UnsupportedError(f"{verb} of a table with 'rowkind.field' is not possible: write rows with their kinds")
+    engine = TableTraits(schema).engine_type.name
+    if engine != "deduplicate":
+        raise UnsupportedError(
+            f"{verb} of a table with merge engine {engine} is not possible: its merge would not show every new value; "
+            "insert rows instead"
+        )
+    wrong = sorted({*schema.primary_keys, *schema.partition_keys} & set(columns))
+    if wrong:
+        raise UnsupportedError(
+            f"{verb} cannot change {', '.join(wrong)}: columns of the key or the partition; delete the rows and insert "
+            "new ones"
+        )

@@ -1,0 +1,134 @@
+"""The table of a statement, and its rows as a DataFrame."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.maintenance.delete import shows_all
+from paimon_core.options.file import ROW_TRACKING_ENABLED
+from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
+from paimon_core.scan.projection import metadata_fields
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.table import Table
+from paimon_core.types.datatype import DataField
+from paimon_core.types.system_fields import FILE_PATH, ROW_ID, ROW_INDEX
+from paimon_spark.types import spark_schema
+
+IN_TARGET = "__paimon_target"
+"""A column that is true in every row of the target, and so shows after a join which rows are of it."""
+
+
+@dataclass(frozen=True)
+class TargetRows:
+    """Rows of the table that a statement changes.
+
+    Args:
+        frame: the table's columns, and further ones.
+        columns: the names of the table's columns.
+        positions: names of the further columns, which say where a row is stored; none if rows have a primary key.
+        identity: names of the columns that no two rows share.
+        sequence: names of the columns by which a newer row replaces an older one.
+        descending: True if the row with the smaller sequence is the newer one.
+    """
+
+    frame: DataFrame
+    columns: tuple[str, ...]
+    positions: tuple[str, ...]
+    identity: tuple[str, ...]
+    sequence: tuple[str, ...] = ()
+    descending: bool = False
+
+    def column(self, name: str) -> Column:
+        """Return the column, also after a join."""
+        return self.frame["`" + name.replace("`", "``") + "`"]
+
+    def where(self, condition: Column | None) -> "TargetRows":
+        """Return the rows for which the condition is true; `None`: all rows."""
+        if condition is None:
+            return self
+        return replace(self, frame=self.frame.where(condition))
+
+    def changed(self, name: str, value: Column | None, key: Column | None = None) -> Column:
+        """Return the value of a column in a changed row.
+
+        The job fails if the new row would not replace the old one: if its sequence is smaller, or its key another.
+
+        Args:
+            name: of the column.
+            value: the new one; `None`: the column keeps its value.
+            key: the value that the column must have already; `None`: any.
+        """
+        old = self.column(name)
+        if value is None:
+            return old if key is None else _only_if(old.eqNullSafe(key), old, f"MERGE INTO cannot change key {name}")
+        if name not in self.sequence:
+            return value
+        follows = value <= old if self.descending else value >= old
+        return _only_if(
+            old.isNull() | follows, value, f"the new value of sequence field {name} is older than that of the row"
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table that a statement changes.
+
+    Args:
+        spark: the session of the statement.
+        table: the table.
+        options: where the table is, and table options for reads and writes.
+        bind: gives the rows the names by which the statement calls them.
+        filter: a filter of the engine, as a text: other rows are not changed. `None`: all rows may be.
+    """
+
+    spark: SparkSession
+    table: Table
+    options: Mapping[str, str]
+    bind: Callable[[DataFrame], DataFrame] = lambda rows: rows
+    filter: str | None = None
+
+    def rows(self, snapshot: Snapshot | None) -> TargetRows:
+        """Return the rows of a snapshot; no rows if there is none."""
+        schema = self.table.schema
+        positions = self._position_fields()
+        columns = tuple(field.name for field in schema.fields)
+        fields = spark_schema((*schema.fields, *positions))
+        if snapshot is None:
+            frame = self.spark.createDataFrame([], fields)
+        else:
+            given = {**self.options, **shows_all(schema), "scan.snapshot-id": str(snapshot.id)}
+            if self.filter is not None:
+                given["filter"] = self.filter
+            frame = self.spark.read.format("paimon").options(**given).schema(fields).load()
+        names = tuple(field.name for field in positions)
+        identity = tuple(schema.primary_keys) or (FILE_PATH.name, ROW_INDEX.name)
+        return TargetRows(
+            self.bind(frame.withColumn(IN_TARGET, F.lit(True))),
+            columns,
+            names,
+            identity,
+            schema.options.value(SEQUENCE_FIELD),
+            schema.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
+        )
+
+    def _position_fields(self) -> tuple[DataField, ...]:
+        schema = self.table.schema
+        if schema.primary_keys:
+            return ()
+        hidden = {FILE_PATH, ROW_INDEX} - set(metadata_fields(schema))
+        if hidden:
+            names = ", ".join(sorted(field.name for field in hidden))
+            raise UnsupportedError(
+                f"rows of {self.table.path} cannot be changed: its columns {names} hide where a row is stored; "
+                "rename them"
+            )
+        tracked = (ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()
+        return (FILE_PATH, ROW_INDEX, *tracked)
+
+
+def _only_if(condition: Column, value: Column, message: str) -> Column:
+    """Return the value; the job fails unless the condition is true."""
+    return F.when(condition, value).otherwise(F.raise_error(F.lit(message)))

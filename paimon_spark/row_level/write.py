@@ -1,0 +1,145 @@
+"""Writes of changed rows, in one commit that conflicts with other changes of these rows."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from paimon_core.commit.retry import retry_on_conflict
+from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, hide_secrets
+from paimon_core.maintenance.after_commit import after_commit
+from paimon_core.maintenance.delete import RETRIES
+from paimon_core.maintenance.execute import Progress
+from paimon_core.maintenance.remove_rows import remove_rows
+from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.table import Table
+from paimon_core.types.system_fields import ROW_KIND
+from paimon_core.write.routing import BucketMode, bucket_mode
+from paimon_spark.clustered import shuffle_for
+from paimon_spark.distribute import SparkRunner
+from paimon_spark.frame_write import run_tasks
+from paimon_spark.options import WriteRequest, write_request
+from paimon_spark.row_level.changes import RowChanges
+from paimon_spark.row_level.rows import DELETED, INSERTED, SEVERAL, UPDATED, Changes
+from paimon_spark.row_level.target import Target
+from paimon_spark.row_level.tasks import ChangeCounts, ChangeTask, total
+from paimon_spark.write_job import WriteJob
+
+_WRITE_ONLY = {"write-only": "true"}
+
+
+def change_rows(
+    target: Target, changes: Changes, verb: str, *, may_repeat: bool = True, progress: Progress | None = None
+) -> RowChanges:
+    """Write the changes of the newest snapshot's rows in one commit; return what was changed.
+
+    A concurrent commit that changes the same rows makes the statement start again.
+
+    Args:
+        target: the table.
+        changes: a function from its rows to the rows to write.
+        verb: of the statement, for errors.
+        may_repeat: False if `changes` may not have a row of the table several times: InvalidInputError.
+        progress: called with the bytes of files that were written again, and the bytes in all.
+
+    Raises CommitConflictError if every attempt met a conflict, OutOfRangeError if the snapshot of the last attempt has
+    expired. After an error the table is unchanged.
+    """
+    request = write_request(target.options, [field.name for field in target.table.schema.fields])
+    target.table.committer()  # refuse a table without commits before any work
+    attempt = _change_keyed if target.table.schema.primary_keys else _change_files
+
+    def run() -> RowChanges:
+        with _engine_errors(f"{verb} on {hide_secrets(target.table.path)}"):
+            return attempt(target, changes, request, may_repeat, progress)
+
+    return retry_on_conflict(run, RETRIES)
+
+
+def _change_keyed(
+    target: Target, changes: Changes, request: WriteRequest, may_repeat: bool, progress: Progress | None
+) -> RowChanges:
+    """Write rows with their kinds; no file is written again."""
+    table, snapshot = target.table, target.table.snapshot()
+    read_at = 0 if snapshot is None else snapshot.id
+    rows = changes(target.rows(snapshot)).transform(shuffle_for(table))
+    request = replace(request, row_kind_column=ROW_KIND.name, read_at=read_at)
+    job = WriteJob(table, request, rows.schema, overwrite=False)
+    results = run_tasks(rows, ChangeTask(job, ()), job.abort)
+    counts, prepared = total(results), job.prepare(results)
+    committer = table.committer(request.commit_user or uuid.uuid4().hex)
+    identity = committer.identity(None, request.properties or None)
+    with committer.aborting_on_failure(prepared.messages):
+        made = committer.commit_as(
+            identity, prepared.messages, base_id=prepared.base_id, unchanged_since=read_at
+        ).snapshot
+    job.finish(prepared, runner=_runner(target, "compact"))
+    return _changes(counts, counts.kinds[DELETED], made)
+
+
+def _change_files(
+    target: Target, changes: Changes, request: WriteRequest, may_repeat: bool, progress: Progress | None
+) -> RowChanges:
+    """Add the new rows, and remove the old ones from their files."""
+    table, snapshot = target.table, target.table.snapshot()
+    old = target.rows(snapshot)
+    rows, job = changes(old), None
+    if set(old.columns) <= set(rows.columns):
+        rows = _gathered(rows, table)
+        written = rows.drop(*old.positions, ROW_KIND.name).schema
+        job = WriteJob(table.with_options(_WRITE_ONLY), request, written, overwrite=False)
+    results = run_tasks(rows, ChangeTask(job, old.positions), _no_files if job is None else job.abort)
+    counts, messages = total(results), () if job is None else job.prepare(results).messages
+    committer = table.committer(request.commit_user)
+    identity = committer.identity(None, request.properties or None)
+    removing: list[CommitMessage] = []
+    with committer.aborting_on_failure(messages):
+        if not may_repeat and counts.repeated:
+            raise InvalidInputError(SEVERAL)
+        if counts.removed and snapshot is not None:
+            runner = _runner(target, "rewrite files of")
+            removing = remove_rows(table.store, snapshot, counts.removed, runner=runner, progress=progress)
+        with committer.aborting_on_failure(removing):
+            read_at = 0 if snapshot is None else snapshot.id
+            made = committer.commit_as(identity, [*removing, *messages], statement_read_at=read_at).snapshot
+    buckets = {message.bucket_ref for message in (*removing, *messages)}
+    after_commit(table.store, buckets, writes_changelog=False, runner=_runner(target, "compact"))
+    return _changes(counts, counts.removed.distinct - counts.kinds[UPDATED], made)
+
+
+def _no_files(results: object) -> None:
+    """Abort tasks that wrote no file."""
+
+
+def _changes(counts: ChangeCounts, deleted: int, made: Snapshot | None) -> RowChanges:
+    return RowChanges(counts.kinds[UPDATED], deleted, counts.kinds[INSERTED], made)
+
+
+def _gathered(rows: DataFrame, table: Table) -> DataFrame:
+    """Return the rows in tasks of a sensible size: with buckets a task for each, else as Spark balances them."""
+    if bucket_mode(table.schema) is not BucketMode.BUCKET_UNAWARE:
+        return rows.transform(shuffle_for(table))
+    keys = (F.col("`" + key.replace("`", "``") + "`") for key in table.schema.partition_keys)
+    return rows.hint("rebalance", *keys)
+
+
+def _runner(target: Target, work: str) -> SparkRunner:
+    return SparkRunner(target.spark, hide_secrets(f"{work} {target.table.path}"))
+
+
+@contextmanager
+def _engine_errors(what: str) -> Iterator[None]:
+    """Raise an error of the engine that a Python worker reported to Spark as the engine's error again."""
+    try:
+        yield
+    except (CommitConflictError, OutOfRangeError):
+        raise
+    except Exception as error:  # a class of Spark, whatever the Python worker raised
+        for kind in (CommitConflictError, OutOfRangeError):
+            if kind.__name__ in str(error):
+                raise kind(f"cannot run {what}: {error}") from error
+        raise
