@@ -68,6 +68,7 @@ class DistributedWrite:
         sharded: every task receives all rows of its keys (`WriterRole.shard`).
         base_id: id of the snapshot that all tasks read. By default it is the newest one if the bucket of a row depends
             on it (0: the table is empty); otherwise every task reads the newest one when it starts.
+        keeps_row_ids: as of `TableWrite`.
     """
 
     store: FileStore
@@ -75,6 +76,7 @@ class DistributedWrite:
     user: str | None = None
     sharded: bool = False
     base_id: int | None = None
+    keeps_row_ids: bool = False
     staged: bool = field(init=False)
     """The tasks stage their rows: keys may move between partitions, and a task does not receive all rows of a key."""
 
@@ -99,7 +101,14 @@ class DistributedWrite:
             )
         store = staging(self.store) if self.staged else self.store
         role = WriterRole(task, MAX_TASKS, exclusive=exclusive, shard=shard)
-        return TableWrite(store, overwrite=self.overwrite, role=role, base_id=self.base_id, commit_user=self.user)
+        return TableWrite(
+            store,
+            overwrite=self.overwrite,
+            role=role,
+            base_id=self.base_id,
+            commit_user=self.user,
+            keeps_row_ids=self.keeps_row_ids,
+        )
 
     def prepare(self, writes: Sequence[TaskWrite]) -> PreparedWrite:
         """Return the messages to commit from the results of all tasks; staged rows are written to buckets first."""

@@ -20,6 +20,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.table import Table
 from paimon_core.types.columns import find_column
+from paimon_core.types.system_fields import ROW_ID
 from paimon_core.write.align import column_positions
 from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
 from paimon_spark.clustered import find_shuffle
@@ -42,11 +43,18 @@ class WriteJob:
     """One write job of Spark. It pickles: each task runs with a copy.
 
     InvalidInputError if the columns of `schema` do not fit the table; values are checked row by row in the tasks.
-    `single`: the job has one task.
+    `single`: the job has one task. `keeps_row_ids`: rows have a further column ``_ROW_ID``; NULL: the row is new.
     """
 
     def __init__(
-        self, table: Table, request: WriteRequest, schema: StructType, overwrite: bool, single: bool = False
+        self,
+        table: Table,
+        request: WriteRequest,
+        schema: StructType,
+        overwrite: bool,
+        single: bool = False,
+        *,
+        keeps_row_ids: bool = False,
     ) -> None:
         self._single = single
         kind = request.row_kind_column
@@ -54,7 +62,8 @@ class WriteJob:
         self._mode = bucket_mode(table.schema)
         self._shuffle = _shuffle(self._mode, schema)
         self._extra = [name for name in (self._row_kind, self._shuffle and self._shuffle[0]) if name is not None]
-        column_positions(tuple(name for name in schema.names if name not in self._extra), table.schema)
+        hidden = {*self._extra, *((ROW_ID.name,) if keeps_row_ids else ())}
+        column_positions(tuple(name for name in schema.names if name not in hidden), table.schema)
         self.table, self.overwrite = table, overwrite
         self._partitioner = BucketPartitioner.of(table.schema, None) if shuffle_targets(table.schema) else None
         self._event_time = EventTime.of(schema)
@@ -64,6 +73,7 @@ class WriteJob:
             user=request.commit_user,
             sharded=self._shuffle is not None,
             base_id=request.read_at,
+            keeps_row_ids=keeps_row_ids,
         )
 
     def write(self, iterator: Iterator[pa.RecordBatch], number: int | None = None) -> TaskWrites:

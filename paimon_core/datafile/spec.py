@@ -57,7 +57,9 @@ class DataFileSpec:
     indexes: tuple[IndexedColumn, ...] = ()
     """The file indexes of the columns, stored in the metadata or in an index file."""
     row_tracking: bool = False
-    """True if rows have ids. The commit gives new rows their ids; compaction stores them, because it moves rows."""
+    """True if rows have ids. The commit gives new rows their ids."""
+    stores_tracking: bool = False
+    """True if files store the row ids and the snapshots that last changed the rows, because the rows are not new."""
     prefix: str = DATA_FILE_PREFIX.default
     writes_column_names: bool = False
     """True if a file has only some of the table's columns; its metadata then names them."""
@@ -67,9 +69,12 @@ class DataFileSpec:
     """The specs of the blob files of the same rows, one for each BLOB column."""
 
     @staticmethod
-    def of(store: FileStore, level: int = 0, source: int = FileSource.APPEND) -> "DataFileSpec":
+    def of(
+        store: FileStore, level: int = 0, source: int = FileSource.APPEND, *, keeps_row_ids: bool = False
+    ) -> "DataFileSpec":
         """Return the spec of new files of this level that ``source`` (a `FileSource`) writes.
 
+        ``keeps_row_ids``: rows may have ids already. Compaction always moves such rows.
         BLOB columns are not in ``fields`` but in ``blobs``.
         """
         schema, options = store.schema, store.options
@@ -78,7 +83,8 @@ class DataFileSpec:
         copies = (key_field(k) for k in keys) if stores_key_columns else ()
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if keys else ()
         row_tracking = options.value(ROW_TRACKING_ENABLED)
-        tracking = TRACKING_FIELDS if row_tracking and source == FileSource.COMPACT else ()
+        stores_tracking = row_tracking and (keeps_row_ids or source == FileSource.COMPACT)
+        tracking = TRACKING_FIELDS if stores_tracking else ()
         spec = DataFileSpec(
             fields=(*system, *schema.fields, *tracking),
             value_fields=schema.fields,
@@ -94,6 +100,7 @@ class DataFileSpec:
             stores_key_columns=stores_key_columns,
             indexes=indexed_columns(options, schema.fields),
             row_tracking=row_tracking,
+            stores_tracking=stores_tracking,
             prefix=options.value(DATA_FILE_PREFIX),
         )
         blobs = [f for f in schema.fields if is_blob_type(f.type)]
@@ -143,11 +150,6 @@ class DataFileSpec:
         system = (*copies, SEQUENCE_NUMBER, VALUE_KIND) if self.key_fields else ()
         tracking = TRACKING_FIELDS if self.stores_tracking else ()
         return tuple(f.name for f in (*system, *self.value_fields, *tracking))
-
-    @property
-    def stores_tracking(self) -> bool:
-        """True if files store the row ids and the snapshots that last changed the rows."""
-        return self.row_tracking and self.source == FileSource.COMPACT
 
 
 def target_size(store: FileStore) -> int:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime, timezone
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.datafile.spec import KEY_STATS, DataFileSpec
 from paimon_core.fileindex.columns import FileIndexes
@@ -189,7 +190,7 @@ class _OpenFile:
         self._bytes += stored.nbytes
 
     def _track_sequence(self, rows: pa.Table) -> None:
-        sequence = rows.column(ROW_SEQUENCE.name).to_numpy()
+        sequence = pc.fill_null(rows.column(ROW_SEQUENCE.name), 0).to_numpy()  # the commit gives changed rows theirs
         low, high = int(sequence.min()), int(sequence.max())
         self._min_sequence = min(low, self._min_sequence) if self.rows else low
         self._max_sequence = max(high, self._max_sequence) if self.rows else high

@@ -254,7 +254,7 @@ def _adjacent_files(groups: Sequence[RowRangeFiles], target_size: int, target_ro
 def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
     """Write the new files; no reader sees them until the message is committed. After an error no file is left."""
     check_no_newer(store, task.files)
-    spec = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False)
+    spec = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False, stores_tracking=False)
     if spec.blobs:  # a row range must not end within a blob file
         spec = replace(spec, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
     groups = group_by_row_range(task.files)

@@ -18,6 +18,7 @@ from paimon_core.options.lsm import WRITE_MAX_WRITERS_TO_SPILL
 from paimon_core.schema.support import check_writable
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.append_writer import AppendWriter, OpenFiles, SharedResources
@@ -61,6 +62,7 @@ class TableWrite:
         base_id: the snapshot to continue from (0: an empty table); `None`: the newest one when the first rows arrive.
             On a table with dynamic buckets all writers of a job have the same one.
         commit_user: names files of postponed buckets, which later define the order of their rows.
+        keeps_row_ids: the rows have a further column ``_ROW_ID``; NULL: the row is new and gets an id.
 
     Memory: about ``write-buffer-size`` of rows, buffered or held by open files, plus one bucket being sorted and
     encoded per thread.
@@ -74,13 +76,15 @@ class TableWrite:
         role: WriterRole = ONLY_WRITER,
         base_id: int | None = None,
         commit_user: str | None = None,
+        keeps_row_ids: bool = False,
     ) -> None:
         check_writable(store.schema)
         store.io.check_can_commit()
         self._store, traits = store, store.traits
         self.plan = WriterPlan.of(store, role, overwrite=overwrite)
         self._router = ROUTERS[self.plan.mode](store, role.keys)
-        self._spec = DataFileSpec.of(store)
+        self._spec = DataFileSpec.of(store, keeps_row_ids=keeps_row_ids)
+        self._keeps_row_ids = keeps_row_ids
         self._space = SpillSpace.of(store.options)
         self._shared = SharedResources(OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL)), self._space)
         self._merge: MergeSettings | None = None
@@ -122,7 +126,12 @@ class TableWrite:
 
     def _gather(self, batch: pa.RecordBatch, kind_names: pa.Array | None) -> None:
         """Check and collect rows; route the collected rows if there are enough."""
+        ids = batch.column(ROW_ID.name) if self._keeps_row_ids else None
+        batch = batch if ids is None else batch.drop_columns([ROW_ID.name])
         rows = align(batch, self._store.schema, self._positions_of(batch), self._row_count)
+        if ids is not None:
+            rows = rows.append_column(ROW_ID.name, ids.cast(pa.int64()))
+            rows = rows.append_column(ROW_SEQUENCE.name, pa.nulls(rows.num_rows, pa.int64()))
         kinds = kinds_of(rows, kind_names, self._store.options, keyed=self._merge is not None)
         self._row_count += rows.num_rows
         mask = rows_to_write(kinds, self._store.options)

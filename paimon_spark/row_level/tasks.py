@@ -1,7 +1,7 @@
 """The Spark tasks of a statement: they write changed rows, count them, and collect the positions of old ones."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import reduce
 
@@ -12,6 +12,9 @@ from paimon_core.maintenance.remove_rows import RowPositions
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX, ROW_KIND
 from paimon_spark.row_level.rows import DELETED, INSERTED, MATCHED, UPDATED
 from paimon_spark.write_job import TaskWrites, WriteJob
+
+NOT_WRITTEN = [FILE_PATH.name, ROW_INDEX.name, ROW_KIND.name]
+"""The columns of rows with positions that are not written."""
 
 
 @dataclass
@@ -37,7 +40,7 @@ class ChangeCounts:
         self.matched.update(other.matched)
         return self
 
-    def added(self, batches: Iterable[pa.RecordBatch], positions: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def added(self, batches: Iterable[pa.RecordBatch], positions: bool) -> Iterator[pa.RecordBatch]:
         """Count the rows of batches; yield those to write: if rows have positions, without them and their kinds."""
         for batch in batches:
             kinds = batch.column(ROW_KIND.name)
@@ -48,7 +51,7 @@ class ChangeCounts:
             self._collect(batch, pc.is_in(kinds, pa.array([DELETED, UPDATED])), self.removed)
             self._collect(batch, pc.equal(kinds, MATCHED), self.matched)
             written = batch.filter(pc.is_in(kinds, pa.array([UPDATED, INSERTED])))
-            yield written.drop_columns([*positions, ROW_KIND.name])
+            yield written.drop_columns(NOT_WRITTEN)
 
     @staticmethod
     def _collect(batch: pa.RecordBatch, chosen: pa.Array, to: RowPositions) -> None:
@@ -70,11 +73,11 @@ class ChangeTask:
 
     Args:
         job: writes the changed rows; `None`: no row is to be written.
-        positions: names of the columns that say where rows are stored.
+        positions: rows have columns that say where they are stored.
     """
 
     job: WriteJob | None
-    positions: Sequence[str]
+    positions: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> TaskChanges:
         """Write the rows of one task."""

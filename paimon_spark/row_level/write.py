@@ -17,7 +17,7 @@ from paimon_core.maintenance.remove_rows import remove_rows
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
-from paimon_core.types.system_fields import ROW_KIND
+from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shuffle_for
 from paimon_spark.distribute import SparkRunner
@@ -26,7 +26,7 @@ from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.rows import DELETED, INSERTED, SEVERAL, UPDATED, Changes
 from paimon_spark.row_level.target import Target
-from paimon_spark.row_level.tasks import ChangeCounts, ChangeTask, total
+from paimon_spark.row_level.tasks import NOT_WRITTEN, ChangeCounts, ChangeTask, total
 from paimon_spark.write_job import WriteJob
 
 _WRITE_ONLY = {"write-only": "true"}
@@ -69,7 +69,7 @@ def _change_keyed(
     rows = changes(target.rows(snapshot)).transform(shuffle_for(table))
     request = replace(request, row_kind_column=ROW_KIND.name, read_at=read_at)
     job = WriteJob(table, request, rows.schema, overwrite=False)
-    results = run_tasks(rows, ChangeTask(job, ()), job.abort)
+    results = run_tasks(rows, ChangeTask(job, positions=False), job.abort)
     counts, prepared = total(results), job.prepare(results)
     committer = table.committer(request.commit_user or uuid.uuid4().hex)
     identity = committer.identity(None, request.properties or None)
@@ -90,9 +90,10 @@ def _change_files(
     rows, job = changes(old), None
     if set(old.columns) <= set(rows.columns):
         rows = _gathered(rows, table)
-        written = rows.drop(*old.positions, ROW_KIND.name).schema
-        job = WriteJob(table.with_options(_WRITE_ONLY), request, written, overwrite=False)
-    results = run_tasks(rows, ChangeTask(job, old.positions), _no_files if job is None else job.abort)
+        written = rows.drop(*NOT_WRITTEN).schema
+        keeps = ROW_ID.name in old.positions
+        job = WriteJob(table.with_options(_WRITE_ONLY), request, written, overwrite=False, keeps_row_ids=keeps)
+    results = run_tasks(rows, ChangeTask(job, positions=True), _no_files if job is None else job.abort)
     counts, messages = total(results), () if job is None else job.prepare(results).messages
     committer = table.committer(request.commit_user)
     identity = committer.identity(None, request.properties or None)

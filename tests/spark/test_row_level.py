@@ -1,0 +1,113 @@
+"""Update, delete and merge of `PaimonTable`, in classic sessions and over Connect."""
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import paimon_spark
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_spark.row_level.changes import RowChanges
+
+pytestmark = pytest.mark.spark
+COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32())])
+TRACKED = {"row-tracking.enabled": "true"}
+TABLES = {
+    "appended": ([], {}),
+    "marked": ([], {"deletion-vectors.enabled": "true"}),
+    "tracked": ([], TRACKED),
+    "buckets": ([], {"bucket": "2", "bucket-key": "id"}),
+    "keys": (["id"], {"bucket": "2"}),
+    "keys, dynamic": (["id"], {}),
+    "keys, sequence": (["id"], {"bucket": "1", "sequence.field": "n"}),
+}
+
+
+def create(spark, warehouse, name, ids=range(1, 7)):
+    keys, options = TABLES[name]
+    table = Table.create(f"{warehouse}/db.db/t", Schema(COLUMNS, primary_keys=keys, options=options))
+    for part in (ids[:3], ids[3:]):
+        table.write(pa.table({"id": part, "v": [f"v{k}" for k in part], "n": list(part)}, COLUMNS))
+    return table, paimon_spark.PaimonTable.forPath(spark, table.path)
+
+
+def rows_of(table, columns=None):
+    return sorted(tuple(row.values()) for row in table.to_arrow(columns).to_pylist())
+
+
+@pytest.mark.everywhere
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.cases(3)
+def test_update_delete_and_merge_change_exactly_the_rows_that_match(spark, warehouse, name):
+    table, changed = create(spark, warehouse, name)
+    before = table.snapshot().id
+    made = changed.update("id in (1, 4)", {"v": "concat(v, '!')", "n": F.col("n") + 10})
+    assert (made.num_updated_rows, made.num_affected_rows) == (2, 2)
+    assert made.snapshot.id > before
+    assert changed.delete(F.col("id") == 2).num_deleted_rows == 1
+    assert changed.update("id = 77", {"v": "'x'"}) == RowChanges()
+    assert rows_of(table) == [(1, "v1!", 11), (3, "v3", 3), (4, "v4!", 14), (5, "v5", 5), (6, "v6", 6)]
+    source = spark.createDataFrame([(1, "s1", 50), (3, "s3", 50), (9, "s9", 9)], "id long, v string, n long")
+    builder = changed.alias("t").merge(source.alias("s"), "t.id = s.id").whenMatchedDelete("s.id = 3")
+    builder = builder.whenMatchedUpdateAll().whenNotMatchedInsertAll().whenNotMatchedBySourceDelete("t.id = 4")
+    found = builder.whenNotMatchedBySourceUpdate("t.id = 5", {"t.v": "concat('old ', t.v)"}).execute()
+    assert (found.num_updated_rows, found.num_deleted_rows, found.num_inserted_rows) == (2, 2, 1)
+    assert rows_of(table) == [(1, "s1", 50), (5, "old v5", 5), (6, "v6", 6), (9, "s9", 9)]
+
+
+@pytest.mark.everywhere
+def test_changed_rows_keep_their_ids(spark, warehouse):
+    table, changed = create(spark, warehouse, "tracked")
+    changed.update("id = 2", {"v": "'x'"})
+    source = spark.createDataFrame([(5, "five"), (8, "eight")], "id long, v string")
+    merge = changed.alias("t").merge(source.alias("s"), "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"})
+    merge.whenNotMatchedInsert(values={"id": "s.id", "v": "s.v"}).execute()
+    first, second = 3, 4  # the snapshots of the two statements
+    found = rows_of(table, ["id", "_ROW_ID", "_SEQUENCE_NUMBER", "v"])
+    new = [row[1] for row in found if row[0] == 8]
+    assert found == [
+        (1, 0, 1, "v1"),
+        (2, 1, first, "x"),
+        (3, 2, 1, "v3"),
+        (4, 3, 2, "v4"),
+        (5, 4, second, "five"),
+        (6, 5, 2, "v6"),
+        (8, new[0], second, "eight"),
+    ]
+    assert new[0] > 5
+    table.compact(full=True)
+    assert rows_of(table, ["id", "_ROW_ID", "_SEQUENCE_NUMBER", "v"]) == found
+
+
+def test_statements_that_would_not_show_or_are_wrong_are_refused(spark, warehouse):
+    table, changed = create(spark, warehouse, "keys, sequence")
+    last = table.snapshot().id
+    source = spark.createDataFrame([(1, "a", 0), (1, "b", 9)], "id long, v string, n int").alias("s")
+    merge = changed.alias("t").merge(source, "t.id = s.id")
+    late = spark.createDataFrame([(1, "a", 0)], "id long, v string, n int").alias("s")
+    other_key = changed.alias("t").merge(late.withColumn("id", F.lit(2)), "t.v = 'v1'").whenMatchedUpdateAll()
+    for run, error, named in (
+        (lambda: changed.update(None, {"id": "1"}), UnsupportedError, "cannot change id"),
+        (lambda: changed.update(None, {}), InvalidInputError, "no column gets a new value"),
+        (lambda: changed.update(None, {"w": "1"}), InvalidInputError, "'w'"),
+        (lambda: changed.update("id = 1", {"n": "3000000000"}), Exception, "cannot hold 3000000000"),
+        (lambda: changed.update("id = 5", {"n": "4"}), Exception, "sequence field n is older"),
+        (lambda: merge.execute(), InvalidInputError, "add a clause"),
+        (lambda: merge.whenMatchedUpdateAll().execute(), Exception, "several source rows match"),
+        (lambda: other_key.execute(), Exception, "cannot change key id"),
+        (lambda: merge.whenNotMatchedInsert(values={"v": "s.v", "V": "s.v"}), InvalidInputError, "two new values"),
+    ):
+        with pytest.raises(error, match=named):
+            run()
+    assert table.snapshot().id == last
+
+
+def test_a_merge_into_an_empty_table_inserts(spark, warehouse):
+    for name in ("keys", "appended"):
+        table, changed = create(spark, f"{warehouse}/{name}", name, ids=[])
+        source = spark.createDataFrame([(1, "a", 0)], "id long, v string, n int").alias("s")
+        merge = changed.alias("t").merge(source, "t.id = s.id").whenMatchedDelete().whenNotMatchedInsertAll()
+        assert merge.execute().num_inserted_rows == 1
+        assert merge.execute().num_deleted_rows == 1
+        assert rows_of(table) == []
