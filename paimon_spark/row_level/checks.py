@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.maintenance.delete import check_deletes
-from paimon_core.options.merge import ROWKIND_FIELD
+from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION, ROWKIND_FIELD
+from paimon_core.options.per_field import split_field_option, split_list
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.traits import TableTraits
 from paimon_core.write.routing import BucketMode, bucket_mode
@@ -35,10 +36,15 @@ def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> N
     if schema.options.value(ROWKIND_FIELD) is not None:
         raise UnsupportedError(f"{verb} of a table with 'rowkind.field' is not possible: write rows with their kinds")
     engine = TableTraits(schema).engine_type.name
-    if engine != "deduplicate":
+    if engine not in ("deduplicate", "partial-update"):
         raise UnsupportedError(
             f"{verb} of a table with merge engine {engine} is not possible: its merge would not show every new value; "
             "insert rows instead"
+        )
+    if merged := sorted(_merged_otherwise(schema) & set(columns)):
+        raise UnsupportedError(
+            f"{verb} cannot change {', '.join(merged)}: a sequence group or an aggregate function of partial-update "
+            "decides about the value; insert rows instead"
         )
     wrong = sorted({*schema.primary_keys, *schema.partition_keys} & set(columns))
     if wrong:
@@ -46,3 +52,15 @@ def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> N
             f"{verb} cannot change {', '.join(wrong)}: columns of the key or the partition; delete the rows and insert "
             "new ones"
         )
+
+
+def _merged_otherwise(schema: TableSchema) -> set[str]:
+    """Return the columns with a sequence group or an aggregate function of their own."""
+    found: set[str] = set()
+    for key, value in schema.options.items():
+        of = split_field_option(key)
+        if of is not None and of[1] in ("sequence-group", "aggregate-function"):
+            found.update(of[0], split_list(value) if of[1] == "sequence-group" else ())
+    if schema.options.has(FIELDS_DEFAULT_AGGREGATE_FUNCTION):
+        found.update(field.name for field in schema.fields)
+    return found if TableTraits(schema).engine_type.name == "partial-update" else set()

@@ -32,6 +32,7 @@ class TargetRows:
         identity: names of the columns that no two rows share.
         sequence: names of the columns by which a newer row replaces an older one.
         descending: True if the row with the smaller sequence is the newer one.
+        left_out: names of columns that are NULL in a changed row unless they change: the merge keeps their old value.
     """
 
     frame: DataFrame
@@ -40,6 +41,7 @@ class TargetRows:
     identity: tuple[str, ...]
     sequence: tuple[str, ...] = ()
     descending: bool = False
+    left_out: frozenset[str] = frozenset()
 
     def column(self, name: str) -> Column:
         """Return the column, also after a join."""
@@ -62,8 +64,13 @@ class TargetRows:
             key: the value that the column must have already; `None`: any.
         """
         old = self.column(name)
+        if value is None and name in self.left_out:
+            return F.when(F.lit(False), old)
         if value is None:
             return old if key is None else _only_if(old.eqNullSafe(key), old, f"MERGE INTO cannot change key {name}")
+        if name in self.left_out:
+            shows = value.isNotNull() | old.isNull()
+            value = _only_if(shows, value, f"column {name} cannot become NULL: partial-update would not show it")
         if name not in self.sequence:
             return value
         follows = value <= old if self.descending else value >= old
@@ -112,7 +119,15 @@ class Target:
             identity,
             schema.options.value(SEQUENCE_FIELD),
             schema.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
+            self._left_out(),
         )
+
+    def _left_out(self) -> frozenset[str]:
+        schema = self.table.schema
+        if not schema.primary_keys or self.table.store.traits.engine_type.name != "partial-update":
+            return frozenset()
+        kept = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
+        return frozenset(f.name for f in schema.fields if f.type.nullable and f.name not in kept)
 
     def _position_fields(self) -> tuple[DataField, ...]:
         schema = self.table.schema

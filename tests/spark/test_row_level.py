@@ -80,6 +80,31 @@ def test_changed_rows_keep_their_ids(spark, warehouse):
     assert rows_of(table, ["id", "_ROW_ID", "_SEQUENCE_NUMBER", "v"]) == found
 
 
+def test_partial_updates_change_columns_that_no_group_decides_about(spark, warehouse):
+    schema = pa.schema([*COLUMNS, ("g", pa.int32()), ("s", pa.int32())])
+    options = {
+        "bucket": "1",
+        "merge-engine": "partial-update",
+        "fields.g.sequence-group": "s",
+        "fields.s.aggregate-function": "sum",
+    }
+    table = Table.create(f"{warehouse}/db.db/p", Schema(schema, primary_keys=["id"], options=options))
+    table.write(pa.table({"id": [1, 2], "v": ["a", None], "n": [1, 2], "g": [5, 5], "s": [10, 10]}, schema))
+    changed = paimon_spark.PaimonTable.forPath(spark, table.path)
+    assert changed.update("id = 1 or v is null", {"v": "if(id = 1, 'x', null)"}).num_updated_rows == 2
+    source = spark.createDataFrame([(2, 22), (3, 33)], "id long, n int").alias("s")
+    merge = changed.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"n": "s.n"})
+    assert merge.whenNotMatchedInsert(values={"id": "s.id", "n": "s.n"}).execute().num_affected_rows == 2
+    assert rows_of(table) == [(1, "x", 1, 5, 10), (2, None, 22, 5, 10), (3, None, 33, None, None)]
+    for values, error, named in (
+        ({"s": "1"}, UnsupportedError, "cannot change s: a sequence group"),
+        ({"g": "9"}, UnsupportedError, "cannot change g: a sequence group"),
+        ({"n": "null"}, Exception, "column n cannot become NULL"),
+    ):
+        with pytest.raises(error, match=named):
+            changed.update("id = 1", values)
+
+
 def test_statements_that_would_not_show_or_are_wrong_are_refused(spark, warehouse):
     table, changed = create(spark, warehouse, "keys, sequence")
     last = table.snapshot().id
