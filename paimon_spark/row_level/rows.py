@@ -106,8 +106,8 @@ class Merge:
 
     def _checked(self, target: TargetRows, joined: DataFrame) -> DataFrame:
         """Return the rows so that each target row is there once; the job fails for one that several rows match."""
-        alone = F.when(_both(), F.lit(None)).otherwise(F.col(_NUMBER))
-        of_row = Window.partitionBy(*map(target.column, target.identity), alone)
+        unmatched = F.when(_both(), F.lit(None)).otherwise(F.col(_NUMBER))
+        of_row = Window.partitionBy(*map(target.column, target.identity), unmatched)
         numbered = joined.withColumn(_NUMBER, F.monotonically_increasing_id())
         if self.may_repeat:
             if not any(clause.rows == "matched" for clause in self.clauses):

@@ -126,8 +126,8 @@ class Target:
         schema = self.table.schema
         if not schema.primary_keys or self.table.store.traits.engine_type.name != "partial-update":
             return frozenset()
-        kept = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
-        return frozenset(f.name for f in schema.fields if f.type.nullable and f.name not in kept)
+        always = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
+        return frozenset(f.name for f in schema.fields if f.type.nullable and f.name not in always)
 
     def _position_fields(self) -> tuple[DataField, ...]:
         schema = self.table.schema
