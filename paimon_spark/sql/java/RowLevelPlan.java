@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
@@ -138,8 +139,8 @@ public class RowLevelPlan {
       return false;
     }
     Expression value = assignment.value();
-    if (value instanceof Alias) {
-      value = ((Alias) value).child();
+    while (value instanceof Alias || value instanceof AssertNotNull) {
+      value = (Expression) value.children().head();
     }
     ArrayList open = new ArrayList();
     open.add(((MergeIntoTable) plan).mergeCondition());

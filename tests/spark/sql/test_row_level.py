@@ -2,6 +2,7 @@
 
 import pytest
 from pyspark.errors import UnsupportedOperationException
+from pyspark.sql import functions as F
 
 ROWS = "(1, 'a', named_struct('x', 1), 1), (2, 'b', NULL, 2), (3, 'c', NULL, 3), (4, 'd', NULL, 4)"
 
@@ -22,8 +23,19 @@ def test_rows_of_a_table_with_a_primary_key_change(sql):
     assert sql("SELECT id, v, d FROM t ORDER BY id") == [(1, "u", 7), (3, "source", 3), (9, "n", 7)]
     with pytest.raises(Exception, match="several source rows match one row"):
         sql("MERGE INTO t USING (SELECT 1L AS id FROM range(2)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'")
-    with pytest.raises(UnsupportedOperationException, match="cannot change id"):
-        sql("UPDATE t SET id = 5")
+    sql.spark.sql("SELECT if(id > 0, id, NULL) AS id, v FROM changes").createOrReplaceTempView("nullable")
+    assert sql(
+        "MERGE INTO t USING (SELECT *, NULL AS n, 1 AS d FROM nullable) s ON s.id = t.id WHEN MATCHED THEN UPDATE SET *"
+    ) == [(2, 2, 0, 0)]
+    for statement in (
+        "UPDATE t SET id = 5",
+        "MERGE INTO t USING changes s ON t.v = s.v WHEN MATCHED THEN UPDATE SET id = s.id",
+    ):
+        with pytest.raises(UnsupportedOperationException, match="cannot change id"):
+            sql(statement)
+    source = sql.spark.sql("SELECT 9L AS id, 'into' AS v")
+    source.alias("s").mergeInto("t", F.expr("t.id = s.id")).whenMatched().update({"v": F.expr("s.v")}).merge()
+    assert sql("SELECT v FROM t WHERE id = 9") == [("into",)]
     other = sql.spark.newSession()
     other.sql("SELECT 3L AS id").createOrReplaceTempView("changes")
     other.sql(f"DELETE FROM pm.{sql.database}.t WHERE id IN (SELECT id FROM changes)")
