@@ -18,7 +18,7 @@ from paimon_spark.report import reporting
 
 TASK_COLUMN = "__paimon_task"
 _SHUFFLE = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)(?:_by_([1-9][0-9]*))?")
-_arrow_udf: Any = arrow_udf  # its type requires an argument for which it prints a warning
+typed_arrow_udf: Any = arrow_udf  # the type of arrow_udf requires an argument for which it prints a warning
 
 
 def clustered(path: str, tasks: int | None = None, **options: str) -> Callable[[DataFrame], DataFrame]:
@@ -52,7 +52,7 @@ def shuffle_for(table: Table, tasks: int | None = None) -> Callable[[DataFrame],
             single = frame.repartition(1)
             return single.withColumn(name, F.lit(0)) if partitioner.column_suffix else single
         columns = [F.col(f"`{_column(frame, field)}`") for field in partitioner.fields]
-        task = _arrow_udf(reporting(partitioner.task_of), IntegerType())(*columns)
+        task = typed_arrow_udf(reporting(partitioner.task_of), IntegerType())(*columns)
         shuffled = frame.withColumn(name, task).repartitionById(partitioner.tasks, name)
         return shuffled if partitioner.column_suffix else shuffled.drop(name)
 

@@ -64,6 +64,51 @@ class _Work:
     high: int
 
 
+@dataclass(frozen=True, slots=True)
+class RowRanges:
+    """The row ranges of one snapshot, in the order of their row ids. It pickles: tasks replace columns of one each."""
+
+    ranges: tuple[tuple[BucketLocation, RowRangeFiles], ...]
+
+    @staticmethod
+    def of(store: FileStore, snapshot: Snapshot) -> "RowRanges":
+        """Return the ranges; OutOfRangeError if the snapshot has expired."""
+        with raise_if_expired(store, snapshot.id):
+            found = [(at, group) for at, groups in _groups(store, snapshot).items() for group in groups]
+        return RowRanges(tuple(sorted(found, key=lambda found: found[1][0].first_row_id or 0)))
+
+    def numbers(self, row_ids: np.ndarray) -> np.ndarray:
+        """Return the number of the range of each row id (``int64``). REQUIRES: rows have these ids."""
+        firsts = np.array([group[0].first_row_id or 0 for _, group in self.ranges], np.int64)
+        return np.searchsorted(firsts, row_ids, side="right") - 1
+
+    def replace_columns(
+        self, store: FileStore, number: int, fields: Sequence[DataField], new: NewValues
+    ) -> CommitMessage:
+        """Write new values of some columns of rows of one range; return the message. After an error no file is left.
+
+        Args:
+            store: of the table.
+            number: of the range.
+            fields: the columns.
+            new: of the changed rows, of these columns and their types.
+        """
+        location, group = self.ranges[number]
+        message = CommitMessage(*location)
+        try:
+            for columns, files in _parts(store, group, fields):
+                low, high = _among(new.row_ids, files)
+                if low < high:
+                    rows = new.rows.select([f.name for f in columns]).slice(low, high - low)
+                    work = _Work(location, files, columns, low, high)
+                    file = _write_row_range(store, work, NewValues(new.row_ids[low:high], rows))
+                    message = replace(message, new_files=(*message.new_files, file))
+        except BaseException:
+            TableCommit(store).abort([message])
+            raise
+        return message
+
+
 # ---- columns replaced
 
 

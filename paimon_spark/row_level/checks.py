@@ -24,9 +24,11 @@ def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
 def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> None:
     """Raise UnsupportedError for new values of columns that would not show, or that move a row with a primary key."""
     if not schema.primary_keys:
-        if TableTraits(schema).data_evolution:
+        moving = sorted(set(schema.partition_keys) & set(columns))
+        if moving and TableTraits(schema).data_evolution:
             raise UnsupportedError(
-                f"{verb} of a table with 'data-evolution.enabled' is not possible: use Table.update_columns"
+                f"{verb} cannot change {', '.join(moving)}: rows of a table with 'data-evolution.enabled' do not move "
+                "to other partitions; insert them anew"
             )
         return
     if bucket_mode(schema) is BucketMode.POSTPONE:

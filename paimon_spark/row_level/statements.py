@@ -1,6 +1,7 @@
 """DELETE, UPDATE and MERGE of one table: checked, then written."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from pyspark.sql import Column
 
@@ -9,7 +10,7 @@ from paimon_core.maintenance.execute import Progress
 from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.checks import check_merge, check_updates
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
-from paimon_spark.row_level.target import Target
+from paimon_spark.row_level.target import Target, TargetRows
 from paimon_spark.row_level.write import change_rows
 
 
@@ -33,11 +34,28 @@ def update(
     Raises UnsupportedError if the new values would not show.
     """
     check_updates(target.table.schema, set(values), "UPDATE")
-    return change_rows(target, lambda rows: updated_rows(rows, condition, values), "UPDATE", progress=progress)
+    return change_rows(
+        target, lambda rows: updated_rows(_only(rows, target, values), condition, values), "UPDATE", progress=progress
+    )
 
 
 def merge(target: Target, merging: Merge, progress: Progress | None = None) -> RowChanges:
     """Run a MERGE. UnsupportedError for a clause that would not show, InvalidInputError for ambiguous source rows."""
     check_merge(target.table.schema, merging.clauses)
     may_repeat = merging.may_repeat
-    return change_rows(target, merging.changed_rows, "MERGE INTO", may_repeat=may_repeat, progress=progress)
+    changed = {name for clause in merging.clauses if clause.action == "update" for name in clause.values or ()}
+    inserts = any(clause.action == "insert" for clause in merging.clauses)
+    return change_rows(
+        target,
+        lambda rows: merging.changed_rows(rows if inserts else _only(rows, target, changed)),
+        "MERGE INTO",
+        may_repeat=may_repeat,
+        progress=progress,
+    )
+
+
+def _only(rows: TargetRows, target: Target, changed: Collection[str]) -> TargetRows:
+    """Return the rows without columns that need not be written: files of some columns can be added to some tables."""
+    if not target.table.store.traits.data_evolution:
+        return rows
+    return replace(rows, columns=tuple(name for name in rows.columns if name in changed))

@@ -111,7 +111,7 @@ class Target:
                 given["filter"] = self.filter
             frame = self.spark.read.format("paimon").options(**given).schema(fields).load()
         names = tuple(field.name for field in positions)
-        identity = tuple(schema.primary_keys) or (FILE_PATH.name, ROW_INDEX.name)
+        identity = tuple(schema.primary_keys) or names
         return TargetRows(
             self.bind(frame.withColumn(IN_TARGET, F.lit(True))),
             columns,
@@ -133,6 +133,8 @@ class Target:
         schema = self.table.schema
         if schema.primary_keys:
             return ()
+        if self.table.store.traits.data_evolution:
+            return (ROW_ID,)
         hidden = {FILE_PATH, ROW_INDEX} - set(metadata_fields(schema))
         if hidden:
             names = ", ".join(sorted(field.name for field in hidden))

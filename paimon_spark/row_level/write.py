@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, hide_secrets
 from paimon_core.maintenance.after_commit import after_commit
+from paimon_core.maintenance.data_evolution import RowRanges
 from paimon_core.maintenance.delete import RETRIES
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.remove_rows import remove_rows
@@ -24,6 +25,7 @@ from paimon_spark.distribute import SparkRunner
 from paimon_spark.frame_write import run_tasks
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.row_level.changes import RowChanges
+from paimon_spark.row_level.columns import ColumnTask, by_range
 from paimon_spark.row_level.rows import DELETED, INSERTED, SEVERAL, UPDATED, Changes
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.tasks import NOT_WRITTEN, ChangeCounts, ChangeTask, total
@@ -51,7 +53,8 @@ def change_rows(
     """
     request = write_request(target.options, [field.name for field in target.table.schema.fields])
     target.table.committer()  # refuse a table without commits before any work
-    attempt = _change_keyed if target.table.schema.primary_keys else _change_files
+    traits = target.table.store.traits
+    attempt = _change_keyed if traits.keyed else _change_columns if traits.data_evolution else _change_files
 
     def run() -> RowChanges:
         with _engine_errors(f"{verb} on {hide_secrets(target.table.path)}"):
@@ -110,6 +113,27 @@ def _change_files(
     buckets = {message.bucket_ref for message in (*removing, *messages)}
     after_commit(table.store, buckets, writes_changelog=False, runner=_runner(target, "compact"))
     return _changes(counts, counts.removed.distinct - counts.kinds[UPDATED], made)
+
+
+def _change_columns(
+    target: Target, changes: Changes, request: WriteRequest, may_repeat: bool, progress: Progress | None
+) -> RowChanges:
+    """Add the new rows, and files of the columns that change for all rows of their ranges."""
+    table, snapshot = target.table, target.table.snapshot()
+    ranges = RowRanges(()) if snapshot is None else RowRanges.of(table.store, snapshot)
+    rows = by_range(changes(target.rows(snapshot)), ranges)
+    job = WriteJob(table.with_options(_WRITE_ONLY), request, rows.drop(ROW_ID.name, ROW_KIND.name).schema, False)
+    changed = tuple(
+        f for f in table.schema.fields if f.name in rows.columns and f.name not in table.schema.partition_keys
+    )
+    results = run_tasks(rows, ColumnTask(job, ranges, changed, may_repeat), job.abort)
+    counts, messages = total(results), job.prepare(results).messages
+    committer, read_at = table.committer(request.commit_user), 0 if snapshot is None else snapshot.id
+    identity = committer.identity(None, request.properties or None)
+    with committer.aborting_on_failure(messages):
+        made = committer.commit_as(identity, messages, base_id=read_at or None, statement_read_at=read_at).snapshot
+    after_commit(table.store, {message.bucket_ref for message in messages}, runner=_runner(target, "compact"))
+    return _changes(counts, counts.kinds[DELETED], made)
 
 
 def _no_files(results: object) -> None:

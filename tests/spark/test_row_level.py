@@ -136,3 +136,31 @@ def test_a_merge_into_an_empty_table_inserts(spark, warehouse):
         assert merge.execute().num_inserted_rows == 1
         assert merge.execute().num_deleted_rows == 1
         assert rows_of(table) == []
+
+
+@pytest.mark.everywhere
+def test_columns_of_rows_with_ids_are_replaced_beside_inserts(spark, warehouse):
+    options = {**TRACKED, "data-evolution.enabled": "true"}
+    table = Table.create(f"{warehouse}/db.db/e", Schema(COLUMNS, options=options))
+    for part in ([1, 2, 3], [4, 5, 6]):
+        table.write(pa.table({"id": part, "v": [f"v{k}" for k in part], "n": part}, COLUMNS))
+    changed = paimon_spark.PaimonTable.forPath(spark, table.path)
+    made = changed.update("id in (1, 5, 6)", {"v": "concat(v, n)"})
+    assert (made.num_updated_rows, made.snapshot.commit_kind) == (3, "APPEND")
+    live = table.to_arrow(["id", "v", "n", "_ROW_ID"])
+    assert [tuple(row.values()) for row in live.sort_by("id").to_pylist()] == [
+        (1, "v11", 1, 0), (2, "v2", 2, 1), (3, "v3", 3, 2), (4, "v4", 4, 3), (5, "v55", 5, 4), (6, "v66", 6, 5)
+    ]  # fmt: skip
+    source = spark.createDataFrame([(3, 30), (9, 90)], "id long, n int").alias("s")
+    merge = changed.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"n": "s.n"})
+    found = merge.whenNotMatchedInsert(values={"id": "s.id", "n": "s.n"}).execute()
+    assert (found.num_updated_rows, found.num_inserted_rows) == (1, 1)
+    assert rows_of(table)[2:] == [(3, "v3", 30), (4, "v4", 4), (5, "v55", 5), (6, "v66", 6), (9, None, 90)]
+    twice = changed.alias("t").merge(source.union(source).alias("s"), "t.id = s.id")
+    for run, named in (
+        (lambda: changed.delete("id = 1"), "cannot be deleted"),
+        (lambda: twice.whenMatchedUpdate(set={"n": "0"}).execute(), "several source rows match"),
+        (lambda: changed.update("id = 1", {"id": "null"}), "NOT NULL"),
+    ):
+        with pytest.raises(Exception, match=named):
+            run()
