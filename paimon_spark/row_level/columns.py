@@ -33,12 +33,12 @@ def by_range(rows: DataFrame, ranges: RowRanges) -> DataFrame:
     tasks = max(1, min(len(ranges.ranges), _MOST_TASKS))
 
     def task_of(ids: pa.Array) -> pa.Array:
-        found = ranges.numbers(pc.fill_null(ids, 0).to_numpy(zero_copy_only=False)) % tasks
-        return pa.array(
-            np.where(ids.is_null().to_numpy(zero_copy_only=False), np.arange(len(ids)) % tasks, found), pa.int32()
-        )
+        known = pc.fill_null(ids, 0).to_numpy(zero_copy_only=False)
+        return pa.array(ranges.numbers(known) % tasks, pa.int32())
 
-    task = typed_arrow_udf(reporting(task_of), IntegerType())(F.col(ROW_ID.name))
+    row_id = F.col(ROW_ID.name)
+    known = typed_arrow_udf(reporting(task_of), IntegerType())(row_id)
+    task = F.when(row_id.isNotNull(), known).otherwise(F.pmod(F.spark_partition_id(), F.lit(tasks)))
     shuffled = rows.withColumn(TASK_COLUMN, task).repartitionById(tasks, TASK_COLUMN).drop(TASK_COLUMN)
     return shuffled.sortWithinPartitions(ROW_ID.name)
 

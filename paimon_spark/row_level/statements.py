@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 
 from paimon_core.maintenance.delete import check_deletes
 from paimon_core.maintenance.execute import Progress
@@ -11,13 +11,13 @@ from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.checks import check_merge, check_updates
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
 from paimon_spark.row_level.target import Target, TargetRows
-from paimon_spark.row_level.write import change_rows
+from paimon_spark.row_level.write import Work, change_rows
 
 
 def delete(target: Target, condition: Column | None, progress: Progress | None = None) -> RowChanges:
     """Delete the rows for which a condition is true; `None`: all. UnsupportedError if the table takes no deletes."""
     check_deletes(target.table.schema)
-    return change_rows(target, lambda rows: deleted_rows(rows, condition), "DELETE", progress=progress)
+    return change_rows(target, Work("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
 
 
 def update(
@@ -34,24 +34,21 @@ def update(
     Raises UnsupportedError if the new values would not show.
     """
     check_updates(target.table.schema, set(values), "UPDATE")
-    return change_rows(
-        target, lambda rows: updated_rows(_only(rows, target, values), condition, values), "UPDATE", progress=progress
-    )
+    columns = frozenset(values)
+    work = Work("UPDATE", lambda rows: updated_rows(_only(rows, target, columns), condition, values), columns)
+    return change_rows(target, work, progress)
 
 
 def merge(target: Target, merging: Merge, progress: Progress | None = None) -> RowChanges:
     """Run a MERGE. UnsupportedError for a clause that would not show, InvalidInputError for ambiguous source rows."""
     check_merge(target.table.schema, merging.clauses)
-    may_repeat = merging.may_repeat
-    changed = {name for clause in merging.clauses if clause.action == "update" for name in clause.values or ()}
+    columns = {name for clause in merging.clauses if clause.action == "update" for name in clause.values or ()}
     inserts = any(clause.action == "insert" for clause in merging.clauses)
-    return change_rows(
-        target,
-        lambda rows: merging.changed_rows(rows if inserts else _only(rows, target, changed)),
-        "MERGE INTO",
-        may_repeat=may_repeat,
-        progress=progress,
-    )
+
+    def changes(rows: TargetRows) -> DataFrame:
+        return merging.changed_rows(rows if inserts else _only(rows, target, columns))
+
+    return change_rows(target, Work("MERGE INTO", changes, columns, merging.may_repeat), progress)
 
 
 def _only(rows: TargetRows, target: Target, changed: Collection[str]) -> TargetRows:

@@ -1,9 +1,9 @@
 """Writes of changed rows, in one commit that conflicts with other changes of these rows."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -34,18 +34,31 @@ from paimon_spark.write_job import WriteJob
 _WRITE_ONLY = {"write-only": "true"}
 
 
-def change_rows(
-    target: Target, changes: Changes, verb: str, *, may_repeat: bool = True, progress: Progress | None = None
-) -> RowChanges:
+@dataclass(frozen=True)
+class Work:
+    """What a statement does to rows.
+
+    Args:
+        verb: of the statement, for errors.
+        changes: a function from the rows of the table to the rows to write.
+        columns: names of the columns that change in rows of the table.
+        may_repeat: False if no row of the table may be changed several times: InvalidInputError.
+    """
+
+    verb: str
+    changes: Changes
+    columns: Collection[str] = ()
+    may_repeat: bool = True
+
+
+def change_rows(target: Target, work: Work, progress: Progress | None = None) -> RowChanges:
     """Write the changes of the newest snapshot's rows in one commit; return what was changed.
 
     A concurrent commit that changes the same rows makes the statement start again.
 
     Args:
         target: the table.
-        changes: a function from its rows to the rows to write.
-        verb: of the statement, for errors.
-        may_repeat: False if `changes` may not have a row of the table several times: InvalidInputError.
+        work: what to do.
         progress: called with the bytes of files that were written again, and the bytes in all.
 
     Raises CommitConflictError if every attempt met a conflict, OutOfRangeError if the snapshot of the last attempt has
@@ -57,19 +70,17 @@ def change_rows(
     attempt = _change_keyed if traits.keyed else _change_columns if traits.data_evolution else _change_files
 
     def run() -> RowChanges:
-        with _engine_errors(f"{verb} on {hide_secrets(target.table.path)}"):
-            return attempt(target, changes, request, may_repeat, progress)
+        with _engine_errors(f"{work.verb} on {hide_secrets(target.table.path)}"):
+            return attempt(target, work, request, progress)
 
     return retry_on_conflict(run, RETRIES)
 
 
-def _change_keyed(
-    target: Target, changes: Changes, request: WriteRequest, may_repeat: bool, progress: Progress | None
-) -> RowChanges:
+def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
     """Write rows with their kinds; no file is written again."""
     table, snapshot = target.table, target.table.snapshot()
     read_at = 0 if snapshot is None else snapshot.id
-    rows = changes(target.rows(snapshot)).transform(shuffle_for(table))
+    rows = work.changes(target.rows(snapshot)).transform(shuffle_for(table))
     request = replace(request, row_kind_column=ROW_KIND.name, read_at=read_at)
     job = WriteJob(table, request, rows.schema, overwrite=False)
     results = run_tasks(rows, ChangeTask(job, positions=False), job.abort)
@@ -84,13 +95,11 @@ def _change_keyed(
     return _changes(counts, counts.kinds[DELETED], made)
 
 
-def _change_files(
-    target: Target, changes: Changes, request: WriteRequest, may_repeat: bool, progress: Progress | None
-) -> RowChanges:
+def _change_files(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
     """Add the new rows, and remove the old ones from their files."""
     table, snapshot = target.table, target.table.snapshot()
     old = target.rows(snapshot)
-    rows, job = changes(old), None
+    rows, job = work.changes(old), None
     if set(old.columns) <= set(rows.columns):
         rows = _gathered(rows, table)
         written = rows.drop(*NOT_WRITTEN).schema
@@ -102,7 +111,7 @@ def _change_files(
     identity = committer.identity(None, request.properties or None)
     removing: list[CommitMessage] = []
     with committer.aborting_on_failure(messages):
-        if not may_repeat and counts.repeated:
+        if not work.may_repeat and counts.repeated:
             raise InvalidInputError(SEVERAL)
         if counts.removed and snapshot is not None:
             runner = _runner(target, "rewrite files of")
@@ -115,18 +124,14 @@ def _change_files(
     return _changes(counts, counts.removed.distinct - counts.kinds[UPDATED], made)
 
 
-def _change_columns(
-    target: Target, changes: Changes, request: WriteRequest, may_repeat: bool, progress: Progress | None
-) -> RowChanges:
+def _change_columns(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:
     """Add the new rows, and files of the columns that change for all rows of their ranges."""
     table, snapshot = target.table, target.table.snapshot()
     ranges = RowRanges(()) if snapshot is None else RowRanges.of(table.store, snapshot)
-    rows = by_range(changes(target.rows(snapshot)), ranges)
+    rows = by_range(work.changes(target.rows(snapshot)), ranges)
     job = WriteJob(table.with_options(_WRITE_ONLY), request, rows.drop(ROW_ID.name, ROW_KIND.name).schema, False)
-    changed = tuple(
-        f for f in table.schema.fields if f.name in rows.columns and f.name not in table.schema.partition_keys
-    )
-    results = run_tasks(rows, ColumnTask(job, ranges, changed, may_repeat), job.abort)
+    changed = tuple(f for f in table.schema.fields if f.name in work.columns)
+    results = run_tasks(rows, ColumnTask(job, ranges, changed, work.may_repeat), job.abort)
     counts, messages = total(results), job.prepare(results).messages
     committer, read_at = table.committer(request.commit_user), 0 if snapshot is None else snapshot.id
     identity = committer.identity(None, request.properties or None)
@@ -152,8 +157,8 @@ def _gathered(rows: DataFrame, table: Table) -> DataFrame:
     return rows.hint("rebalance", *keys)
 
 
-def _runner(target: Target, work: str) -> SparkRunner:
-    return SparkRunner(target.spark, hide_secrets(f"{work} {target.table.path}"))
+def _runner(target: Target, job: str) -> SparkRunner:
+    return SparkRunner(target.spark, hide_secrets(f"{job} {target.table.path}"))
 
 
 @contextmanager

@@ -43,6 +43,7 @@ def test_rows_of_a_table_with_a_primary_key_change(sql):
 
 
 @pytest.mark.versions
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "options", ["'bucket' = '-1'", "'deletion-vectors.enabled' = 'true'", "'bucket' = '2', 'bucket-key' = 'id'"]
 )
