@@ -90,6 +90,8 @@ class StreamScan:
         latest, bounds = self.store.snapshots.latest(), incremental_bounds(self.store)
         if latest is None:
             return Position(0, ALL, table=self._table())
+        if bounds is not None and bounds[1] == 0:
+            return Position(0, ALL, table=self._table())
         if bounds is not None and bounds[1] < latest.id:
             latest = find_change(self.store, bounds[1]) or latest
         return Position.end_of(latest, self._table())

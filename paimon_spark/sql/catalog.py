@@ -18,6 +18,7 @@ from paimon_core.store.location import split_name
 from paimon_core.table import Table
 from paimon_spark.sql.alter import schema_changes
 from paimon_spark.sql.databases import DatabaseFunction, same_directory
+from paimon_spark.sql.functions import list_functions, load_function
 from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.procedures import list_procedures, load_procedure
@@ -194,6 +195,16 @@ class CatalogFunction(DatabaseFunction):
     def list_procedures(self, namespace: Any) -> Any:
         """Return the identifiers of all procedures as a Java array."""
         return list_procedures(self.jvm, namespace)
+
+    # ---- functions
+
+    def load_function(self, identifier: Any) -> Any:
+        """Return a function. NoSuchFunctionException if there is none."""
+        return load_function(self.jvm, self.name, identifier)
+
+    def list_functions(self, namespace: Any) -> Any:
+        """Return the identifiers of the functions as a Java array."""
+        return list_functions(self.jvm, namespace)
 
     # ---- inside
 

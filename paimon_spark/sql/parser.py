@@ -7,13 +7,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
+from paimon_spark.sql.incremental import install_table_functions
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
 from paimon_spark.sql.tokens import SyntaxMismatch
 
 
 def install_parser(jvm: Jvm) -> None:
-    """Add the parser and the rule to the session of `jvm`, and to the sessions that are made or cloned later.
+    """Add the parser, the rules and the table functions to the session of `jvm`, and to later and cloned sessions.
 
     A second call changes nothing. Raises UnsupportedError if this Spark keeps its parser or its rules elsewhere.
     """
@@ -21,6 +22,7 @@ def install_parser(jvm: Jvm) -> None:
     bridge.PaimonParser.answerWith(jvm.function(StatementFunction(jvm)))
     for family in FAMILIES:
         bridge.PaimonParser.register(*family.keywords)
+    install_table_functions(jvm)
     try:
         bridge.PaimonExtensions.install(jvm.spark._jsparkSession)
     except Py4JJavaError as error:

@@ -69,7 +69,7 @@ def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment
     A statement that says which moment it reads, by an option or as `moment`, leaves the session's moment out.
     """
     own = canonical(given)
-    fixed = moment or any(key in TIME_TRAVEL_OPTIONS for key in own)
+    fixed = moment or any(key in TIME_TRAVEL_OPTIONS or key.startswith("incremental-") for key in own)
     without = {*WRITE_OPTIONS, MERGE_SCHEMA, *(TIME_TRAVEL_OPTIONS if fixed else ())}
     return {key: value for key, value in session.items() if key not in without} | own
 

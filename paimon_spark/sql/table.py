@@ -13,6 +13,7 @@ from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table, with_store
 from paimon_spark.sql.aggregate import local_rows
+from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, choose
 from paimon_spark.sql.partitions import list_partitions, partition_spec
@@ -60,12 +61,13 @@ class TableFunction:
 
     def scan(self, columns: Any, filters: Any, trees: str, limit: int, options: Any) -> Any:
         """Return a scan narrowed to the columns and filters of the query."""
+        given = self._read_options(options)
         request = ScanRequest(
             self._columns(columns),
             predicate_of(json.loads(trees), self._read_schema()),
             tuple(filters),
-            limit if limit >= 0 else None,
-            self._read_options(options),
+            limit if limit >= 0 and BETWEEN not in given else None,  # changes are read whole
+            given,
             self.when,
         )
         function = ScanFunction(self.table, request, self._general_scan, self._native_scan)

@@ -3,6 +3,7 @@ package paimon.python;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
@@ -13,12 +14,13 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A catalog that Spark creates by its class name, in every session that uses the catalog's name. */
-public class Catalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
+public class Catalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog, FunctionCatalog {
   private String name;
 
   private Object ask(String question, Object[] arguments) {
@@ -116,6 +118,14 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
 
   public Identifier[] listProcedures(String[] namespace) {
     return (Identifier[]) ask("list_procedures", new Object[] {namespace});
+  }
+
+  public Identifier[] listFunctions(String[] namespace) {
+    return (Identifier[]) ask("list_functions", new Object[] {namespace});
+  }
+
+  public UnboundFunction loadFunction(Identifier function) {
+    return (UnboundFunction) ask("load_function", new Object[] {function});
   }
 
   public String[][] listNamespaces() {

@@ -11,13 +11,14 @@ import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
+import scala.Tuple3;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 
 /**
- * Adds our parser and rule to a session that exists, by its fields, and by Spark's extensions to the sessions that are
+ * Adds our parser, rules and table functions to a session that exists, by its fields, and by Spark's extensions to the sessions that are
  * made or cloned later. A second call changes nothing.
  */
 public class PaimonExtensions {
@@ -33,13 +34,22 @@ public class PaimonExtensions {
     }
     ArrayList found = new ArrayList(CollectionConverters.asJava((Seq) rules.get(analyzer)));
     if (!holdsRule(found)) {
+      found.add(new PaimonFunctionRule());  // before the rule of rows, which takes what is resolved
       found.add(new PaimonRowLevelRule(session));
       rules.set(analyzer, CollectionConverters.asScala(found).toSeq());
     }
     SparkSessionExtensions extensions = session.extensions();
     if (KNOWN.add(extensions)) {
       extensions.injectParser(new ParserBuilder());
+      extensions.injectResolutionRule(new FunctionRuleBuilder());
       extensions.injectResolutionRule(new RuleBuilder());
+      List functions = PaimonFunctions.descriptions();
+      for (int i = 0; i < functions.size(); i++) {
+        extensions.injectTableFunction((Tuple3) functions.get(i));
+      }
+    }
+    if (KNOWN.add(state.tableFunctionRegistry())) {
+      extensions.registerTableFunctions(state.tableFunctionRegistry());
     }
   }
 
@@ -75,5 +85,11 @@ class ParserBuilder extends AbstractFunction2 {
 class RuleBuilder extends AbstractFunction1 {
   public Object apply(Object session) {
     return new PaimonRowLevelRule((SparkSession) session);
+  }
+}
+
+class FunctionRuleBuilder extends AbstractFunction1 {
+  public Object apply(Object session) {
+    return new PaimonFunctionRule();
   }
 }

@@ -1,0 +1,96 @@
+"""The functions ``sys.max_pt`` and ``sys.bucket``: while Spark analyses a query they become expressions of Spark."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from paimon_core.catalog.identifier import SYSTEM_DATABASE, split_parts
+from paimon_core.errors import InvalidInputError
+from paimon_core.predicate.expr import col
+from paimon_core.scan.entries import live_entries
+from paimon_core.table import Table
+from paimon_core.types.cast import cast_array
+from paimon_core.types.datatype import STRING
+from paimon_spark.bucket_column import bucket_column
+from paimon_spark.sql.jvm import Jvm
+
+_DEFAULT_DATABASE = "default"
+_IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
+
+
+def load_function(jvm: Jvm, catalog_name: str, identifier: Any) -> Any:
+    """Return a function of the namespace ``sys`` as Spark's UnboundFunction. NoSuchFunctionException for others."""
+    found = _FUNCTIONS.get(identifier.name().lower())
+    if list(identifier.namespace()) != [SYSTEM_DATABASE] or found is None:
+        raise jvm.exception("NoSuchFunctionException", identifier)
+    make, result = found
+    none = jvm.array("org.apache.spark.sql.types.DataType", [])
+    kind = jvm.type("org.apache.spark.sql.types.DataType").fromDDL(result)
+    return jvm.bridge.PaimonFunction(identifier.name().lower(), none, kind, jvm.function(make(jvm, catalog_name)))
+
+
+def list_functions(jvm: Jvm, namespace: Any) -> Any:
+    """Return the identifiers of the functions of a namespace as a Java array."""
+    names = sorted(_FUNCTIONS) if list(namespace) == [SYSTEM_DATABASE] else []
+    return jvm.array(_IDENTIFIER, [jvm.type(_IDENTIFIER).of(namespace, name) for name in names])
+
+
+@dataclass(frozen=True)
+class MaxPartition:
+    """``sys.max_pt('db.t')``: the greatest value of the first partition column that has a row, as text."""
+
+    jvm: Jvm
+    catalog_name: str
+
+    def expression(self, name: Any, columns: Any, types: Any) -> Any:
+        """Return the value as a Java Column; NULL if no partition has a row."""
+        if len(columns) != 1 or not isinstance(name, str):
+            raise InvalidInputError("max_pt takes one argument, the name of a table as text: sys.max_pt('db.t')")
+        spark = self.jvm.active_session()
+        parts = split_parts(name)
+        if len(parts) < 3 and spark.catalog.currentCatalog() != self.catalog_name:
+            parts = [self.catalog_name, *([_DEFAULT_DATABASE] if len(parts) == 1 else []), *parts]
+        table = self.jvm.table(spark, parts, "max_pt")
+        if not table.schema.partition_keys:
+            raise InvalidInputError(f"max_pt: {name} has no partitions")
+        return F.lit(greatest_partition(table)).cast("string")._jc
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """``sys.bucket(n, columns...)``: the bucket of each row."""
+
+    jvm: Jvm
+    catalog_name: str
+
+    def expression(self, count: Any, columns: Any, types: Any) -> Any:
+        """Return the expression as a Java Column."""
+        if not isinstance(count, int) or isinstance(count, bool):
+            raise InvalidInputError(f"bucket: the first argument is the number of buckets, not {count!r}")
+        key = [Column(column) for column in list(columns)[1:]]
+        return bucket_column(count, key, list(types)[1:])._jc
+
+
+_FUNCTIONS: dict[str, tuple[Callable[[Jvm, str], object], str]] = {
+    "bucket": (Bucket, "INT"),
+    "max_pt": (MaxPartition, "STRING"),
+}
+
+
+def greatest_partition(table: Table) -> str | None:
+    """Return the greatest value of the first partition column that a row has, as text; `None`: no row has a value."""
+    snapshot = table.snapshot()
+    if snapshot is None:
+        return None
+    key = table.schema.partition_fields[0]
+    serialised = {entry.partition for entry in live_entries(table.store, snapshot, with_stats=False).live}
+    values = {table.store.partition_values(one)[0] for one in serialised} - {None}
+    for value in sorted(values, reverse=True):  # a partition whose rows are all deleted may still have files
+        if table.to_arrow([key.name], col(key.name) == value, limit=1, snapshot_id=snapshot.id).num_rows:
+            stored = pa.array([value], table.schema.partition_arrow.field(0).type)
+            return str(cast_array(stored, key.type, STRING)[0].as_py())
+    return None

@@ -1,0 +1,53 @@
+package paimon.python;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** A function of the catalog while Spark analyses a query. Nobody evaluates it: PaimonFunctionRule replaces it. */
+public class PaimonFunction implements UnboundFunction, ScalarFunction {
+  private final String name;
+  private final DataType[] arguments;
+  private final DataType result;
+  final Object python;
+
+  public PaimonFunction(String name, DataType[] arguments, DataType result, Object python) {
+    this.name = name;
+    this.arguments = arguments;
+    this.result = result;
+    this.python = python;
+  }
+
+  public BoundFunction bind(StructType given) {
+    StructField[] fields = given.fields();
+    DataType[] types = new DataType[fields.length];
+    for (int i = 0; i < types.length; i++) {
+      types[i] = fields[i].dataType();
+    }
+    return new PaimonFunction(name, types, result, python);
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String description() {
+    return "a function of Paimon";
+  }
+
+  public DataType[] inputTypes() {
+    return arguments;
+  }
+
+  public DataType resultType() {
+    return result;
+  }
+
+  public Object produceResult(InternalRow row) {
+    throw new UnsupportedOperationException(name);
+  }
+}
