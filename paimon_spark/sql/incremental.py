@@ -52,12 +52,11 @@ class IncrementalFunction:
             ends = usage.ends(table, [str(value) for value in values[1:]], spark)
         except InvalidInputError as error:
             raise InvalidInputError(f"{name}: {error}") from None
-        options, tags = None, (None, None)
+        found = [self.jvm.list(parts), None, *ends]
         if isinstance(ends[0], int):
-            options = self.jvm.map({BETWEEN: f"{ends[0]},{ends[1]}", "read.ignore-deletes": "true"})
-        else:
-            tags = ends
-        return self.jvm.array("java.lang.Object", [self.jvm.list(parts), options, *tags])
+            options = {BETWEEN: f"{ends[0]},{ends[1]}", "read.ignore-deletes": "true"}
+            found = [self.jvm.list(parts), self.jvm.map(options), None, None]
+        return self.jvm.array("java.lang.Object", found)
 
 
 def _query(table: Table, given: Sequence[str], spark: SparkSession) -> _Ends:
