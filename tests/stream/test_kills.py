@@ -81,6 +81,7 @@ def apart(home: Path, kill: str) -> bool:
 def main() -> None:
     """What `apart` runs."""
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     spark = builder.config("spark.log.level", "OFF").config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.dataSource.register(KillingDataSource)
     run(spark, Path(sys.argv[1]), sys.argv[2])
