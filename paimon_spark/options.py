@@ -101,9 +101,13 @@ class AnyReadRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest(AnyReadRequest):
-    """A batch read. `when` holds at most one of `Table.scan`'s arguments for time travel."""
+    """A batch read. `when` holds at most one of `Table.scan`'s arguments for time travel.
+
+    `rows_of`: the id of a snapshot, whose rows are read with the columns that the table has now.
+    """
 
     when: Mapping[str, Any]
+    rows_of: int | None = None
     limit: int | None = None
 
 
@@ -152,8 +156,11 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
         raise UnsupportedError(f"option {streaming!r} is about changes: give it to spark.readStream{batch}")
     taken = _pop_read(named)
     when, limit = _pop_time_travel(named), pop(named, "limit", integer_from(0), None)
+    rows_of = pop(named, "read.rows-of-snapshot", integer_from(1), None)
+    if rows_of is not None and when:
+        raise InvalidInputError("options for time travel and 'read.rows-of-snapshot' both choose rows: give one")
     check_known(named, {**LOCATION_OPTIONS, **READ_OPTIONS}, "the options of this read")
-    return ReadRequest(**taken, options=named, when=when, limit=limit)
+    return ReadRequest(**taken, options=named, when=when, rows_of=rows_of, limit=limit)
 
 
 def batch_request(given: Mapping[str, str]) -> ReadRequest:

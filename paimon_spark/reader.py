@@ -72,6 +72,8 @@ class PaimonReader(DataSourceReader):
 
     def __init__(self, table: Table, request: ReadRequest, schema: StructType) -> None:
         self._scan = table.scan(filter=request.filter, limit=request.limit, **request.when)
+        if request.rows_of is not None:
+            self._scan = replace(self._scan, snapshot=table.store.snapshots.get(request.rows_of))
         stored = self._scan.store.schema
         readable = readable_fields(stored)
         self._fields = projected(readable, schema, table.path)

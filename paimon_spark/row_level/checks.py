@@ -1,28 +1,43 @@
 """The statements that a table can run: where the new rows would not show, they are refused by name."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.maintenance.delete import check_deletes
-from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION, ROWKIND_FIELD
+from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION, ROWKIND_FIELD, SEQUENCE_FIELD
 from paimon_core.options.per_field import split_field_option, split_list
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.traits import TableTraits
+from paimon_core.types.datatype import DataField, DataType, RowType, without_finer_digits
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.row_level.rows import Clause
+
+
+def check_delete(schema: TableSchema, verb: str) -> None:
+    """Raise UnsupportedError for a table whose rows a statement cannot delete."""
+    check_deletes(schema)
+    if schema.primary_keys:
+        values = not TableTraits(schema).keeps_rows  # a merge engine that computes takes back the row's values
+        read = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
+        _check_exact((f for f in schema.fields if values or f.name in read), verb)
 
 
 def check_merge(schema: TableSchema, clauses: Collection[Clause]) -> None:
     """Raise UnsupportedError for a clause that would not show."""
     for clause in clauses:
         if clause.action == "delete":
-            check_deletes(schema)
+            check_delete(schema, "MERGE INTO")
         if clause.action == "update" and clause.values is not None:
             check_updates(schema, set(clause.values), "MERGE INTO")
 
 
 def check_updates(schema: TableSchema, columns: Collection[str], verb: str) -> None:
-    """Raise UnsupportedError for new values of columns that would not show, or that move a row with a primary key."""
+    """Raise UnsupportedError for new values of columns that would not show, or that move a row with a primary key.
+
+    The other columns of a changed row are written again, if the table does not leave them where they are.
+    """
+    if not TableTraits(schema).data_evolution:
+        _check_exact((f for f in schema.fields if f.name not in columns), verb)
     if not schema.primary_keys:
         moving = sorted(set(schema.partition_keys) & set(columns))
         if moving and TableTraits(schema).data_evolution:
@@ -66,3 +81,21 @@ def _merged_otherwise(schema: TableSchema) -> set[str]:
     if schema.options.has(FIELDS_DEFAULT_AGGREGATE_FUNCTION):
         found.update(field.name for field in schema.fields)
     return found if TableTraits(schema).engine_type.name == "partial-update" else set()
+
+
+def _check_exact(read: Iterable[DataField], verb: str) -> None:
+    """Raise UnsupportedError for a column that Spark does not read to the last digit."""
+    finer = [f for f in read if _is_finer(f.type)]
+    if finer:
+        raise UnsupportedError(
+            f"{verb} is not possible: column {finer[0].name} of type {finer[0].type} would lose its digits beyond "
+            "microseconds, which Spark does not have"
+        )
+
+
+def _is_finer(kind: DataType) -> bool:
+    """Return True for a type that holds timestamps finer than microseconds."""
+    if isinstance(kind, RowType):
+        return any(_is_finer(field.type) for field in kind.fields)
+    parts = (getattr(kind, name, None) for name in ("element", "key", "value"))
+    return without_finer_digits(kind) != kind or any(_is_finer(part) for part in parts if part is not None)

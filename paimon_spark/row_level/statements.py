@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
-from paimon_core.maintenance.delete import check_deletes
 from paimon_core.maintenance.execute import Progress
 from paimon_spark.row_level.changes import RowChanges
-from paimon_spark.row_level.checks import check_merge, check_updates
+from paimon_spark.row_level.checks import check_delete, check_merge, check_updates
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
 from paimon_spark.row_level.target import Target, TargetRows
 from paimon_spark.row_level.write import Work, change_rows
@@ -16,7 +15,7 @@ from paimon_spark.row_level.write import Work, change_rows
 
 def delete(target: Target, condition: Column | None, progress: Progress | None = None) -> RowChanges:
     """Delete the rows for which a condition is true; `None`: all. UnsupportedError if the table takes no deletes."""
-    check_deletes(target.table.schema)
+    check_delete(target.table.schema, "DELETE")
     return change_rows(target, Work("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
 
 

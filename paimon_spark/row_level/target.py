@@ -106,7 +106,7 @@ class Target:
         if snapshot is None:
             frame = self.spark.createDataFrame([], fields)
         else:
-            given = {**self.options, **shows_all(schema), "scan.snapshot-id": str(snapshot.id)}
+            given = {**self.options, **shows_all(schema), "read.rows-of-snapshot": str(snapshot.id)}
             if self.filter is not None:
                 given["filter"] = self.filter
             frame = self.spark.read.format("paimon").options(**given).schema(fields).load()

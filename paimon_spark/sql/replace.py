@@ -100,7 +100,7 @@ def _replace_keyed(frame: DataFrame, table: Table, request: WriteRequest, predic
     rows = frame.withColumn(ROW_KIND.name, F.lit("+I"))
     if snapshot is not None:
         reader = frame.sparkSession.read.format("paimon").options(**given, filter=str(predicate))
-        old = reader.option("scan.snapshot-id", str(snapshot.id)).load()
+        old = reader.option("read.rows-of-snapshot", str(snapshot.id)).load()
         old = old.toDF(*(name for name in old.columns)).withColumn(ROW_KIND.name, F.lit("-D"))
         rows = rows.unionByName(old)
         request = replace(request, read_at=snapshot.id, commit_user=request.commit_user or uuid.uuid4().hex)

@@ -130,6 +130,29 @@ def test_statements_that_would_not_show_or_are_wrong_are_refused(spark, warehous
     assert table.snapshot().id == last
 
 
+def test_statements_that_would_cut_digits_are_refused(spark, warehouse):
+    """Spark has microseconds: a row that it writes again would lose its nanoseconds, or not be found by its key."""
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("t", pa.timestamp("ns")), ("v", pa.int32())])
+    rows = pa.table({"id": [1], "t": pa.array([1_001], pa.timestamp("ns")), "v": [1]}, schema)
+    for name, keys, options in (
+        ("plain", [], {}),
+        ("keyed", ["id"], {"bucket": "1"}),
+        ("ordered", ["id"], {"bucket": "1", "sequence.field": "t"}),
+    ):
+        table = Table.create(f"{warehouse}/db.db/{name}", Schema(schema, primary_keys=keys, options=options))
+        table.write(rows)
+        changed = paimon_spark.PaimonTable.forPath(spark, table.path)
+        with pytest.raises(UnsupportedError, match=r"column t of type TIMESTAMP\(9\) would lose its digits"):
+            changed.update("id = 1", {"v": "2"})
+        merge = changed.alias("t").merge(spark.range(5).alias("s"), "t.id = s.id")
+        with pytest.raises(UnsupportedError, match="would lose its digits"):
+            merge.whenMatchedUpdate(set={"v": "2"}).execute()
+        if name == "ordered":
+            with pytest.raises(UnsupportedError, match="DELETE is not possible: column t"):
+                changed.delete("id = 1")
+        assert table.to_arrow().equals(rows)
+
+
 @pytest.mark.more
 def test_a_merge_into_an_empty_table_inserts(spark, warehouse):
     for name in ("keys", "appended"):

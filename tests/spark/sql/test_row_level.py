@@ -94,3 +94,22 @@ def test_a_cached_table_is_read_again_after_its_rows_change(sql):
     path = sql("SHOW CREATE TABLE c")[0][0].split("LOCATION '")[1].split("'")[0]
     assert sql(f"DELETE FROM pm.`{path}` WHERE id = 3") == [(1,)]
     assert sql("SELECT id FROM c") == [(2,)]
+
+
+def test_rows_change_after_the_columns_did(sql):
+    """The newest snapshot is older than the schema: its rows have the new columns, as NULL."""
+    for name, options in (("a", ""), ("k", "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")):
+        sql(f"CREATE TABLE {name} (id INT NOT NULL, v INT, gone INT) {options}")
+        sql(f"INSERT INTO {name} VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)")
+        sql(f"ALTER TABLE {name} ADD COLUMN w STRING")
+        sql(f"ALTER TABLE {name} RENAME COLUMN v TO x")
+        sql(f"ALTER TABLE {name} ALTER COLUMN x TYPE BIGINT")
+        sql(f"ALTER TABLE {name} DROP COLUMN gone")
+        assert sql(f"UPDATE {name} SET w = 'new', x = 3000000000 WHERE id = 1") == [(1,)]
+        assert sql(f"DELETE FROM {name} WHERE w IS NULL AND x = 2") == [(1,)]
+        source = "(SELECT 3 AS id, 'm' AS w) s"
+        merge = f"MERGE INTO {name} t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET w = s.w"
+        assert sql(merge) == [(1, 1, 0, 0)]
+        sql(f"ALTER TABLE {name} ADD COLUMN y INT")
+        sql(f"INSERT INTO {name} REPLACE WHERE x = 3 SELECT 4, 3L, 'r', 5")
+        assert sql(f"SELECT * FROM {name} ORDER BY id") == [(1, 3000000000, "new", None), (4, 3, "r", 5)]
