@@ -40,7 +40,7 @@ def analyze(
     snapshot = store.snapshots.latest()
     if snapshot is None:
         return None
-    at = {**options, "scan.snapshot-id": str(snapshot.id)}
+    at = {**options, "read.rows-of-snapshot": str(snapshot.id)}
     frame = spark.read.format("paimon").options(**at).load()
     fields = _chosen(store, columns)
     row = frame.agg(F.count(F.lit(1)).alias("rows"), *_aggregates(frame, fields)).collect()[0].asDict()
