@@ -28,6 +28,7 @@ from paimon_core.maintenance.task import CompactionTask
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
+from paimon_spark.internals import is_classic
 from paimon_spark.job import Job
 from paimon_spark.types import expected_arrow_schema
 
@@ -109,7 +110,7 @@ class SparkRunner:
 
 def parallelism(spark: SparkSession) -> int:
     """Return how many tasks Spark runs at a time, as far as Spark reports it; over Connect by a job without Python."""
-    classic = hasattr(spark, "_jsparkSession")
+    classic = is_classic(spark)
     return spark.sparkContext.defaultParallelism if classic else _parallelism_of_job(spark)
 
 

@@ -20,6 +20,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
+from paimon_spark.internals import is_classic
 from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
 
@@ -53,7 +54,7 @@ def run_tasks(
     After an error `abort` gets the results that are known, and a None. Raises the engine's error of a task, or Spark's.
     """
     spark = frame.sparkSession
-    ended = spark.sparkContext.accumulator([], _Ended()) if hasattr(spark, "_jsparkSession") else None
+    ended = spark.sparkContext.accumulator([], _Ended()) if is_classic(spark) else None
     names = frame.columns
     numbered = frame.toDF(*(f"c{n}" for n in range(len(names))))  # mapInArrow fails for a name with a dot
 

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_core.maintenance.execute import Progress
+from paimon_spark.internals import is_classic
 
 _SECONDS = 0.5  # between two requests to a classic session
 _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
@@ -35,7 +36,7 @@ class Job:
         self._progress = progress
         self._after = [0, *accumulate(sizes)]
         self._reported = -1
-        self._watch = (_Classic if hasattr(spark, "_jsparkSession") else _Connect)(spark, name, self._report)
+        self._watch = (_Classic if is_classic(spark) else _Connect)(spark, name, self._report)
 
     def __enter__(self) -> "Job":
         self._watch.start(watching=self._progress is not None)

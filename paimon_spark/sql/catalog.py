@@ -16,6 +16,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
 from paimon_core.table import Table
+from paimon_spark.internals import is_classic
 from paimon_spark.sql.alter import schema_changes
 from paimon_spark.sql.databases import DatabaseFunction, same_directory
 from paimon_spark.sql.functions import list_functions, load_function
@@ -73,7 +74,7 @@ def catalog(
 
     Raises UnsupportedError for a session of Spark Connect.
     """
-    if not isinstance(spark, SparkSession) or not hasattr(spark, "_jsparkSession"):
+    if not isinstance(spark, SparkSession) or not is_classic(spark):
         raise UnsupportedError(
             "a catalog needs a classic session, this one is of Spark Connect: use spark.read.format('paimon') and "
             "paimon_spark.PaimonTable.forPath"

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from paimon_core.errors import UnsupportedError
 from paimon_core.types.datatype import TEXT_ROOTS, AtomicType, DataType
 from paimon_core.types.default import unquoted
+from paimon_spark.internals import analyzed
 
 _CHANGES = re.compile(
     r"Current.*|Now|LocalTimestamp|Rand.*|Uuid|InputFile.*|MonotonicallyIncreasingID|SparkPartitionID"
@@ -45,7 +46,7 @@ def default_text(spark: SparkSession, sql: str | None, kind: DataType, column: s
     if root == "TIMESTAMP":
         type_ = "TIMESTAMP_NTZ"
     frame = spark.sql(f"SELECT CAST(CAST(({sql}) AS {type_}) AS STRING)")
-    changing = _changing(frame._jdf.queryExecution().analyzed().expressions().head())
+    changing = _changing(analyzed(frame).expressions().head())
     if changing is not None:
         raise UnsupportedError(
             f"DEFAULT {sql} of column {column!r} is not possible: {changing} gives another value each time, and a "

@@ -1,4 +1,4 @@
-"""Spark's JVM as driver Python sees it: the only module that names classes inside of Spark.
+"""Spark's JVM as driver Python sees it; names inside of Spark stand in `paimon_spark.internals`.
 
 The connector's Java classes are in the folder ``java``. Janino, which every Spark ships for its code generation,
 compiles them on the driver. Executors never load them.
@@ -19,7 +19,8 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.errors import PaimonError, UnsupportedError
+from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
+from paimon_spark.internals import check_names, java_session, session_state
 
 _log = logging.getLogger(__name__)
 _PACKAGE = "paimon.python"
@@ -47,6 +48,10 @@ class Function:
             if error._origin is None:
                 raise
             raise Py4JJavaError(str(error), error._origin) from None
+        except Exception:
+            raise
+        except BaseException as error:  # py4j would end its thread without an answer, and Java would wait for ever
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
     class Java:
         """The interfaces that py4j implements with an object of the class."""
@@ -124,9 +129,9 @@ class Jvm:
                 raise self.illegal(str(error)) from None
             except (CapturedException, Py4JJavaError):
                 raise
-            except Exception as error:  # py4j would hand its trace to the user instead of the message
+            except BaseException as error:  # py4j would show its trace, and for SystemExit it would not answer at all
                 _log.exception("the answer to %r failed", question)
-                raise self.illegal(f"{type(error).__name__}: {error}") from error
+                raise self.illegal(hide_secrets(f"{type(error).__name__}: {error}")) from error
 
         return Function(answer)
 
@@ -142,7 +147,7 @@ class Jvm:
 
     def is_set(self, key: str) -> bool:
         """Return True if the user has set a configuration, for this session or in its builder."""
-        return bool(self.spark._jsparkSession.sessionState().conf().getAllConfs().contains(key))
+        return bool(session_state(self.spark).conf().getAllConfs().contains(key))
 
     def pushes_filters(self, spark: SparkSession) -> bool:
         """Return True if Spark passes filters on to Python data sources."""
@@ -176,7 +181,7 @@ class Jvm:
             names.append(part)
         name = self.java.scala.jdk.javaapi.CollectionConverters.asScala(names).toSeq()
         unresolved = self.type(f"{_CATALYST}.UnresolvedTable")(name, command, True)
-        execution = spark._jsparkSession.sessionState().executePlan(unresolved, self._no_execution())
+        execution = session_state(spark).executePlan(unresolved, self._no_execution())
         found = execution.analyzed()
         target = self._targets.get(str(found.catalog().name()))
         if target is None:
@@ -194,7 +199,7 @@ class Jvm:
 
     def struct(self, schema: StructType) -> Any:
         """Return a schema as Java's StructType."""
-        return self.spark._jsparkSession.parseDataType(schema.json())
+        return java_session(self.spark).parseDataType(schema.json())
 
     def columns(self, definitions: str) -> Any:
         """Return columns, written as in ``CREATE TABLE``, as Java's StructType."""
@@ -222,6 +227,7 @@ class Jvm:
             loader.loadClass(CATALOG_CLASS)
         except Py4JJavaError:
             self._compile(loader)
+        check_names(self.spark, self.type(_PACKAGE).PaimonNames)
         return self.type(_PACKAGE)
 
     def _delegates(self) -> str:

@@ -19,6 +19,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType
+from paimon_spark.internals import java_session, session_state
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.types import spark_schema
@@ -167,7 +168,7 @@ def _spark_scan(
 ) -> Any:
     names = set(request.columns.names)
     return jvm.bridge.NativeFiles.parquet(
-        spark._jsparkSession,
+        java_session(spark),
         "\n".join(paths),
         "\n".join(str(file.file_size) for split in plan.splits for file in split.files),
         jvm.struct(spark_schema([field for field in store.schema.fields if field.name in names])),
@@ -185,7 +186,7 @@ def _uri(path: str) -> str:
 def _reaches(jvm: Jvm, root: str) -> bool:
     path = jvm.java.org.apache.hadoop.fs.Path(root)
     try:
-        path.getFileSystem(jvm.spark._jsparkSession.sessionState().newHadoopConf()).getFileStatus(path)
+        path.getFileSystem(session_state(jvm.spark).newHadoopConf()).getFileStatus(path)
     except Py4JJavaError:
         return False
     return True

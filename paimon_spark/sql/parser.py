@@ -7,6 +7,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from paimon_core.errors import UnsupportedError
+from paimon_spark.internals import java_session, session_state
 from paimon_spark.sql.incremental import install_table_functions
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
@@ -24,7 +25,7 @@ def install_parser(jvm: Jvm) -> None:
         bridge.PaimonParser.register(*family.keywords)
     install_table_functions(jvm)
     try:
-        bridge.PaimonExtensions.install(jvm.spark._jsparkSession)
+        bridge.PaimonExtensions.install(java_session(jvm.spark))
     except Py4JJavaError as error:
         raise UnsupportedError(
             f"this Spark {jvm.spark.version} cannot hold the SQL of Paimon: {error.java_exception}"
@@ -61,7 +62,7 @@ class StatementFunction:
 
 def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
     """Return True if the statement's table is named by a catalog of ours, or the current one is ours."""
-    manager = spark._jsparkSession.sessionState().catalogManager()
+    manager = session_state(spark).catalogManager()
     first = statement.table[0]
     if len(statement.table) > 1 and manager.isCatalogRegistered(first):
         return bool(jvm.bridge.Bridge.FUNCTIONS.containsKey(first))

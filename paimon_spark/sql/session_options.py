@@ -5,7 +5,6 @@ that name more of the table before those with more stars. The options of a state
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +12,7 @@ from paimon_core import options as core_options
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.options.parse import boolean
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
+from paimon_spark.internals import settings_below
 from paimon_spark.option_names import (
     READ_OPTIONS,
     STREAM_OPTIONS,
@@ -39,7 +39,7 @@ def session_options(spark: SparkSession, catalog: str, database: str, table: str
     option of streams.
     """
     found: list[tuple[int, str, str]] = []
-    for key, value in _settings(spark).items():
+    for key, value in settings_below(spark, PREFIX, PREFIX[:-1] + chr(ord(".") + 1)).items():
         if key == NATIVE_READS:
             continue
         own, option = _split(key.removeprefix(PREFIX))
@@ -77,14 +77,6 @@ def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment
 def write_options(session: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a write: those of the session that are not about reads, under those of the statement."""
     return {key: value for key, value in session.items() if key not in _OF_READS} | canonical(given)
-
-
-def _settings(spark: SparkSession) -> dict[str, str]:
-    """Return the settings of a session that begin with the prefix; the JVM picks them."""
-    jvm: Any = spark._jvm
-    every = jvm.java.util.TreeMap(spark._jsparkSession.conf().getAllAsJava())
-    chosen = every.subMap(PREFIX, PREFIX[:-1] + chr(ord(".") + 1))
-    return {str(key): str(chosen[key]) for key in chosen} if chosen.size() else {}
 
 
 def _split(name: str) -> tuple[Sequence[str], str]:

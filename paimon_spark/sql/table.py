@@ -12,6 +12,7 @@ from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table, with_store
+from paimon_spark.internals import analyzed
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
@@ -119,7 +120,7 @@ class TableFunction:
         spark = self.jvm.active_session()
         given = {**self._options(), **request.reader_options()}
         frame = spark.read.format("paimon").options(**given).schema(request.columns).load()
-        relation = frame._jdf.queryExecution().analyzed()
+        relation = analyzed(frame)
         return relation.table().newScanBuilder(relation.options()).build()
 
     def _read_schema(self) -> TableSchema:

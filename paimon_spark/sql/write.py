@@ -19,6 +19,7 @@ from paimon_core.table import Table
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shuffle_for
 from paimon_spark.frame_write import write_frame
+from paimon_spark.internals import analyzed, optimized
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.pushdown import exact_predicate
@@ -78,7 +79,7 @@ class TableWrites:
         given = {**self._given(info.options()), **self.location}
         if mode == "dynamic":
             given["partitionoverwritemode"] = "dynamic"
-        relation = spark.read.format("paimon").options(**self.location).load()._jdf.queryExecution().analyzed()
+        relation = analyzed(spark.read.format("paimon").options(**self.location).load())
         builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, self.jvm.map(given)))
         return (builder if mode == "append" else builder.truncate()).build()
 
@@ -141,7 +142,7 @@ def distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
 
 def _is_small(frame: DataFrame) -> bool:
     """Return True if the rows are literals, and few."""
-    plan = frame._jdf.queryExecution().optimizedPlan()
+    plan = optimized(frame)
     if plan.getClass().getSimpleName() != "LocalRelation":
         return False
     return int(plan.stats().sizeInBytes()) <= _SMALL

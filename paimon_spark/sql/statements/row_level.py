@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.table import Table
+from paimon_spark.internals import java_rows
 from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statements import delete, merge, update
@@ -59,7 +60,7 @@ class RowLevelStatement:
 
     def bind(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the target so that the statement's columns refer to them."""
-        return self.jvm.frame(self.plan.bind(self.session, rows._jdf))
+        return self.jvm.frame(self.plan.bind(self.session, java_rows(rows)))
 
 
 def delete_rows(statement: RowLevelStatement) -> Counts:

@@ -1,0 +1,92 @@
+"""What Python touches inside of Spark: names that no promise of Spark covers.
+
+`NAMES` lists them. `check_names`, when a catalog is installed, finds one that this Spark lacks. The other modules, and
+`paimon_spark.sql.jvm`, reach Spark's inside only through these functions. Names that the Java classes of
+``paimon_spark/sql/java`` use are checked by their compiler.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from paimon_core.errors import UnsupportedError
+
+_SQL = "org.apache.spark.sql"
+NAMES: Mapping[str, tuple[str, ...]] = {
+    f"{_SQL}.classic.SparkSession": ("getActiveSession", "sessionState", "conf", "parseDataType"),
+    f"{_SQL}.classic.Dataset": ("queryExecution", "sparkSession"),
+    f"{_SQL}.classic.RuntimeConfig": ("getAllAsJava",),
+    f"{_SQL}.internal.SessionState": ("conf", "executePlan", "catalogManager", "newHadoopConf"),
+    f"{_SQL}.internal.SQLConf": ("getAllConfs",),
+    f"{_SQL}.connector.catalog.CatalogManager": ("isCatalogRegistered", "currentCatalog"),
+    f"{_SQL}.execution.QueryExecution": ("analyzed", "optimizedPlan"),
+    f"{_SQL}.execution.CommandExecutionMode$": ("SKIP",),
+    f"{_SQL}.catalyst.analysis.UnresolvedTable": (),
+    f"{_SQL}.catalyst.analysis.ResolvedTable": ("catalog", "identifier"),
+    f"{_SQL}.catalyst.plans.logical.LogicalPlan": ("stats", "expressions"),
+    f"{_SQL}.catalyst.plans.logical.Statistics": ("sizeInBytes",),
+    f"{_SQL}.catalyst.expressions.Expression": ("children", "deterministic", "prettyName"),
+    f"{_SQL}.execution.datasources.v2.DataSourceV2Relation": ("table", "options"),
+    f"{_SQL}.types.StructType": ("fromDDL",),
+    f"{_SQL}.types.DataType": ("fromDDL",),
+    f"{_SQL}.connector.catalog.ColumnDefaultValue": (),
+    f"{_SQL}.connector.expressions.LiteralValue": (),
+    f"{_SQL}.connector.catalog.procedures.ProcedureParameter": ("in",),
+}
+"""Classes of Spark that Python touches, each with the methods that it calls."""
+
+
+def check_names(spark: SparkSession, names: Any, wanted: Mapping[str, Iterable[str]] | None = None) -> None:
+    """Raise UnsupportedError with Spark's version and the first name that this Spark lacks.
+
+    Args:
+        spark: a classic session.
+        names: the compiled class ``PaimonNames``.
+        wanted: names as in `NAMES`, which is used without it.
+    """
+    for owner, methods in (NAMES if wanted is None else wanted).items():
+        missing = names.missing(owner, ",".join(methods))
+        if missing is not None:
+            raise UnsupportedError(
+                f"this Spark {spark.version} cannot hold a Paimon catalog: it has no {missing}; "
+                "use spark.read.format('paimon') and PaimonTable.forPath"
+            )
+
+
+def is_classic(spark: SparkSession) -> bool:
+    """Return True if a session has a JVM of its own, False for Spark Connect."""
+    return hasattr(spark, "_jsparkSession")
+
+
+def java_session(spark: SparkSession) -> Any:
+    """Return a classic session as Java's."""
+    return spark._jsparkSession
+
+
+def java_rows(frame: DataFrame) -> Any:
+    """Return a DataFrame of a classic session as Java's Dataset."""
+    return frame._jdf
+
+
+def session_state(spark: SparkSession) -> Any:
+    """Return Java's SessionState of a classic session."""
+    return spark._jsparkSession.sessionState()
+
+
+def analyzed(frame: DataFrame) -> Any:
+    """Return the analyzed plan of a DataFrame."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def optimized(frame: DataFrame) -> Any:
+    """Return the optimized plan of a DataFrame."""
+    return frame._jdf.queryExecution().optimizedPlan()
+
+
+def settings_below(spark: SparkSession, prefix: str, end: str) -> dict[str, str]:
+    """Return the settings of a classic session from `prefix` up to, and without, `end`; the JVM picks them."""
+    jvm: Any = spark._jvm
+    every = jvm.java.util.TreeMap(spark._jsparkSession.conf().getAllAsJava())
+    chosen = every.subMap(prefix, end)
+    return {str(key): str(chosen[key]) for key in chosen} if chosen.size() else {}
