@@ -84,7 +84,7 @@ def optimized(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()
 
 
-def settings_below(spark: SparkSession, prefix: str, end: str) -> dict[str, str]:
+def settings_from(spark: SparkSession, prefix: str, end: str) -> dict[str, str]:
     """Return the settings of a classic session from `prefix` up to, and without, `end`; the JVM picks them."""
     jvm: Any = spark._jvm
     every = jvm.java.util.TreeMap(spark._jsparkSession.conf().getAllAsJava())

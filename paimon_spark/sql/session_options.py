@@ -12,7 +12,7 @@ from paimon_core import options as core_options
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.options.parse import boolean
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
-from paimon_spark.internals import settings_below
+from paimon_spark.internals import settings_from
 from paimon_spark.option_names import (
     READ_OPTIONS,
     STREAM_OPTIONS,
@@ -39,7 +39,7 @@ def session_options(spark: SparkSession, catalog: str, database: str, table: str
     option of streams.
     """
     found: list[tuple[int, str, str]] = []
-    for key, value in settings_below(spark, PREFIX, PREFIX[:-1] + chr(ord(".") + 1)).items():
+    for key, value in settings_from(spark, PREFIX, PREFIX[:-1] + chr(ord(".") + 1)).items():
         if key == NATIVE_READS:
             continue
         own, option = _split(key.removeprefix(PREFIX))
