@@ -6,6 +6,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 
 from paimon_core.maintenance.execute import Progress
+from paimon_core.table import Table
 from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.checks import check_delete, check_merge, check_updates
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
@@ -48,6 +49,18 @@ def merge(target: Target, merging: Merge, progress: Progress | None = None) -> R
         return merging.changed_rows(rows if inserts else _only(rows, target, columns))
 
     return change_rows(target, Work("MERGE INTO", changes, columns, merging.may_repeat), progress)
+
+
+def describe(table: Table) -> str:
+    """Return in a few words how the rows of a table are changed."""
+    traits = table.store.traits
+    if traits.keyed:
+        return "changed rows are written with their kinds"
+    if traits.data_evolution:
+        return "changed columns are written to files of their own"
+    if traits.deletion_vectors:
+        return "old rows are added to deletion vectors"
+    return "files that hold changed rows are written again"
 
 
 def _only(rows: TargetRows, target: Target, changed: Collection[str]) -> TargetRows:

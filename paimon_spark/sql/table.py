@@ -13,6 +13,7 @@ from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table, with_store
 from paimon_spark.internals import analyzed
+from paimon_spark.row_level.statements import describe as describe_changes
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
@@ -189,6 +190,10 @@ class TableFunction:
         storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
         view = replace(self.table.location, branch=None)
         return {**storage, "path": str(view), "branch": self.table.store.branch}
+
+    def change_way(self) -> str:
+        """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN."""
+        return describe_changes(self.table)
 
     def delete_rows(self, session: Any, plan: Any) -> Any:
         """Run DELETE and return its row of counts."""

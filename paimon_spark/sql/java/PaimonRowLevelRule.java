@@ -66,7 +66,7 @@ class PaimonRowLevelRule extends Rule {
     session.sessionState().analyzer().checkAnalysis(complete);
     PaimonTable table = (PaimonTable) relation.table();
     return new PaimonCommand(
-        "Paimon " + verb + " " + table.name(),
+        "Paimon " + verb + " " + table.name() + ": " + Bridge.ask(table.python(), "change_way", new Object[] {}),
         table.python(),
         question,
         new RowLevelPlan(complete, relation),
