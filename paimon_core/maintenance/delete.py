@@ -151,7 +151,7 @@ def _retract(store: FileStore, predicate: Predicate) -> Snapshot | None:
 def _delete_in_files(
     store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None
 ) -> Snapshot | None:
-    messages = _messages(store, predicate, runner, progress)
+    messages = _messages(store, store.snapshots.latest(), predicate, runner, progress)
     if not messages:
         return None
     committer = TableCommit(store)
@@ -160,10 +160,13 @@ def _delete_in_files(
 
 
 def _messages(
-    store: FileStore, predicate: Predicate, runner: Runner, progress: Progress | None = None
+    store: FileStore,
+    snapshot: Snapshot | None,
+    predicate: Predicate,
+    runner: Runner,
+    progress: Progress | None = None,
 ) -> list[CommitMessage]:
-    """Return messages that delete the matching rows of the newest snapshot; empty: no file may hold such a row."""
-    snapshot = store.snapshots.latest()
+    """Return messages that delete the matching rows of a snapshot; empty: no file may hold such a row."""
     if snapshot is None:
         return []
     with raise_if_expired(store, snapshot.id):
@@ -182,6 +185,8 @@ def replace_rows(
 ) -> Snapshot | None:
     """Delete the rows that match a predicate, and add written rows, in one commit; return its snapshot.
 
+    Other statements that changed rows since the newest snapshot was read are a conflict: the rows are searched again.
+
     Args:
         store: of a table without a primary key.
         predicate: bound.
@@ -195,10 +200,13 @@ def replace_rows(
     committer = TableCommit(store, user)
 
     def attempt() -> Snapshot | None:
-        deleting = _messages(store, predicate, runner)
+        snapshot = store.snapshots.latest()
+        deleting = _messages(store, snapshot, predicate, runner)
         again = TableCommit(store, user)
         with again.aborting_on_failure(deleting):
-            return again.commit([*deleting, *inserted], properties=properties)
+            read_at = 0 if snapshot is None else snapshot.id
+            identity = again.identity(None, properties)
+            return again.commit_as(identity, [*deleting, *inserted], statement_read_at=read_at).snapshot
 
     try:
         check_deletes(store.schema)
