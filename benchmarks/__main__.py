@@ -16,7 +16,12 @@ PARTS = {
     "indexes": indexes.benchmarks,
     "metadata": metadata.benchmarks,
 }
-THROUGH_SPARK = {"spark": spark.benchmarks, "streaming": streaming.benchmarks, "tpch": tpch.benchmarks}
+THROUGH_SPARK = {
+    "spark": spark.benchmarks,
+    "streaming": streaming.benchmarks,
+    "sql": tpch.statements,
+    "tpch": tpch.benchmarks,
+}
 
 
 def main() -> None:

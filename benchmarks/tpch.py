@@ -1,6 +1,7 @@
 """TPC-H, changes of rows and small statements in SQL: the catalog against plain Parquet and against the connector."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +32,30 @@ CHANGES = {
 
 
 def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
-    """Every row in SQL."""
-    scale = SCALE * arena.count / DEFAULT_ROWS
-    running: dict[str, SparkSide] = {}
-    try:
-        for side in sides:
-            running[side] = SparkSide(side, arena.warehouse)
-            running[side].call(do="catalog")
-        yield from queries(arena, running, scale)
+    """Yield a row for each query of TPC-H on each kind of table."""
+    with _running(arena, sides) as running:
+        yield from queries(arena, running, SCALE * arena.count / DEFAULT_ROWS)
+
+
+def statements(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
+    """Yield a row for each change of rows, and for small statements."""
+    with _running(arena, sides) as running:
         yield from changes(arena, running)
         yield many_files(arena, running)
         yield small_commit(arena, running)
         running["bare"] = SparkSide("ours", arena.warehouse)
         yield parsing(arena, running["ours"], running["bare"])
+
+
+@contextmanager
+def _running(arena: Arena, sides: tuple[str, ...]) -> Iterator[dict[str, SparkSide]]:
+    """Start a Spark of each side with its catalog."""
+    running: dict[str, SparkSide] = {}
+    try:
+        for side in sides:
+            running[side] = SparkSide(side, arena.warehouse)
+            running[side].call(do="catalog")
+        yield running
     finally:
         for worker in running.values():
             worker.close()
