@@ -35,9 +35,10 @@ $(FLOORS_VENV)/.test: pyproject.toml .ci/venv .ci/python
 	@.ci/venv $(FLOORS_VENV) '.[test]'
 	@touch $@
 
-demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: corrected, deleted, read merged; then as streams
+demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: corrected, deleted, read merged; in SQL; then as streams
 	@.ci/java
 	@$(call RUN,$(VENV)) $(PY) demo/flights.py
+	@$(call RUN,$(VENV)) $(PY) demo/sql.py
 	@$(call RUN,$(VENV)) $(PY) demo/pipeline.py
 
 # Three files at a time, those that take long first: tests of Spark wait more than they compute.
