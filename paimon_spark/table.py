@@ -275,5 +275,5 @@ def _history(snapshots: Sequence[Snapshot]) -> pa.RecordBatch:
     """Return the rows of `HISTORY`; most columns are attributes of a snapshot."""
     values = {"snapshot_id": [s.id for s in snapshots], "commit_time": [s.time_millis * 1000 for s in snapshots]}
     schema = expected_arrow_schema(HISTORY)
-    columns = (values.get(f.name) or [getattr(s, f.name) for s in snapshots] for f in schema)
-    return pa.RecordBatch.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
+    columns = {f.name: values.get(f.name) or [getattr(s, f.name) for s in snapshots] for f in schema}
+    return pa.RecordBatch.from_pydict(columns, schema=schema)
