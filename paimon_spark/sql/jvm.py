@@ -8,7 +8,7 @@ import atexit
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import resources
 from typing import Any, ClassVar
@@ -167,27 +167,44 @@ class Jvm:
         """Return a Java session as a SparkSession."""
         return SparkSession(self._context, session)
 
-    def table(self, spark: SparkSession, parts: Iterable[str], command: str) -> Any:
+    def table(self, spark: SparkSession, parts: Sequence[str], command: str) -> Any:
         """Return the engine's table for a name as a session resolves it.
 
         Raises Spark's TABLE_OR_VIEW_NOT_FOUND, UnsupportedError for a table that is not Paimon's.
         """
         return self.table_and_storage(spark, parts, command)[0]
 
-    def table_and_storage(self, spark: SparkSession, parts: Iterable[str], command: str) -> tuple[Any, dict[str, str]]:
+    def table_and_storage(self, spark: SparkSession, parts: Sequence[str], command: str) -> tuple[Any, dict[str, str]]:
         """Return the engine's table for a name, as `table` does, and the options of its file system as texts."""
+        found = self.resolved(spark, parts, command)
+        target = self._targets.get(str(found.catalog().name()))
+        if target is None:
+            raise UnsupportedError(f"{'.'.join(parts)} is not a Paimon table: {command} is not possible")
+        storage = target.catalog.storage_options.items()
+        return target.open(found.identifier()), {str(key): str(value) for key, value in storage}
+
+    def resolved(self, spark: SparkSession, parts: Iterable[str], command: str) -> Any:
+        """Return Spark's ResolvedTable for a name as a session resolves it. Raises TABLE_OR_VIEW_NOT_FOUND."""
         names = self.java.java.util.ArrayList()
         for part in parts:
             names.append(part)
         name = self.java.scala.jdk.javaapi.CollectionConverters.asScala(names).toSeq()
         unresolved = self.type(f"{_CATALYST}.UnresolvedTable")(name, command, True)
         execution = session_state(spark).executePlan(unresolved, self._no_execution())
-        found = execution.analyzed()
-        target = self._targets.get(str(found.catalog().name()))
-        if target is None:
-            raise UnsupportedError(f"{'.'.join(names)} is not a Paimon table: {command} is not possible")
-        storage = target.catalog.storage_options.items()
-        return target.open(found.identifier()), {str(key): str(value) for key, value in storage}
+        return execution.analyzed()
+
+    def target(self, spark: SparkSession, parts: Sequence[str]) -> tuple[Any, Any]:
+        """Return the target of the catalog that has a new table of this name, and the table's Identifier.
+
+        REQUIRES: the catalog is installed.
+        """
+        manager = session_state(spark).catalogManager()
+        names = list(parts)
+        named = len(names) > 1 and bool(manager.isCatalogRegistered(names[0]))
+        catalog = names.pop(0) if named else str(manager.currentCatalog().name())
+        space = names[:-1] or ([] if named else [str(one) for one in manager.currentNamespace()])
+        identifier = self.type(f"{_CONNECTOR}.catalog.Identifier")
+        return self._targets[catalog], identifier.of(self.array("java.lang.String", space), names[-1])
 
     def _no_execution(self) -> Any:
         return self.scala("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()

@@ -63,7 +63,7 @@ class StatementFunction:
 def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:
     """Return True if the statement's table is named by a catalog of ours, or the current one is ours."""
     manager = session_state(spark).catalogManager()
-    first = statement.table[0]
+    first = next(iter(statement.table), "")
     if len(statement.table) > 1 and manager.isCatalogRegistered(first):
         return bool(jvm.bridge.Bridge.FUNCTIONS.containsKey(first))
     return bool(jvm.bridge.Bridge.FUNCTIONS.containsKey(manager.currentCatalog().name()))

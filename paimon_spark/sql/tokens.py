@@ -125,6 +125,20 @@ class Cursor:
             raise self.mismatch()
         self._at += 1
 
+    def parenthesised(self) -> str:
+        """Take a parenthesis and return the text in it. Raises SyntaxMismatch if none comes, or if it stays open."""
+        self.expect("(")
+        start, depth = self.next.start, 1
+        while depth:
+            end = self.next
+            depth += {"(": 1, ")": -1}.get(end.text, 0) if end.kind == "sign" else 0
+            self.skip()
+        return self._text[start : end.start]
+
+    def value(self) -> str:
+        """Take a string, a number or a word and return its text."""
+        return self._take("string", "number", "name")
+
     def parts(self) -> tuple[str, ...]:
         """Take a name of several parts with dots between them."""
         found = [self.name()]

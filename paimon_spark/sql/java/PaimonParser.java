@@ -5,6 +5,8 @@ import org.apache.spark.sql.catalyst.parser.ParameterContext;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.SimpleMode$;
+import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -17,6 +19,9 @@ public class PaimonParser implements ParserInterface {
 
   /** Pairs of words, in upper case. */
   private static final CopyOnWriteArrayList WORDS = new CopyOnWriteArrayList();
+
+  /** The modes of EXPLAIN, which show the same of a command. */
+  private static final String[] MODES = {"EXTENDED", "FORMATTED", "COST", "CODEGEN"};
 
   private final ParserInterface spark;
 
@@ -53,6 +58,12 @@ public class PaimonParser implements ParserInterface {
 
   /** Return the command of one of our statements; null: the text is Spark's. */
   private LogicalPlan parseOwn(String text) {
+    int explained = afterExplain(text);
+    if (explained > 0) {
+      String inner = text.substring(0, explained).replaceAll("\\S", " ") + text.substring(explained);
+      LogicalPlan own = parseOwn(inner);
+      return own == null ? null : new ExplainCommand(own, SimpleMode$.MODULE$);
+    }
     if (!isCandidate(text)) {
       return null;
     }
@@ -63,6 +74,22 @@ public class PaimonParser implements ParserInterface {
     String columns = (String) found[1];
     StructType schema = columns.isEmpty() ? new StructType() : StructType.fromDDL(columns);
     return new PaimonCommand((String) found[0], python, "run", text, schema, null);
+  }
+
+  /** Return the position behind EXPLAIN and its mode; 0: the text does not begin with this word. */
+  private static int afterExplain(String text) {
+    int at = skipBlanks(text);
+    if (!text.regionMatches(true, at, "EXPLAIN", 0, "EXPLAIN".length())) {
+      return 0;
+    }
+    at += "EXPLAIN".length();
+    int mode = skipBlanks(text.substring(at)) + at;
+    for (int i = 0; i < MODES.length; i++) {
+      if (text.regionMatches(true, mode, MODES[i], 0, MODES[i].length())) {
+        return mode + MODES[i].length();
+      }
+    }
+    return at;
   }
 
   private static boolean isCandidate(String text) {

@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.statements import tags
 from paimon_spark.sql.statements.analyze import parse_analyze
+from paimon_spark.sql.statements.copy_into import parse_copy
+from paimon_spark.sql.statements.create_like import parse_like
 
 
 class Statement(Protocol):
@@ -26,7 +28,7 @@ class Statement(Protocol):
 
     @property
     def table(self) -> tuple[str, ...]:
-        """The parts of the name of the table."""
+        """The parts of the name of the table; empty: the statement names none and is of the current catalog."""
         ...
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
@@ -50,4 +52,6 @@ FAMILIES = (
     Family(("ALTER", "TAG"), tags.parse_alter),
     Family(("SHOW", "TAGS"), tags.parse_show),
     Family(("ANALYZE", "STATISTICS"), parse_analyze),
+    Family(("COPY", "INTO"), parse_copy),
+    Family(("CREATE", "LIKE"), parse_like),
 )

@@ -1,0 +1,208 @@
+"""COPY INTO: rows of CSV, JSON and Parquet files into a table, and rows of a table or a query into files."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
+from paimon_spark.internals import session_state
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.tokens import Cursor
+
+_TEXTS = (
+    "dateFormat",
+    "encoding",
+    "lineSep",
+    "locale",
+    "multiLine",
+    "timestampFormat",
+    "timestampNTZFormat",
+    "timeZone",
+)
+_CSV = ("comment", "emptyValue", "escape", "header", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "nullValue")
+_OPTIONS = {
+    "CSV": (*_TEXTS, *_CSV, "delimiter", "nanValue", "negativeInf", "positiveInf", "quote", "sep"),
+    "JSON": (*_TEXTS, "allowComments", "allowSingleQuotes", "allowUnquotedFieldNames", "primitivesAsString"),
+    "PARQUET": ("datetimeRebaseMode", "int96RebaseMode"),
+}
+"""The options of Spark's sources that FILE_FORMAT takes, by format; writes take ``compression``, too."""
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """``FILE_FORMAT = (TYPE = type, option = value, ...)``."""
+
+    name: str
+    options: Mapping[str, str]
+
+    def checked(self, *more: str) -> dict[str, str]:
+        """Return the options by Spark's names. InvalidInputError for another format or option."""
+        if self.name not in _OPTIONS:
+            raise InvalidInputError(f"FILE_FORMAT TYPE is {self.name!r}: it must be one of {', '.join(_OPTIONS)}")
+        known = {name.lower(): name for name in (*_OPTIONS[self.name], *more)}
+        unknown = next((key for key in self.options if key.lower() not in known), None)
+        if unknown is not None:
+            raise InvalidInputError(
+                f"FILE_FORMAT option {unknown!r} is unknown for {self.name}: known are {', '.join(known.values())}"
+            )
+        return {known[key.lower()]: value for key, value in self.options.items()}
+
+
+@dataclass(frozen=True)
+class LoadStatement:
+    """``COPY INTO t [(columns)] FROM 'path' FILE_FORMAT = (...) ...``; `settings`: PATTERN, FORCE and ON_ERROR."""
+
+    table: tuple[str, ...]
+    names: Sequence[str]
+    path: str
+    format: FileFormat
+    settings: Mapping[str, str]
+    columns: str = "num_files BIGINT"
+
+    @property
+    def title(self) -> str:
+        """A line for EXPLAIN."""
+        return f"Paimon COPY INTO {'.'.join(self.table)} FROM {hide_secrets(self.path)}"
+
+    def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
+        """Insert the rows of the files in one commit; return the number of files."""
+        jvm.table(spark, self.table, "COPY INTO")
+        if self.settings.get("ON_ERROR", "ABORT_STATEMENT").upper() != "ABORT_STATEMENT":
+            raise UnsupportedError("ON_ERROR is possible as ABORT_STATEMENT only: a row that is wrong loads nothing")
+        if self.settings.get("FORCE", "FALSE").upper() != "TRUE":
+            raise UnsupportedError(
+                "COPY INTO without FORCE = TRUE is not possible: the table does not know which files it has loaded, so "
+                "each statement loads all of them. Say FORCE = TRUE, and choose the new files by PATTERN"
+            )
+        options = self.format.checked()
+        target = ".".join(_quoted(part) for part in self.table)
+        fields = self._fields(spark.table(target).schema)
+        files = self._files(jvm, spark)
+        rows = self._read(spark, fields, files, options)
+        listed = ", ".join(_quoted(field.name) for field in fields)
+        statement = f"INSERT INTO {target} ({listed}) SELECT * FROM "
+        spark.sql(statement.replace("{", "{{").replace("}", "}}") + "{rows}", rows=rows)
+        return [[len(files)]]
+
+    def _fields(self, schema: StructType) -> list[StructField]:
+        by_name = {field.name.lower(): field for field in schema}
+        unknown = next((name for name in self.names if name.lower() not in by_name), None)
+        if unknown is not None:
+            raise InvalidInputError(f"COPY INTO names {unknown!r}, the columns of the table are {schema.names}")
+        chosen = [by_name[name.lower()] for name in self.names] if self.names else list(schema)
+        return [StructField(field.name, field.dataType) for field in chosen]
+
+    def _read(
+        self, spark: SparkSession, fields: list[StructField], files: list[str], options: Mapping[str, str]
+    ) -> DataFrame:
+        """Return the columns of the files: of CSV by position (names of a header must be equal), of others by name."""
+        reader = spark.read.format(self.format.name.lower()).options(**options).option("__globPaths__", "false")
+        if self.format.name != "PARQUET":
+            reader = reader.schema(StructType(fields)).option("mode", "FAILFAST").option("enforceSchema", "false")
+        rows = reader.load(files)
+        return rows.select(*(_quoted(field.name) for field in fields))
+
+    def _files(self, jvm: Jvm, spark: SparkSession) -> list[str]:
+        """Return the files under the path that PATTERN fits, without hidden ones. NotFoundError if there is none."""
+        pattern = re.compile(self.settings.get("PATTERN", ".*"))
+        path = jvm.java.org.apache.hadoop.fs.Path(self.path)
+        system = path.getFileSystem(session_state(spark).newHadoopConf())
+        try:
+            root, listing = str(system.getFileStatus(path).getPath()), system.listFiles(path, True)
+        except Py4JJavaError as error:
+            raise NotFoundError(f"COPY INTO cannot list {hide_secrets(self.path)}: {error.java_exception}") from None
+        found = []
+        while listing.hasNext():
+            name = str(listing.next().getPath())
+            parts = name.removeprefix(root).strip("/").split("/") if name != root else [name.rpartition("/")[2]]
+            if pattern.fullmatch("/".join(parts)) and not any(part.startswith(("_", ".")) for part in parts):
+                found.append(name)
+        if not found:
+            raise NotFoundError(f"there is no file in {hide_secrets(self.path)} that {pattern.pattern!r} fits")
+        return sorted(found)
+
+
+@dataclass(frozen=True)
+class UnloadStatement:
+    """``COPY INTO 'path' FROM t | (SELECT ...) FILE_FORMAT = (...) [OVERWRITE = true|false]``."""
+
+    path: str
+    table: tuple[str, ...]
+    query: str
+    format: FileFormat
+    overwrite: bool
+    columns: str = ""
+
+    @property
+    def title(self) -> str:
+        """A line for EXPLAIN."""
+        return f"Paimon COPY INTO {hide_secrets(self.path)} FROM {'.'.join(self.table) or '(' + self.query + ')'}"
+
+    def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
+        """Write the rows as files of a new directory; return no row."""
+        options = self.format.checked("compression")
+        rows = spark.table(".".join(map(_quoted, self.table))) if self.table else spark.sql(self.query)
+        mode = "overwrite" if self.overwrite else "errorifexists"
+        rows.write.format(self.format.name.lower()).options(**options).mode(mode).save(self.path)
+        return []
+
+
+def parse_copy(text: str) -> LoadStatement | UnloadStatement | None:
+    """Parse ``COPY INTO``; `None`: another statement."""
+    cursor = Cursor(text)
+    if not cursor.accept("COPY", "INTO"):
+        return None
+    if cursor.next.kind == "string":
+        return _unload(cursor)
+    table, names = cursor.parts(), []
+    if cursor.accept("("):
+        names.append(cursor.name())
+        while cursor.accept(","):
+            names.append(cursor.name())
+        cursor.expect(")")
+    cursor.expect("FROM")
+    path, file_format, settings = cursor.text(), _file_format(cursor), {}
+    for key in ("PATTERN", "FORCE", "ON_ERROR"):
+        if cursor.accept(key):
+            cursor.expect("=")
+            settings[key] = cursor.text() if key == "PATTERN" else cursor.value()
+    cursor.end()
+    return LoadStatement(table, names, path, file_format, settings)
+
+
+def _unload(cursor: Cursor) -> UnloadStatement:
+    path = cursor.text()
+    cursor.expect("FROM")
+    is_query = cursor.next.text == "("
+    table, query = ((), cursor.parenthesised()) if is_query else (cursor.parts(), "")
+    file_format, overwrite = _file_format(cursor), False
+    if cursor.accept("OVERWRITE"):
+        cursor.expect("=")
+        overwrite = cursor.accept("TRUE")
+        if not overwrite:
+            cursor.expect("FALSE")
+    cursor.end()
+    return UnloadStatement(path, table, query, file_format, overwrite)
+
+
+def _file_format(cursor: Cursor) -> FileFormat:
+    cursor.expect("FILE_FORMAT", "=", "(")
+    options: dict[str, str] = {}
+    while True:
+        key = cursor.value()
+        cursor.expect("=")
+        options[key] = cursor.value()
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    kind = next((key for key in options if key.upper() == "TYPE"), None)
+    return FileFormat("" if kind is None else options.pop(kind).upper(), options)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

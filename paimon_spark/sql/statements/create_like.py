@@ -1,0 +1,73 @@
+"""CREATE TABLE ... LIKE on Spark 4.1 and 4.2, where Spark has the statement for its own tables only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.tokens import Cursor
+
+_SPARK_HAS_IT = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
+
+
+@dataclass(frozen=True)
+class LikeStatement:
+    """``CREATE TABLE [IF NOT EXISTS] t LIKE source [USING paimon] [TBLPROPERTIES (...)]``."""
+
+    table: tuple[str, ...]
+    source: tuple[str, ...]
+    ignore: bool
+    given: dict[str, str]
+    columns: str = ""
+
+    @property
+    def title(self) -> str:
+        """A line for EXPLAIN."""
+        return f"Paimon CREATE TABLE {'.'.join(self.table)} LIKE {'.'.join(self.source)}"
+
+    def properties(self) -> dict[str, str]:
+        """Return the properties of the statement, under this name as Spark's TableInfo has them."""
+        return self.given
+
+    def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
+        """Create the table with columns, partitions and properties of the source; return no row."""
+        source = jvm.resolved(spark, self.source, "CREATE TABLE LIKE").table()
+        catalog, identifier = jvm.target(spark, self.table)
+        if not (self.ignore and catalog.table_exists(identifier)):
+            catalog.create_table_like(identifier, self, source)
+        return []
+
+
+def parse_like(text: str) -> LikeStatement | None:
+    """Parse ``CREATE TABLE ... LIKE``; `None`: another statement, or a Spark that has this one."""
+    cursor = Cursor(text)
+    if _SPARK_HAS_IT or not cursor.accept("CREATE", "TABLE"):
+        return None
+    ignore = cursor.accept("IF", "NOT", "EXISTS")
+    if cursor.next.kind not in ("name", "quoted", "number"):
+        return None
+    table = cursor.parts()
+    if not cursor.accept("LIKE"):
+        return None
+    source, given = cursor.parts(), {}
+    if cursor.accept("USING"):
+        given["provider"] = cursor.name()
+    if cursor.accept("TBLPROPERTIES"):
+        given |= _properties(cursor)
+    cursor.end()
+    return LikeStatement(table, source, ignore, given)
+
+
+def _properties(cursor: Cursor) -> dict[str, str]:
+    cursor.expect("(")
+    found: dict[str, str] = {}
+    while True:
+        key = cursor.text() if cursor.next.kind == "string" else ".".join(cursor.parts())
+        cursor.accept("=")
+        found[key] = cursor.value()
+        if not cursor.accept(","):
+            cursor.expect(")")
+            return found
