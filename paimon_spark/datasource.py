@@ -12,10 +12,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from paimon_core.errors import NotFoundError, OutOfRangeError
 from paimon_core.scan.projection import project
-from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table, with_store
+from paimon_core.table import with_store
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     batch_request,
@@ -26,7 +24,7 @@ from paimon_spark.options import (
     stream_write_request,
     write_request,
 )
-from paimon_spark.reader import open_table, reader_of
+from paimon_spark.reader import open_table, reader_of, schema_at
 from paimon_spark.report import message_first
 from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
@@ -58,7 +56,7 @@ class PaimonDataSource(DataSource):
             fields = project(open_table(request).schema, request.columns)
             return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
         read = read_request(given)
-        return spark_schema(project(_schema_at(open_table(read), read.when), read.columns, metadata=True))
+        return spark_schema(project(schema_at(open_table(read), read.when), read.columns, metadata=True))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of exactly the columns of ``schema``; users may pass a schema of their own."""
@@ -84,14 +82,6 @@ class PaimonDataSource(DataSource):
         """Return a writer of micro-batches; a missing table is created from ``schema`` and the options."""
         request = stream_write_request(_mapping(self.options), schema.names)
         return PaimonStreamWriter(table_to_write(request, schema), request, schema, overwrite)
-
-
-def _schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
-    """Return the schema of the chosen snapshot, or the newest one if it has expired: planning reports the expiry."""
-    try:
-        return table.scan(**when).store.schema
-    except (OutOfRangeError, NotFoundError):
-        return table.schema
 
 
 def _mapping(options: Any) -> Mapping[str, str]:

@@ -155,7 +155,7 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
         batch = ", or to a batch read of changes, with 'incremental-between'" if streaming in _OF_CHANGES else ""
         raise UnsupportedError(f"option {streaming!r} is about changes: give it to spark.readStream{batch}")
     taken = _pop_read(named)
-    when, limit = _pop_time_travel(named), pop(named, "limit", integer_from(0), None)
+    when, limit = pop_time_travel(named), pop(named, "limit", integer_from(0), None)
     rows_of = pop(named, "read.rows-of-snapshot", integer_from(1), None)
     if rows_of is not None and when:
         raise InvalidInputError("options for time travel and 'read.rows-of-snapshot' both choose rows: give one")
@@ -356,7 +356,7 @@ def _pop_starting_version(named: dict[str, str]) -> None:
         )
 
 
-def _pop_time_travel(named: dict[str, str]) -> dict[str, Any]:
+def pop_time_travel(named: dict[str, str]) -> dict[str, Any]:
     """Take the option that chooses a snapshot; return it as an argument of `Table.scan`; `{}`: no option does."""
     chosen = [key for key in TIME_TRAVEL_OPTIONS if key in named]
     if len(chosen) > 1:

@@ -7,15 +7,17 @@ with another program, and this process sees the name of the program.
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import datasource as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from paimon_core.errors import NotFoundError, OutOfRangeError
 from paimon_core.predicate.expr import And
 from paimon_core.predicate.rewrite import bind
 from paimon_core.read.metadata_columns import check_files_known
@@ -24,6 +26,7 @@ from paimon_core.scan.projection import readable_fields
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.schema.evolution import evolve
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
 from paimon_core.types.system_fields import is_partition_field
 from paimon_spark.filters import predicate_of
@@ -43,6 +46,14 @@ def open_table(request: AnyReadRequest) -> Table:
     plain = {key: value for key, value in options.items() if not names_columns(key)}
     table = request.address.open(plain)
     return table.with_options(with_case(options, table.schema.names)) if len(plain) < len(options) else table
+
+
+def schema_at(table: Table, when: Mapping[str, Any]) -> TableSchema:
+    """Return the schema of the chosen snapshot, or the newest one if it has expired: planning reports the expiry."""
+    try:
+        return table.scan(**when).store.schema
+    except (OutOfRangeError, NotFoundError):
+        return table.schema
 
 
 def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "PaimonReader":

@@ -35,6 +35,7 @@ from paimon_spark.row_level.merge_builder import MergeBuilder
 from paimon_spark.row_level.statements import delete, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.values import as_column, assigned
+from paimon_spark.sql.path_table import explain, path_frame
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -71,14 +72,25 @@ class PaimonTable:
     def toDF(self, **options: str) -> DataFrame:
         """Return the rows as a DataFrame; `options` are added for this read.
 
-        The default of 'read.min-tasks' is the number of tasks that the cluster runs at a time, so a large read uses the
-        whole cluster.
+        Spark's own Parquet scan reads files that need no merge, as in SQL: `explain` tells. The default of
+        'read.min-tasks' is the number of tasks that the cluster runs at a time, so a large read uses the whole cluster.
         """
         given = {**self._options, **options}
+        full = dict(given)
         if _MIN_TASKS not in canonical(given):
             self._parallelism = self._parallelism or parallelism(self._spark)
-            given[_MIN_TASKS] = str(self._parallelism)
-        return self._spark.read.format("paimon").options(**given).load()
+            full[_MIN_TASKS] = str(self._parallelism)
+        frame = path_frame(self._spark, given, full)
+        return self._spark.read.format("paimon").options(**full).load() if frame is None else frame
+
+    def explain(self, columns: Sequence[str] | None = None, filter: Filter = None) -> str:
+        """Return what `toDF` would read and who reads, Spark's own scan or Python, and why: the text of SQL's EXPLAIN.
+
+        Args:
+            columns: names of the columns; `None`: all.
+            filter: a text or a predicate, as a read takes it.
+        """
+        return explain(self._spark, self._options, columns, filter)
 
     def history(self) -> DataFrame:
         """Return one row per snapshot, oldest first."""

@@ -1,4 +1,4 @@
-"""The native path: Spark's own scan of Parquet reads the files of a table whose rows need no merge.
+"""The native path: Spark's own scan of Parquet or ORC reads the files of a table whose rows need no merge.
 
 The choice is made for a whole scan. Spark finds a column of a file by its name, and Paimon by its id. So every file
 must have the columns of the query under the same names, ids and types, or not at all.
@@ -25,8 +25,15 @@ from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.types import spark_schema
 
 _NUMBERS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}
-_READ_ALIKE = _NUMBERS | {"BOOLEAN", "CHAR", "VARCHAR", "BINARY", "VARBINARY", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"}
-"""Roots of types that Spark reads from Parquet as the engine does."""
+_IN_BOTH = _NUMBERS | {"BOOLEAN", "VARCHAR", "BINARY", "VARBINARY"}
+_READ_ALIKE = {
+    "parquet": _IN_BOTH | {"CHAR", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"},
+    "orc": _IN_BOTH,  # Spark takes times for those of the JVM's zone, old dates for Julian ones, and keeps blanks
+}
+"""Roots of types that Spark reads from files of a format as the engine does."""
+_POSITIONAL = "_col"
+"""Spark finds columns by position if the names of all columns of an ORC file begin so."""
+_SPOKEN = {"parquet": "Parquet", "orc": "ORC"}
 _FINEST = 6
 """Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
 _OPTIONS = {
@@ -62,7 +69,7 @@ def choose(jvm: Jvm, spark: SparkSession, scan: TableScan, request: ScanRequest)
         request: of the query.
     """
     store = scan.store
-    reason = unsuitable_table(store) or unsuitable_columns(store.schema, request.columns)
+    reason = unsuitable_table(store) or unsuitable_columns(store.schema, request.columns, "parquet")
     if reason is not None:
         return NativeChoice.refused(reason)
     plan = scan.plan()
@@ -70,10 +77,19 @@ def choose(jvm: Jvm, spark: SparkSession, scan: TableScan, request: ScanRequest)
     if reason is not None:
         return NativeChoice.refused(reason)
     paths = [_uri(store.file_path(s.bucket_ref, f)) for s in plan.splits for f in s.files]
+    kind = paths[0].rpartition(".")[2] if paths else "parquet"
+    reason = unsuitable_columns(store.schema, request.columns, kind)
+    if reason is not None:
+        return NativeChoice.refused(reason)
     if paths and not _is_reachable(jvm, paths[0]):
         return NativeChoice.refused(f"Spark's JVM cannot read {paths[0]}")
-    files = _spark_scan(jvm, spark, store, plan, paths, request)
-    return NativeChoice(files, f"native: {len(paths)} of {plan.files_in_partitions} Parquet files")
+    files = _spark_scan(jvm, spark, store, plan, (kind, paths), request)
+    return NativeChoice(files, f"native: {len(paths)} of {plan.files_in_partitions} {_SPOKEN[kind]} files")
+
+
+def with_options(names: Iterable[str]) -> str:
+    """Return why a read with these options is not native."""
+    return f"with the options {', '.join(sorted(names))}"
 
 
 def unsuitable_table(store: FileStore) -> str | None:
@@ -83,8 +99,14 @@ def unsuitable_table(store: FileStore) -> str | None:
     return None
 
 
-def unsuitable_columns(schema: TableSchema, columns: StructType) -> str | None:
-    """Return why Spark cannot read these columns as the engine does; `None`: it can."""
+def unsuitable_columns(schema: TableSchema, columns: StructType, kind: str) -> str | None:
+    """Return why Spark cannot read these columns as the engine does; `None`: it can.
+
+    Args:
+        schema: of the table.
+        columns: of the query.
+        kind: the format of the files.
+    """
     names = ColumnNames(field.name.lower() for field in schema.fields)
     by_name = {field.name: field for field in schema.fields}
     for name in columns.names:
@@ -92,23 +114,29 @@ def unsuitable_columns(schema: TableSchema, columns: StructType) -> str | None:
             return f"column {name} is computed"
         if len(names.positions(name.lower())) > 1:
             return f"several columns are called {name} in some case"
-        if not _reads_alike(by_name[name].type):
-            return f"Spark reads a column of type {by_name[name].type} otherwise"
+        if not _reads_alike(by_name[name].type, kind):
+            return f"Spark reads a column of type {by_name[name].type} otherwise from {_SPOKEN[kind]} files"
+        if kind == "orc" and name.startswith(_POSITIONAL):
+            return f"Spark finds columns such as {name} by position in ORC files"
     return None
 
 
 def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Iterable[str]) -> str | None:
     """Return why Spark cannot read the files of these splits as the engine does; `None`: it can."""
     schemas: set[int] = set()
+    kinds: set[str] = set()
     for split in splits:
         if not split.raw_convertible:
             return f"{len(split.files)} files of bucket {split.bucket} are merged"
         if split.vectors:
             return f"bucket {split.bucket} has deletion vectors"
         for file in split.files:
-            if not file.file_name.endswith(".parquet"):
-                return f"{file.file_name} is no Parquet file"
+            kinds.add(file.file_name.rpartition(".")[2])
             schemas.add(file.schema_id)
+    if not kinds <= _READ_ALIKE.keys():
+        return f"the files are {', '.join(sorted(kinds))}, neither Parquet nor ORC"
+    if len(kinds) > 1:
+        return "some files are Parquet, others ORC"
     wanted = {field.name: field for field in store.schema.fields if field.name in set(names)}
     for number in schemas - {store.schema.id}:
         reason = _other_columns(store.schemas.get(number), wanted)
@@ -121,12 +149,13 @@ def _other_columns(written: TableSchema, wanted: Mapping[str, DataField]) -> str
     """Return why files of an older schema cannot be read by the names of columns; `None`: they can."""
     for field in wanted.values():
         own = [f for f in written.fields if f.id == field.id or f.name.lower() == field.name.lower()]
-        if any(not _is_same(f, field) for f in own):
+        if any(not is_same_field(f, field) for f in own):
             return f"column {field.name} has changed since schema {written.id}"
     return None
 
 
-def _is_same(one: DataField, other: DataField) -> bool:
+def is_same_field(one: DataField, other: DataField) -> bool:
+    """Return True if the ids, names and types of two columns are equal; NULL may be allowed in one of them only."""
     return one.id == other.id and one.name == other.name and _is_same_type(one.type, other.type)
 
 
@@ -139,7 +168,7 @@ def _is_same_type(one: DataType, other: DataType) -> bool:
             return _is_same_type(one.key, other.key) and _is_same_type(one.value, other.value)
         case RowType(), RowType():
             pairs = zip(one.fields, other.fields, strict=False)
-            return len(one.fields) == len(other.fields) and all(_is_same(a, b) for a, b in pairs)
+            return len(one.fields) == len(other.fields) and all(is_same_field(a, b) for a, b in pairs)
         case AtomicType(), AtomicType():
             return _parameters(one) == _parameters(other)
     return False
@@ -149,26 +178,29 @@ def _parameters(kind: AtomicType) -> tuple[object, ...]:
     return kind.root, kind.length, kind.precision, kind.scale
 
 
-def _reads_alike(kind: DataType) -> bool:
-    match kind:
+def _reads_alike(type_: DataType, kind: str) -> bool:
+    """Return True if Spark reads a type from files of a format as the engine does."""
+    match type_:
         case ArrayType():
-            return _reads_alike(kind.element)
+            return _reads_alike(type_.element, kind)
         case MapType():
-            return _reads_alike(kind.key) and _reads_alike(kind.value)
+            return _reads_alike(type_.key, kind) and _reads_alike(type_.value, kind)
         case RowType():
-            return bool(kind.fields) and all(_reads_alike(field.type) for field in kind.fields)
+            return bool(type_.fields) and all(_reads_alike(field.type, kind) for field in type_.fields)
         case AtomicType():
-            timestamp = kind.root.startswith("TIMESTAMP")
-            return kind.root in _READ_ALIKE and not (timestamp and (kind.precision or 0) > _FINEST)
+            timestamp = type_.root.startswith("TIMESTAMP")
+            return type_.root in _READ_ALIKE[kind] and not (timestamp and (type_.precision or 0) > _FINEST)
     return False
 
 
 def _spark_scan(
-    jvm: Jvm, spark: SparkSession, store: FileStore, plan: Plan, paths: list[str], request: ScanRequest
+    jvm: Jvm, spark: SparkSession, store: FileStore, plan: Plan, files: tuple[str, list[str]], request: ScanRequest
 ) -> Any:
+    kind, paths = files
     names = set(request.columns.names)
-    return jvm.bridge.NativeFiles.parquet(
+    return jvm.bridge.NativeFiles.of(
         java_session(spark),
+        kind,
         "\n".join(paths),
         "\n".join(str(file.file_size) for split in plan.splits for file in split.files),
         jvm.struct(spark_schema([field for field in store.schema.fields if field.name in names])),

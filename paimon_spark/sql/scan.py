@@ -52,13 +52,13 @@ class ScanFunction:
         return scan_statistics(self._scan(self.request.predicate))
 
     def _scan(self, predicate: Predicate | None) -> TableScan:
-        scan = self.table.scan(filter=predicate, **self.request.when)
+        scan = self.table.scan(filter=predicate, **self.request.moment)
         return replace(scan, store=scan.store.in_microseconds())
 
 
 def describe(table: Table, request: ScanRequest, choice: NativeChoice) -> str:
     """Return the text of a scan in a plan. Scans of one query with equal texts read equal rows."""
-    snapshot = table.snapshot(**request.when)
+    snapshot = table.snapshot(**request.moment)
     given = sorted(request.options.items())  # values are hashed: an option may be a secret
     digest = hashlib.sha256(repr(given).encode()).hexdigest()[:8]
     parts = {

@@ -6,7 +6,10 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.expr import Predicate
+from paimon_spark.option_names import canonical
+from paimon_spark.options import is_about_changes, pop_time_travel
 
 _OPTION_OF = {"version": "scan.version", "timestamp": "scan.timestamp-millis"}
 
@@ -30,6 +33,31 @@ class ScanRequest:
     """The options of the read, by the names that the user wrote."""
     when: Mapping[str, Any] = field(default_factory=dict)
     """The moment, as ``Table.scan`` takes it: ``version`` or ``timestamp`` in milliseconds; empty: the newest."""
+
+    @property
+    def moment(self) -> Mapping[str, Any]:
+        """The moment that `when` or an option names, as ``Table.scan`` takes it; empty: the newest.
+
+        Raises InvalidInputError for two moments and for a `scan.mode` that needs one.
+        """
+        chosen = self._sorted_options[0]
+        if chosen and self.when:
+            raise InvalidInputError(
+                f"{', '.join(chosen)}: an option and the statement each choose a moment: leave one of them out"
+            )
+        return self.when or chosen
+
+    @property
+    def others(self) -> Mapping[str, str]:
+        """The options that do more than choose a moment."""
+        return self._sorted_options[1]
+
+    @property
+    def _sorted_options(self) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+        named = canonical(self.options)
+        if is_about_changes(named):
+            return {}, named
+        return pop_time_travel(named), named
 
     def reader_options(self) -> dict[str, str]:
         """Return the options that give ``spark.read.format("paimon")`` the same rows, without those of the location."""

@@ -10,9 +10,12 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.execution.datasources.FileStatusCache;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.v2.FileScanBuilder;
+import org.apache.spark.sql.execution.datasources.v2.orc.OrcScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScanBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -25,8 +28,9 @@ public class NativeFiles {
   private NativeFiles() {}
 
   /**
-   * Spark's scan of these Parquet files.
+   * Spark's scan of these files.
    *
+   * @param format "parquet" or "orc"
    * @param paths one path per line
    * @param sizes the bytes of each file, one number per line
    * @param columns the columns of the files that a query can ask for
@@ -34,8 +38,9 @@ public class NativeFiles {
    * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
    * @param options options of Spark's data source
    */
-  public static Scan parquet(
+  public static Scan of(
       SparkSession spark,
+      String format,
       String paths,
       String sizes,
       StructType columns,
@@ -63,7 +68,10 @@ public class NativeFiles {
             new KnownFiles(known),
             new Some(PartitionSpec.emptySpec()),
             Option.empty());
-    ParquetScanBuilder builder = new ParquetScanBuilder(spark, index, columns, columns, given);
+    FileScanBuilder builder =
+        format.equals("orc")
+            ? (FileScanBuilder) new OrcScanBuilder(spark, index, columns, columns, given)
+            : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
     builder.pruneColumns(required);
     ArrayList pushed = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
@@ -72,10 +80,10 @@ public class NativeFiles {
       }
     }
     builder.pushFilters(CollectionConverters.asScala(pushed).toSeq());
-    return builder.build();
+    return ((ScanBuilder) builder).build();
   }
 
-  /** The Parquet reader takes -0.0 and 0.0 for different numbers when it leaves out row groups. */
+  /** The readers take -0.0 and 0.0 for different numbers when it leaves out row groups. */
   private static boolean namesFloats(Expression filter) {
     scala.collection.Iterator columns = filter.references().iterator();
     while (columns.hasNext()) {

@@ -115,11 +115,67 @@ def test_rows_to_merge_and_deleted_rows_are_read_by_the_engine(sql):
     assert both(sql, "SELECT * FROM d") == [(2,)]
 
 
+NOT_FROM_ORC = {"ch": "CHAR(5)", "day": "DATE", "ts": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "ntz": "TIMESTAMP(6)"}
+
+
+@pytest.mark.versions
+def test_orc_files_are_read_alike_or_by_the_engine(sql):
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    sql(f"CREATE TABLE t (id INT, {columns}, p INT) PARTITIONED BY (p) TBLPROPERTIES ('file.format' = 'orc')")
+    late = {**TYPES, "ts": ("", "TIMESTAMP'1969-12-31 23:59:59.678'")}  # finer ones cannot be stored
+    values = ", ".join(value for _, value in late.values())
+    sql(f"INSERT INTO t VALUES (1, {values}, 1), (2{', NULL' * len(TYPES)}, 2)")
+    alike = ", ".join(["id", "p", *(name for name in TYPES if name not in NOT_FROM_ORC)])
+    assert way(sql, f"SELECT {alike} FROM t") == "native"
+    both(sql, f"SELECT {alike} FROM t")
+    both(sql, "SELECT st.y.z, m['k'], id FROM t WHERE i4 < 0 AND s LIKE 'ä%' AND p = 1")
+    conditions = ("f4 = float('NaN')", "f8 = 0.0D", "d2 = -12345678901234.5678", "vc = 'abc'", "b", "bin = X'00FF'")
+    for condition in (*conditions, "i8 = 12345678901", "d3 > 0", "d1 <=> 1.5", "s > 'a'"):
+        assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
+    for name, kind in NOT_FROM_ORC.items():
+        assert way(sql, f"SELECT {name} FROM t") == f"Spark reads a column of type {kind} otherwise from ORC files"
+    sql("ALTER TABLE t ADD COLUMN _col1 INT")
+    assert "by position" in way(sql, "SELECT _col1 FROM t")
+    sql("ALTER TABLE t ADD COLUMN c INT")
+    sql("ALTER TABLE t ALTER COLUMN i4 TYPE BIGINT")
+    assert both(sql, "SELECT id, c FROM t WHERE c IS NULL ORDER BY id") == [(1, None), (2, None)]
+    assert "column i4 has changed" in way(sql, "SELECT i4 FROM t")
+    sql("ALTER TABLE t SET TBLPROPERTIES ('file.format' = 'parquet')")
+    sql("INSERT INTO t (id, p) VALUES (3, 3)")
+    assert way(sql, "SELECT id FROM t") == "some files are Parquet, others ORC"
+    assert both(sql, "SELECT id, s, c FROM t WHERE p = 3") == [(3, None, None)]
+    sql("CREATE TABLE a (id INT) TBLPROPERTIES ('file.format' = 'avro')")
+    sql("INSERT INTO a VALUES (1)")
+    assert way(sql, "SELECT * FROM a") == "the files are avro, neither Parquet nor ORC"
+
+
 @pytest.mark.more
-def test_other_formats_time_travel_and_expired_files(sql):
-    sql("CREATE TABLE o (id INT) TBLPROPERTIES ('file.format' = 'orc')")
-    sql("INSERT INTO o VALUES (1)")
-    assert "no Parquet file" in way(sql, "SELECT * FROM o")
+def test_options_that_only_choose_a_snapshot_leave_the_way_open(sql):
+    sql("CREATE TABLE t (id INT, v INT)")
+    sql("INSERT INTO t VALUES (1, 1)")
+    sql("INSERT INTO t VALUES (2, 2)")
+    old = "SELECT id FROM t WITH ('scan.snapshot-id' = '1')"
+    assert "snapshot 1, columns: id" in sql(f"EXPLAIN {old}")[0][0]
+    assert way(sql, old) == "native"
+    assert both(sql, old) == [(1,)]
+    assert sql("SELECT count(*) FROM t WITH ('scan.snapshot-id' = '1')") == [(1,)]
+    assert way(sql, "SELECT id FROM t WITH ('read.batch-size' = '7')") == "with the options read.batch-size"
+    sql("SET spark.paimon.scan.version = 1")
+    try:
+        assert way(sql, "SELECT id FROM t") == "native"
+        assert both(sql, "SELECT id FROM t") == [(1,)]
+        assert both(sql, "SELECT id FROM t VERSION AS OF 2 ORDER BY id") == [(1,), (2,)]
+    finally:
+        sql("RESET spark.paimon.scan.version")
+    with pytest.raises(Exception, match="leave one of them out"):
+        sql("SELECT id FROM t VERSION AS OF 2 WITH ('scan.snapshot-id' = '1')")
+    sql("ALTER TABLE t ALTER COLUMN v TYPE BIGINT")
+    assert way(sql, "SELECT v FROM t WITH ('scan.snapshot-id' = '1')") == "column v is another one in schema 0"
+    assert way(sql, old) == "native"
+
+
+@pytest.mark.more
+def test_time_travel_and_expired_files(sql):
     sql("CREATE TABLE t (id INT)")
     assert both(sql, "SELECT * FROM t") == []
     sql("INSERT INTO t VALUES (1)")

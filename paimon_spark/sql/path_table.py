@@ -1,0 +1,127 @@
+"""A table by its path in a classic session: Spark's own scan reads its files where that of a catalog would."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
+from paimon_core.predicate.filter import Filter, bound_filter
+from paimon_core.scan.projection import project
+from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
+from paimon_core.table import Table
+from paimon_spark.internals import is_classic, java_session
+from paimon_spark.option_names import READ_OPTIONS, canonical
+from paimon_spark.options import ReadRequest, batch_request, is_about_changes, read_request
+from paimon_spark.reader import open_table, schema_at
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.native import NativeChoice, with_options
+from paimon_spark.sql.reads import TableReads
+from paimon_spark.sql.scan import describe
+from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.session_options import NATIVE_READS, native_reads
+from paimon_spark.types import spark_schema
+
+_log = logging.getLogger(__name__)
+_OF_THE_DATA_SOURCE = READ_OPTIONS.keys() - {"columns"}
+"""Options that only the Python data source heeds."""
+_OF_MOMENTS = {*TIME_TRAVEL_OPTIONS, "scan.mode"}
+
+
+@dataclass
+class PathReads(TableReads):
+    """The answers to what Spark asks a table by its path."""
+
+    request: ReadRequest
+    given: Mapping[str, str]
+    """The options of the read by their canonical names."""
+
+    @classmethod
+    def of(cls, spark: SparkSession, given: Mapping[str, str]) -> "PathReads":
+        """Return the answers for a read with these options."""
+        request = batch_request(given)
+        table = open_table(request)
+        jvm: Any = Jvm(spark) if is_classic(spark) else None  # which is not asked then
+        return cls(jvm, table, schema_at(table, request.when), {}, request, canonical(given))
+
+    def whole(self) -> StructType:
+        """Return the columns of the read."""
+        return spark_schema(project(self.schema, self.request.columns, metadata=True))
+
+    def frame(self) -> DataFrame:
+        """Return the rows as a DataFrame, which decides for each query who reads."""
+        name = f"paimon {hide_secrets(str(self.table.location))}"
+        python = self.jvm.function(self)
+        table = self.jvm.bridge.PathTable(name, self.jvm.struct(self.whole()), python)
+        return DataFrame(table.rows(java_session(self.jvm.spark)), self.jvm.spark)
+
+    def explain(self, columns: Sequence[str] | None, filter: Filter, reason: str | None) -> str:
+        """Return the text of a scan in a plan; `reason`: why it is not native, if that is known."""
+        fields = project(self.schema, columns or self.request.columns, metadata=True)
+        predicate = bound_filter(filter, self._read_schema().fields)
+        request = ScanRequest(spark_schema(fields), predicate, options=self._moments())
+        table = self._current()
+        return describe(table, request, self._choice(table, request, reason))
+
+    def _choice(self, table: Table, request: ScanRequest, reason: str | None) -> NativeChoice:
+        try:
+            return NativeChoice.refused(reason) if reason else self._native_scan(table, request)
+        except UnsupportedError as error:  # a JVM that takes no classes
+            return NativeChoice.refused(str(error))
+
+    def _current(self) -> Table:
+        return open_table(self.request)  # a DataFrame has the rows of the moment when it runs
+
+    def _read_options(self, options: Any) -> dict[str, str]:
+        return self._moments()
+
+    def _moments(self) -> dict[str, str]:
+        return {key: value for key, value in self.given.items() if key in _OF_MOMENTS}
+
+    def _options(self) -> dict[str, str]:
+        return {key: value for key, value in self.given.items() if key not in _OF_MOMENTS}
+
+
+def unsuitable_read(spark: SparkSession, given: Mapping[str, str]) -> str | None:
+    """Return why no read with these options can be native; `None`: the files of its scans decide."""
+    if not is_classic(spark):
+        return "a session of Spark Connect has no JVM to call"
+    if not native_reads(spark):
+        return f"{NATIVE_READS} is off"
+    if is_about_changes(given):
+        return "it reads changes"
+    others = _OF_THE_DATA_SOURCE.intersection(canonical(given)).union(read_request(given).options)
+    return with_options(others) if others else None
+
+
+def path_frame(spark: SparkSession, given: Mapping[str, str], options: Mapping[str, str]) -> DataFrame | None:
+    """Return the rows of a table as a DataFrame that decides for each query who reads; `None`: the Python data source.
+
+    Args:
+        spark: the session.
+        given: the options that the user gave.
+        options: the options for the Python data source, if it reads.
+    """
+    try:
+        if unsuitable_read(spark, given) is not None:
+            return None
+        return PathReads.of(spark, options).frame()
+    except (PaimonError, Py4JError) as error:  # the data source raises its errors, and needs no JVM that takes classes
+        _log.info("the Python data source reads: %s", error)
+        return None
+
+
+def explain(spark: SparkSession, given: Mapping[str, str], columns: Sequence[str] | None, filter: Filter) -> str:
+    """Return what a read would read, and who reads: the text of `EXPLAIN` in SQL.
+
+    Args:
+        spark: the session.
+        given: the options that the user gave.
+        columns: the names of the columns; `None`: all.
+        filter: as a read takes it; `None`: all rows.
+    """
+    return PathReads.of(spark, given).explain(columns, filter, unsuitable_read(spark, given))

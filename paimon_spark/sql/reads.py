@@ -1,0 +1,155 @@
+"""The scans of one table: of a catalog, or by its path."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from paimon_core.errors import hide_secrets
+from paimon_core.predicate.rewrite import columns
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.table import Table, with_store
+from paimon_spark.internals import analyzed
+from paimon_spark.sql.aggregate import local_rows
+from paimon_spark.sql.incremental import BETWEEN
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.native import NativeChoice, choose, is_same_field, with_options
+from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
+from paimon_spark.sql.scan import ScanFunction, describe
+from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.session_options import NATIVE_READS, native_reads
+from paimon_spark.types import spark_schema
+
+_WIDTHS = ("TINYINT", "BOOLEAN", "SMALLINT", "INT", "DATE", "FLOAT", "BIGINT", "DOUBLE", "TIMESTAMP", "TIMESTAMP_LTZ")
+"""Types of columns that are cheap to decode, the cheapest first."""
+
+
+def cheapest_column(schema: TableSchema) -> str:
+    """Return the name of the column that costs least to read: of a partition, of a key, or the narrowest."""
+    known = [*schema.partition_keys, *schema.primary_keys]
+    if known:
+        return known[0]
+    roots = {field.name: getattr(field.type, "root", "") for field in schema.fields}
+    return min(roots, key=lambda name: _WIDTHS.index(roots[name]) if roots[name] in _WIDTHS else len(_WIDTHS))
+
+
+@dataclass
+class TableReads:
+    """The answers to what Spark asks before it reads a table: a method for each question of its ScanBuilder."""
+
+    jvm: Jvm
+    table: Table
+    schema: TableSchema
+    when: Mapping[str, Any]
+
+    def decided_filters(self, trees: str) -> str:
+        """Return a text with '1' for each filter that partitions alone decide, and '0' for others."""
+        schema = self._read_schema()
+        return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
+
+    def scan(self, required: Any, filters: Any, trees: str, limit: int, options: Any) -> Any:
+        """Return a scan narrowed to the columns and filters of the query."""
+        table, given = self._current(), self._read_options(options)
+        request = ScanRequest(
+            self._columns(required),
+            predicate_of(json.loads(trees), self._read_schema()),
+            tuple(filters),
+            limit if limit >= 0 and BETWEEN not in given else None,  # changes are read whole
+            given,
+            self.when,
+        )
+        function = ScanFunction(table, request, self._general_scan, partial(self._native_scan, table))
+        return self.jvm.bridge.PaimonScan(
+            self.jvm.function(function),
+            self.jvm.struct(request.columns),
+            self.jvm.struct(spark_schema(self.schema.fields)),
+            self.jvm.array(
+                "java.lang.String", [key for key in self.schema.partition_keys if key in request.columns.names]
+            ),
+            describe(table, request, function.choice),
+        )
+
+    def _native_scan(self, table: Table, request: ScanRequest) -> NativeChoice:
+        """Return the scan of the native path, or why there is none."""
+        spark = self.jvm.active_session()
+        if not native_reads(spark):
+            return NativeChoice.refused(f"{NATIVE_READS} is off")
+        if request.others:
+            return NativeChoice.refused(with_options(request.others))
+        scan = self._scan_of(table, request)
+        changed = self._changed_column(scan, request)
+        if changed is not None:
+            return NativeChoice.refused(f"column {changed} is another one in schema {scan.store.schema.id}")
+        return choose(self.jvm, spark, replace(scan, predicate=request.predicate), request)
+
+    def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:
+        """Return a scan of the moment that the request names, without its filter."""
+        return with_store(table, table.store.in_microseconds()).scan(limit=request.limit, **request.moment)
+
+    def _changed_column(self, scan: TableScan, request: ScanRequest) -> str | None:
+        """Return a column of the request that the schema of the scan does not have as Spark knows it."""
+        known = {field.name: field for field in self._read_schema().fields}
+        there = {field.name: field for field in scan.store.schema.fields}
+        asked = {*request.columns.names, *(() if request.predicate is None else columns(request.predicate))}
+        names = (name for name in sorted(asked) if name in known)
+        return next((n for n in names if n not in there or not is_same_field(known[n], there[n])), None)
+
+    def _current(self) -> Table:
+        """Return the table for a scan that begins now."""
+        return self.table
+
+    def aggregate(self, trees: str, aggregation: str, options: Any) -> str | None:
+        """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
+        filters = json.loads(trees)
+        request = ScanRequest(StructType(), options=self._read_options(options), when=self.when)
+        if request.others:  # they may choose other rows
+            return None
+        schema = self._read_schema()
+        if not all(decided_by_partitions(tree, schema) for tree in filters):
+            return None
+        scan = self._scan_of(self._current(), request)
+        if scan.store.schema.fields != schema.fields:
+            return None
+        scan = replace(scan, predicate=predicate_of(filters, schema))
+        return local_rows(
+            scan, json.loads(aggregation), f"paimon {hide_secrets(str(self.table.location))}: rows from metadata"
+        )
+
+    def _read_options(self, options: Any) -> dict[str, str]:
+        """Return the options of a read."""
+        return dict(options.asCaseSensitiveMap())
+
+    def _options(self) -> dict[str, str]:
+        """Return the options by which the Python data source finds the table."""
+        raise NotImplementedError
+
+    def _general_scan(self, request: ScanRequest) -> Any:
+        """Return the scan of the Python data source."""
+        spark = self.jvm.active_session()
+        given = {**self._options(), **request.reader_options()}
+        frame = spark.read.format("paimon").options(**given).schema(request.columns).load()
+        relation = analyzed(frame)
+        return relation.table().newScanBuilder(relation.options()).build()
+
+    def _read_schema(self) -> TableSchema:
+        """Return the schema that reads use: Spark's timestamps have microseconds."""
+        return self.table.store.with_schema(self.schema).in_microseconds().schema
+
+    def _columns(self, required: Any) -> StructType:
+        """Return the columns of a query, or the cheapest column of the table if it needs none: a count.
+
+        Spark's Python source cannot read rows without columns.
+        """
+        if required is not None and required.length():
+            return StructType.fromJson(json.loads(required.json()))
+        if required is None:
+            return self.whole()
+        return StructType([spark_schema(self.schema.fields)[cheapest_column(self.schema)]])
+
+    def whole(self) -> StructType:
+        """Return the columns that Spark knows."""
+        return spark_schema(self.schema.fields)
