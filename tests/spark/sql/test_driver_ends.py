@@ -61,6 +61,7 @@ def test_a_driver_that_is_killed_leaves_the_table_readable(tmp_path):
     )
     wait_for(process, "begins")
     time.sleep(4)
+    assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait()
     table = Table.open(str(tmp_path / "warehouse" / "default.db" / "k"))
