@@ -34,6 +34,8 @@ class Changes:
     read_at: int | None = None
     """Id of the snapshot whose rows decided these changes. They are valid while no other commit changes rows of the
     buckets they belong to. ``None``: no rows were read."""
+    read_keys: bool = False
+    """Only rows with the keys of the changes decided them: other commits may change other keys of these buckets."""
     statement_read_at: int | None = None
     """Id of the snapshot that a statement on rows read as a whole. The changes are valid while no other statement has
     replaced rows of the table; rows that others only add do not matter. ``None``: no statement."""

@@ -15,6 +15,7 @@ from paimon_core.commit.conflict import (
     statement_conflict,
 )
 from paimon_core.commit.index_changes import vector_conflict
+from paimon_core.commit.key_overlap import no_key_in_common
 from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
@@ -88,7 +89,7 @@ class ConflictCheck:
             if snapshot is None:
                 return Conflict(f"what was committed since snapshot {read_at} has expired: read again")
             conflict = row_conflict(changes, snapshot, entries)
-            if conflict is not None:
+            if conflict is not None and not (changes.read_keys and no_key_in_common(self._store, changes, entries)):
                 return conflict
         return None
 

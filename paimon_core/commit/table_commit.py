@@ -150,14 +150,18 @@ class TableCommit:
         *,
         base_id: int | None = None,
         unchanged_since: int | None = None,
+        read_keys: bool = False,
         statement_read_at: int | None = None,
     ) -> CommitResult:
         """Publish the messages under an identity; the arguments are those of `commit`, and
 
+        read_keys: with ``unchanged_since``, the commit conflicts only with changes of the same keys.
         statement_read_at: id of the snapshot that a statement on rows read. If given, the commit conflicts with other
         statements that changed rows since then, and its snapshot says that it is of a statement.
         """
-        appended = replace(append_changes(messages), read_at=unchanged_since, statement_read_at=statement_read_at)
+        appended = replace(
+            append_changes(messages), read_at=unchanged_since, read_keys=read_keys, statement_read_at=statement_read_at
+        )
         if statement_read_at is not None:
             identity = replace(identity, properties={**identity.properties, STATEMENT: "true"})
         compacting = any(map(has_compaction, messages))

@@ -89,7 +89,7 @@ def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: P
     identity = committer.identity(None, request.properties or None)
     with committer.aborting_on_failure(prepared.messages):
         made = committer.commit_as(
-            identity, prepared.messages, base_id=prepared.base_id, unchanged_since=read_at
+            identity, prepared.messages, base_id=prepared.base_id, unchanged_since=read_at, read_keys=True
         ).snapshot
     job.finish(prepared, runner=_runner(target, "compact"))
     return _changes(counts, counts.kinds[DELETED], made)
