@@ -137,6 +137,8 @@ def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Itera
         return f"the files are {', '.join(sorted(kinds))}, neither Parquet nor ORC"
     if len(kinds) > 1:
         return "some files are Parquet, others ORC"
+    if kinds == {"orc"} and any(_holds_instants(f.type) for n in schemas for f in store.schemas.get(n).fields):
+        return "the ORC files hold a column of type TIMESTAMP WITH LOCAL TIME ZONE, at which Spark 4.1 fails"
     wanted = {field.name: field for field in store.schema.fields if field.name in set(names)}
     for number in schemas - {store.schema.id}:
         reason = _other_columns(store.schemas.get(number), wanted)
@@ -176,6 +178,10 @@ def _is_same_type(one: DataType, other: DataType) -> bool:
 
 def _parameters(kind: AtomicType) -> tuple[object, ...]:
     return kind.root, kind.length, kind.precision, kind.scale
+
+
+def _holds_instants(type_: DataType) -> bool:
+    return "LOCAL TIME ZONE" in str(type_)
 
 
 def _reads_alike(type_: DataType, kind: str) -> bool:
