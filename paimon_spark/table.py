@@ -35,7 +35,7 @@ from paimon_spark.row_level.merge_builder import MergeBuilder
 from paimon_spark.row_level.statements import delete, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.values import as_column, assigned
-from paimon_spark.sql.path_table import explain, path_frame
+from paimon_spark.sql.path_table import explain, options_of_name, path_frame
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -68,6 +68,15 @@ class PaimonTable:
         """Return the table in the directory `path`; `options`: of a read, and of the store."""
         given = {**options, "path": path}
         return cls(spark, read_request(given).address, given)
+
+    @classmethod
+    def forName(cls, spark: SparkSession, name: str, **options: str) -> "PaimonTable":
+        """Return the table of a name such as ``"paimon.db.t"``, as a classic session with its catalog resolves it.
+
+        `options`: as of `forPath`. Raises UnsupportedError for Spark Connect and for a table that is not Paimon's.
+        """
+        located = options_of_name(spark, name, "PaimonTable.forName")
+        return cls.forPath(spark, **{**located, **options})
 
     def toDF(self, **options: str) -> DataFrame:
         """Return the rows as a DataFrame; `options` are added for this read.

@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from paimon_core.catalog.identifier import split_parts
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.scan.projection import project
@@ -113,6 +114,17 @@ def path_frame(spark: SparkSession, given: Mapping[str, str], options: Mapping[s
     except (PaimonError, Py4JError) as error:  # the data source raises its errors, and needs no JVM that takes classes
         _log.info("the Python data source reads: %s", error)
         return None
+
+
+def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, str]:
+    """Return the options that say where the table of a name is, as the session resolves it.
+
+    Raises UnsupportedError for Spark Connect and for a table that is not Paimon's, and Spark's error for an unknown one.
+    """
+    if not is_classic(spark):
+        raise UnsupportedError(f"{command} needs a classic session, which has catalogs: use PaimonTable.forPath")
+    table, storage = Jvm(spark).table_and_storage(spark, split_parts(name), command)
+    return {**storage, "path": str(replace(table.location, branch=None)), "branch": table.store.branch}
 
 
 def explain(spark: SparkSession, given: Mapping[str, str], columns: Sequence[str] | None, filter: Filter) -> str:

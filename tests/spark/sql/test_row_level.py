@@ -1,8 +1,10 @@
 """DELETE, UPDATE and MERGE INTO in SQL, on tables with a primary key."""
 
 import pytest
-from pyspark.errors import UnsupportedOperationException
+from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import functions as F
+
+from paimon_spark import PaimonTable
 
 ROWS = "(1, 'a', named_struct('x', 1), 1), (2, 'b', NULL, 2), (3, 'c', NULL, 3), (4, 'd', NULL, 4)"
 
@@ -113,3 +115,13 @@ def test_rows_change_after_the_columns_did(sql):
         sql(f"ALTER TABLE {name} ADD COLUMN y INT")
         sql(f"INSERT INTO {name} REPLACE WHERE x = 3 SELECT 4, 3L, 'r', 5")
         assert sql(f"SELECT * FROM {name} ORDER BY id") == [(1, 3000000000, "new", None), (4, 3, "r", 5)]
+
+
+def test_a_table_by_its_name_is_that_of_the_session(sql):
+    sql("CREATE TABLE `odd.name` (id INT, v STRING)")
+    sql("INSERT INTO `odd.name` VALUES (1, 'a'), (2, 'b')")
+    named = PaimonTable.forName(sql.spark, f"pm.{sql.database}.`odd.name`")
+    assert named.update("id = 1", {"v": "'x'"}).num_updated_rows == 1
+    assert sorted(map(tuple, named.toDF().collect())) == [(1, "x"), (2, "b")]
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        PaimonTable.forName(sql.spark, f"pm.{sql.database}.nope")
