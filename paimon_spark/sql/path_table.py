@@ -119,7 +119,7 @@ def path_frame(spark: SparkSession, given: Mapping[str, str], options: Mapping[s
 def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, str]:
     """Return the options that say where the table of a name is, as the session resolves it.
 
-    Raises UnsupportedError for Spark Connect and for a table that is not Paimon's, and Spark's error for an unknown one.
+    Raises UnsupportedError for Spark Connect and for a table that is not Paimon's, Spark's error for an unknown one.
     """
     if not is_classic(spark):
         raise UnsupportedError(f"{command} needs a classic session, which has catalogs: use PaimonTable.forPath")
