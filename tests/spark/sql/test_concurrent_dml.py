@@ -113,7 +113,7 @@ def check_order(table, effects):
 @pytest.mark.parametrize(
     ("kind", "seconds"),
     [
-        ("append", 0),
+        pytest.param("append", 0, marks=pytest.mark.more),
         pytest.param("keyed", 0, marks=pytest.mark.more),
         *(pytest.param(kind, 60, marks=pytest.mark.slow) for kind in KINDS),
     ],

@@ -26,6 +26,7 @@ LENGTHS = (0, 1, 6, 7, 8, 9, 15, 16, 17, 40)
 WIDTHS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_changes_between_snapshots_tags_and_times(sql):
     sql("CREATE TABLE t (id INT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")

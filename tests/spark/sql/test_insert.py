@@ -155,6 +155,7 @@ def test_options_of_the_session(sql, opened, setting):
         sql("INSERT INTO t VALUES (1)")
 
 
+@pytest.mark.more
 def test_cached_rows_follow_a_write(sql):
     sql("CREATE TABLE t (id INT)")
     sql("CACHE TABLE t")
@@ -164,6 +165,7 @@ def test_cached_rows_follow_a_write(sql):
     sql("UNCACHE TABLE t")
 
 
+@pytest.mark.more
 def test_defaults_of_every_kind_fill_columns(sql):
     defaults = {
         "s": ("STRING", "'it''s'"),

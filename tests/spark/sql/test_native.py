@@ -118,6 +118,7 @@ def test_rows_to_merge_and_deleted_rows_are_read_by_the_engine(sql):
 NOT_FROM_ORC = {"ch": "CHAR(5)", "day": "DATE", "ntz": "TIMESTAMP(6)"}
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_orc_files_are_read_alike_or_by_the_engine(sql):
     stored = {name: one for name, one in TYPES.items() if name != "ts"}

@@ -89,6 +89,7 @@ def test_statements_on_rows_are_analysed_by_spark(sql):
             sql(statement)
 
 
+@pytest.mark.more
 def test_each_session_has_one_parser(sql, tmp_path):
     sql("CREATE TABLE t (a INT)")
     name = f"pm.{sql.database}.t"
@@ -120,6 +121,7 @@ def test_words_of_a_text():
     assert Cursor("/* never closed").next.kind == "end"
 
 
+@pytest.mark.more
 def test_analyze_makes_statistics_that_spark_reads(sql):
     sql("CREATE TABLE t (id INT, s STRING, p INT) PARTITIONED BY (p)")
     sql("ANALYZE TABLE t COMPUTE STATISTICS")  # there is no snapshot

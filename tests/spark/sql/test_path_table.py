@@ -59,6 +59,7 @@ def test_spark_reads_the_files_that_it_may(spark, tmp_path):
     assert len(table.toDF(versionAsOf="1").collect()) == 3
 
 
+@pytest.mark.more
 @classic
 def test_python_reads_what_spark_may_not(spark, tmp_path):
     keys = {"primary-key": "id", "bucket": "1"}
@@ -84,6 +85,7 @@ def _explained(table, version, filter):
     return PaimonTable.forPath(table._spark, table._address.path, versionAsOf=version).explain(None, filter)
 
 
+@pytest.mark.more
 @classic
 def test_a_column_that_changes_after_the_dataframe_was_made(spark, tmp_path):
     table = table_of(spark, tmp_path / "t", [(1, "x", None)])

@@ -83,6 +83,7 @@ def test_rows_that_an_upsert_cannot_change_are_refused(sql):
             sql(statement)
 
 
+@pytest.mark.more
 def test_a_cached_table_is_read_again_after_its_rows_change(sql):
     sql("CREATE TABLE c (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
     sql("INSERT INTO c VALUES (1, 1), (2, 2), (3, 3)")
@@ -98,6 +99,7 @@ def test_a_cached_table_is_read_again_after_its_rows_change(sql):
     assert sql("SELECT id FROM c") == [(2,)]
 
 
+@pytest.mark.more
 def test_rows_change_after_the_columns_did(sql):
     """The newest snapshot is older than the schema: its rows have the new columns, as NULL."""
     for name, options in (("a", ""), ("k", "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")):

@@ -194,6 +194,7 @@ def test_branches_and_moments_are_tables_of_their_own(sql):
             sql(f"SELECT * FROM t {moment}")
 
 
+@pytest.mark.more
 def test_options_of_the_session_choose_the_moment_of_a_read(sql):
     sql("CREATE TABLE t (id INT)")
     sql("INSERT INTO t VALUES (1)")
