@@ -22,6 +22,7 @@ TABLES = {
     "keys, dynamic": (["id"], {}),
     "keys, sequence": (["id"], {"bucket": "1", "sequence.field": "n"}),
 }
+FEW = ("appended", "keys")
 
 
 def create(spark, warehouse, name, ids=range(1, 7)):
@@ -36,9 +37,9 @@ def rows_of(table, columns=None):
     return sorted(tuple(row.values()) for row in table.to_arrow(columns).to_pylist())
 
 
-@pytest.mark.everywhere
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.cases(2)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.everywhere if name in FEW else pytest.mark.more) for name in TABLES]
+)
 def test_update_delete_and_merge_change_exactly_the_rows_that_match(spark, warehouse, name):
     table, changed = create(spark, warehouse, name)
     before = table.snapshot().id
@@ -57,7 +58,6 @@ def test_update_delete_and_merge_change_exactly_the_rows_that_match(spark, wareh
 
 
 @pytest.mark.more
-@pytest.mark.everywhere
 def test_changed_rows_keep_their_ids(spark, warehouse):
     table, changed = create(spark, warehouse, "tracked")
     changed.update("id = 2", {"v": "'x'"})
@@ -165,7 +165,6 @@ def test_a_merge_into_an_empty_table_inserts(spark, warehouse):
 
 
 @pytest.mark.more
-@pytest.mark.everywhere
 def test_columns_of_rows_with_ids_are_replaced_beside_inserts(spark, warehouse):
     options = {**TRACKED, "data-evolution.enabled": "true"}
     table = Table.create(f"{warehouse}/db.db/e", Schema(COLUMNS, options=options))

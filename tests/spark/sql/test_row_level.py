@@ -44,10 +44,13 @@ def test_rows_of_a_table_with_a_primary_key_change(sql):
     assert sql("SELECT id FROM t ORDER BY id") == [(1,), (9,)]
 
 
-@pytest.mark.versions
-@pytest.mark.cases(1)
 @pytest.mark.parametrize(
-    "options", ["'bucket' = '-1'", "'deletion-vectors.enabled' = 'true'", "'bucket' = '2', 'bucket-key' = 'id'"]
+    "options",
+    [
+        pytest.param("'bucket' = '-1'", marks=pytest.mark.versions),
+        pytest.param("'deletion-vectors.enabled' = 'true'", marks=pytest.mark.more),
+        pytest.param("'bucket' = '2', 'bucket-key' = 'id'", marks=pytest.mark.more),
+    ],
 )
 def test_rows_of_a_table_without_a_primary_key_change(sql, options):
     sql(f"""CREATE TABLE t (id BIGINT NOT NULL, v STRING, n STRUCT<x: INT>, d INT DEFAULT 7, p STRING)
