@@ -76,15 +76,16 @@ def choose(jvm: Jvm, spark: SparkSession, scan: TableScan, request: ScanRequest)
     reason = unsuitable_files(store, plan.splits, request.columns.names)
     if reason is not None:
         return NativeChoice.refused(reason)
-    paths = [_uri(store.file_path(s.bucket_ref, f)) for s in plan.splits for f in s.files]
-    kind = paths[0].rpartition(".")[2] if paths else "parquet"
+    files = _sizes(store, plan)
+    first = next(iter(files), None)
+    kind = "parquet" if first is None else first.rpartition(".")[2]
     reason = unsuitable_columns(store.schema, request.columns, kind)
     if reason is not None:
         return NativeChoice.refused(reason)
-    if paths and not _is_reachable(jvm, paths[0]):
-        return NativeChoice.refused(f"Spark's JVM cannot read {paths[0]}")
-    files = _spark_scan(jvm, spark, store, plan, (kind, paths), request)
-    return NativeChoice(files, f"native: {len(paths)} of {plan.files_in_partitions} {_SPOKEN[kind]} files")
+    if first is not None and not _is_reachable(jvm, first):
+        return NativeChoice.refused(f"Spark's JVM cannot read {first}")
+    said = f"native: {len(files)} of {plan.files_in_partitions} {_SPOKEN[kind]} files"
+    return NativeChoice(_spark_scan(jvm, spark, store.schema, (kind, files), request), said)
 
 
 def with_options(names: Iterable[str]) -> str:
@@ -199,17 +200,22 @@ def _reads_alike(type_: DataType, kind: str) -> bool:
     return False
 
 
+def _sizes(store: FileStore, plan: Plan) -> dict[str, int]:
+    """Return the bytes of each file by its path, once also if the plan has parts of it: Spark cuts files itself."""
+    return {_uri(store.file_path(s.bucket_ref, file)): file.file_size for s in plan.splits for file in s.files}
+
+
 def _spark_scan(
-    jvm: Jvm, spark: SparkSession, store: FileStore, plan: Plan, files: tuple[str, list[str]], request: ScanRequest
+    jvm: Jvm, spark: SparkSession, schema: TableSchema, files: tuple[str, Mapping[str, int]], request: ScanRequest
 ) -> Any:
-    kind, paths = files
+    kind, sizes = files
     names = set(request.columns.names)
     return jvm.bridge.NativeFiles.of(
         java_session(spark),
         kind,
-        "\n".join(paths),
-        "\n".join(str(file.file_size) for split in plan.splits for file in split.files),
-        jvm.struct(spark_schema([field for field in store.schema.fields if field.name in names])),
+        "\n".join(sizes),
+        "\n".join(map(str, sizes.values())),
+        jvm.struct(spark_schema([field for field in schema.fields if field.name in names])),
         jvm.struct(request.columns),
         jvm.list(request.filters),
         jvm.map(_OPTIONS),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from paimon_core.scan import table_scan
 from paimon_core.table import Table
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
@@ -66,6 +67,15 @@ def test_every_type_is_read_alike(sql):
     both(sql, "SELECT id FROM t WHERE ts = TIMESTAMP'1500-01-02 03:04:05.678901' OR f8 = 0.0 OR d2 IS NULL")
     for condition in ("f4 = float('NaN')", "ch = 'ab'", "f8 = 0.0D", "f8 >= 0.0D", "f8 IN (0.0D, 1.0D)"):
         assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
+
+
+@pytest.mark.versions
+def test_a_file_of_several_splits_is_read_once(sql, monkeypatch):
+    monkeypatch.setattr(table_scan, "LEAST_PART", 1)
+    sql("CREATE TABLE t (id BIGINT, s STRING) TBLPROPERTIES ('source.split.target-size' = '2 kb')")
+    sql("INSERT INTO t SELECT id, uuid() FROM range(0, 1000, 1, 1)")
+    assert ", native: 1 of 1 Parquet files" in sql("EXPLAIN SELECT * FROM t")[0][0]
+    assert len(both(sql, "SELECT * FROM t")) == 1000
 
 
 @pytest.mark.more
