@@ -1,6 +1,7 @@
 """A catalog of Spark whose databases and tables are those of a warehouse."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -8,31 +9,21 @@ from pyspark.sql import SparkSession
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PaimonError, UnsupportedError
 from paimon_core.fileio.paths import check_name
-from paimon_core.scan.projection import metadata_fields
 from paimon_core.schema.schema import Schema
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
 from paimon_core.table import Table
 from paimon_spark.internals import is_classic
 from paimon_spark.sql.alter import schema_changes
 from paimon_spark.sql.databases import DatabaseFunction, same_directory
 from paimon_spark.sql.functions import list_functions, load_function
-from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
+from paimon_spark.sql.jvm import BRIDGE, CATALOG_CLASS, Jvm
 from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.procedures import list_procedures, load_procedure
-from paimon_spark.sql.schema import (
-    new_schema,
-    refuse_constraint,
-    spark_columns,
-    spark_partitioning,
-    spark_properties,
-)
+from paimon_spark.sql.schema import description, new_schema, refuse_constraint
 from paimon_spark.sql.staged import StagedFunction
 from paimon_spark.sql.table import TableFunction
-from paimon_spark.types import spark_schema
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = (
@@ -109,7 +100,7 @@ class CatalogFunction(DatabaseFunction):
     def table_exists(self, identifier: Any) -> bool:
         """Return True if the table exists."""
         try:
-            self._table(identifier)
+            self._table(self._parts(identifier))
         except (NotFoundError, InvalidInputError, UnsupportedError):
             return False
         return True
@@ -127,7 +118,7 @@ class CatalogFunction(DatabaseFunction):
         """Create a table and return it. TableAlreadyExistsException if it exists."""
         try:
             table = self.catalog.create_table(
-                self._own(identifier), self._schema(identifier, columns, partitions, properties)
+                self._own(self._parts(identifier)), self._schema(identifier, columns, partitions, properties)
             )
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
@@ -172,7 +163,7 @@ class CatalogFunction(DatabaseFunction):
 
     def drop_table(self, identifier: Any) -> bool:
         """Delete a table; return False if it is missing."""
-        name = self._own(identifier)
+        name = self._own(self._parts(identifier))
         if not self.catalog.table_exists(name):
             return False
         self.catalog.drop_table(name)
@@ -181,7 +172,7 @@ class CatalogFunction(DatabaseFunction):
     def rename_table(self, old: Any, new: Any) -> None:
         """Rename a table."""
         try:
-            self.catalog.rename_table(self._own(old), self._own(new))
+            self.catalog.rename_table(self._own(self._parts(old)), self._own(self._parts(new)))
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", new) from None
         except NotFoundError:
@@ -209,47 +200,50 @@ class CatalogFunction(DatabaseFunction):
 
     # ---- inside
 
-    def _name(self, identifier: Any) -> str:
-        """Return the name of a table as users see it: its parts with dots between, or its path."""
-        path = _path(identifier)
-        return f"`{path}`" if path is not None else ".".join([*identifier.namespace(), identifier.name()])
+    def _parts(self, identifier: Any) -> tuple[str, ...]:
+        """Return the database and the name of a table; the path of ``catalog.`/path/to/table` `` alone."""
+        return tuple(json.loads(self.jvm.trees.parts(identifier)))
 
-    def _own(self, identifier: Any) -> Identifier:
+    def _shown(self, parts: Sequence[str]) -> str:
+        """Return the full name of a table as users see it."""
+        return f"{self.name}.`{parts[0]}`" if _is_path(parts) else ".".join([self.name, *parts])
+
+    def _own(self, parts: Sequence[str]) -> Identifier:
         """Return the table's name in the warehouse. Raises InvalidInputError for another number of parts."""
-        shown, parts = self._name(identifier), [*identifier.namespace(), identifier.name()]
-        if _path(identifier) is not None:
+        if _is_path(parts):
             raise UnsupportedError(
-                f"{shown} is a table by its path, which can be read, written and altered; it is created, dropped and "
-                "renamed by its name in the catalog of its warehouse"
+                f"`{parts[0]}` is a table by its path, which can be read, written and altered; it is created, dropped "
+                "and renamed by its name in the catalog of its warehouse"
             )
+        shown = ".".join(parts)
         if len(parts) != 2:
             raise InvalidInputError(f"table {shown!r}: name a table by its database and its name")
         check_name(parts[0], shown)
         return Identifier(parts[0], *split_name(parts[1], shown))
 
-    def _table(self, identifier: Any) -> Table:
-        path = _path(identifier)
-        if path is None:
-            return self.catalog.table(self._own(identifier))
-        return Table.open(path, self.catalog.storage_options)
+    def _table(self, parts: Sequence[str]) -> Table:
+        if _is_path(parts):
+            return Table.open(parts[0], self.catalog.storage_options)
+        return self.catalog.table(self._own(parts))
 
     def open(self, identifier: Any) -> Table:
         """Return the table of an identifier. NoSuchTableException if it is missing."""
-        if _path(identifier) is None and len(identifier.namespace()) != 1:
+        parts = self._parts(identifier)
+        if not _is_path(parts) and len(parts) != 2:
             raise self.jvm.exception("NoSuchTableException", identifier)
         try:
-            if _path(identifier) is None:
-                self._own(identifier)
+            if not _is_path(parts):
+                self._own(parts)
         except InvalidInputError:  # such as parquet.`/a/file`, which Spark reads if no catalog has a table of this name
             raise self.jvm.exception("NoSuchTableException", identifier) from None
         try:
-            return self._table(identifier)
+            return self._table(parts)
         except NotFoundError:
             raise self.jvm.exception("NoSuchTableException", identifier) from None
 
     def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Schema:
         given = {str(key): str(value) for key, value in properties.items()}
-        own = self.catalog.location(self._own(identifier))
+        own = self.catalog.location(self._own(self._parts(identifier)))
         if not same_directory(given.get("location", own), own):
             raise UnsupportedError(
                 f"LOCATION {given['location']!r} is not possible: a table of this catalog is in its directory {own}; "
@@ -266,7 +260,9 @@ class CatalogFunction(DatabaseFunction):
     ) -> Any:
         schema = self._schema(identifier, columns, partitions, properties)
         try:
-            staged = self.catalog.stage_table(self._own(identifier), schema, replace_existing=replace_existing)
+            staged = self.catalog.stage_table(
+                self._own(self._parts(identifier)), schema, replace_existing=replace_existing
+            )
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
         except NotFoundError:
@@ -277,37 +273,23 @@ class CatalogFunction(DatabaseFunction):
             staged.store.schema,
             {},
             self.catalog,
-            f"{self.name}.{self._name(identifier)}",
+            self._shown(self._parts(identifier)),
             staged=staged,
         )
-        return self.jvm.bridge.Staged(*self._description(identifier, staged.table, staged.store.schema, function))
+        return self.jvm.type(f"{BRIDGE}.Staged")(self._description(function), self.jvm.function(function))
 
     def _spark_table(self, identifier: Any, table: Table, when: Mapping[str, Any] | None = None) -> Any:
         schema = table.scan(**when).store.schema if when else table.schema
         function = TableFunction(
-            self.jvm, table, schema, when or {}, self.catalog, f"{self.name}.{self._name(identifier)}"
+            self.jvm, table, schema, when or {}, self.catalog, self._shown(self._parts(identifier))
         )
-        description = self._description(identifier, table, schema, function)
-        if not schema.partition_keys:
-            return self.jvm.bridge.PaimonTable(*description)
-        return self.jvm.bridge.PartitionedTable(*description, self.jvm.struct(spark_schema(schema.partition_fields)))
+        kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
+        return self.jvm.type(f"{BRIDGE}.{kind}")(self._description(function), self.jvm.function(function))
 
-    def _description(self, identifier: Any, table: Table, schema: TableSchema, function: TableFunction) -> list[Any]:
-        capabilities = self.jvm.java.java.util.HashSet()
-        for capability in _CAPABILITIES:
-            capabilities.add(getattr(self.jvm.type(f"{_CATALOG}.TableCapability"), capability))
-        return [
-            f"{self.name}.{self._name(identifier)}",
-            spark_columns(self.jvm, schema),
-            self.jvm.struct(spark_schema((*tracking_fields(schema), *metadata_fields(schema)))),
-            spark_partitioning(self.jvm, schema),
-            self.jvm.map(spark_properties(schema, table.path)),
-            capabilities,
-            self.jvm.function(function),
-        ]
+    def _description(self, function: TableFunction) -> Any:
+        text = description(function.name, function.schema, function.table.path, _CAPABILITIES)
+        return self.jvm.type(f"{BRIDGE}.Description")(text)
 
 
-def _path(identifier: Any) -> str | None:
-    """Return the path of ``catalog.`/path/to/table` ``; `None`: the identifier is a name."""
-    name = str(identifier.name())
-    return name if "/" in name and not len(identifier.namespace()) else None
+def _is_path(parts: Sequence[str]) -> bool:
+    return len(parts) == 1 and "/" in parts[0]

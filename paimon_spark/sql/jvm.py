@@ -5,6 +5,7 @@ compiles them on the driver. Executors never load them.
 """
 
 import atexit
+import json
 import logging
 import shutil
 import tempfile
@@ -23,8 +24,9 @@ from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
 from paimon_spark.internals import check_names, java_session, session_state
 
 _log = logging.getLogger(__name__)
-_PACKAGE = "paimon.python"
-CATALOG_CLASS = f"{_PACKAGE}.Catalog"
+BRIDGE = "paimon.python"
+"""The package of the compiled classes."""
+CATALOG_CLASS = f"{BRIDGE}.Catalog"
 _CATALYST = "org.apache.spark.sql.catalyst.analysis"
 _CONNECTOR = "org.apache.spark.sql.connector"
 _DELEGATES = "  /*DELEGATES*/\n"
@@ -69,9 +71,14 @@ class Jvm:
         self._context = spark.sparkContext
         self._gateway: Any = self._context._gateway
         self.java: Any = self._context._jvm
+        self._types: dict[str, Any] = {}
+
+    def strings(self, items: Iterable[str | None]) -> Any:
+        """Return a Java array of texts."""
+        return self.trees.strings(json.dumps(list(items)))
 
     def array(self, kind: str, items: Iterable[Any]) -> Any:
-        """Return a Java array of the class ``kind``."""
+        """Return a Java array of the class ``kind``. Cost: a call for each item."""
         values = list(items)
         found = self._gateway.new_array(self.type(kind), len(values))
         for i, value in enumerate(values):
@@ -79,29 +86,30 @@ class Jvm:
         return found
 
     def type(self, name: str) -> Any:
-        """Return a class of the JVM by its full name."""
-        found = self.java
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
+        """Return a class of the JVM by its full name. Cost: a call for each part of the name, once."""
+        if name not in self._types:
+            found = self.java
+            for part in name.split("."):
+                found = getattr(found, part)
+            self._types[name] = found
+        return self._types[name]
+
+    @cached_property
+    def trees(self) -> Any:
+        """The compiled class of texts in the place of Java's collections."""
+        return self.bridge.Trees
 
     def rows(self, rows: Iterable[Iterable[Any]]) -> Any:
         """Return rows as a Java array of arrays."""
         return self.array("java.lang.Object", [self.array("java.lang.Object", row) for row in rows])
 
-    def list(self, items: Iterable[Any]) -> Any:
+    def list(self, items: Iterable[str]) -> Any:
         """Return a ``java.util.ArrayList``."""
-        found = self.java.java.util.ArrayList()
-        for item in items:
-            found.add(item)
-        return found
+        return self.trees.collection(json.dumps(list(items)))
 
     def map(self, values: Mapping[str, str]) -> Any:
-        """Return a ``java.util.HashMap``."""
-        found = self.java.java.util.HashMap()
-        for key, value in values.items():
-            found.put(key, value)
-        return found
+        """Return a ``java.util.Map``."""
+        return self.trees.collection(json.dumps(dict(values)))
 
     def exception(self, name: str, *arguments: Any) -> Py4JJavaError:
         """Return an exception of Spark's analysis, such as ``NoSuchTableException``, to be raised out of a callback."""
@@ -160,7 +168,7 @@ class Jvm:
 
     def active_session(self) -> SparkSession:
         """Return the session whose query is planned in this thread of the JVM."""
-        active = self.java.org.apache.spark.sql.classic.SparkSession.getActiveSession()
+        active = self.type("org.apache.spark.sql.classic.SparkSession").getActiveSession()
         return SparkSession(self._context, active.get()) if active.isDefined() else self.spark
 
     def session(self, session: Any) -> SparkSession:
@@ -244,8 +252,8 @@ class Jvm:
             loader.loadClass(CATALOG_CLASS)
         except Py4JJavaError:
             self._compile(loader)
-        check_names(self.spark, self.type(_PACKAGE).PaimonNames)
-        return self.type(_PACKAGE)
+        check_names(self.spark, self.type(BRIDGE).PaimonNames)
+        return self.type(BRIDGE)
 
     def _delegates(self) -> str:
         """Return the Java text of the methods of this Spark's ParserInterface that pass a question on unchanged."""

@@ -20,7 +20,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType
 from paimon_spark.internals import java_session, session_state
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.jvm import BRIDGE, Jvm
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.types import spark_schema
 
@@ -210,14 +210,14 @@ def _spark_scan(
 ) -> Any:
     kind, sizes = files
     names = set(request.columns.names)
-    return jvm.bridge.NativeFiles.of(
+    return jvm.type(f"{BRIDGE}.NativeFiles").of(
         java_session(spark),
         kind,
         "\n".join(sizes),
         "\n".join(map(str, sizes.values())),
         jvm.struct(spark_schema([field for field in schema.fields if field.name in names])),
         jvm.struct(request.columns),
-        jvm.list(request.filters),
+        request.filters,
         jvm.map(_OPTIONS),
     )
 

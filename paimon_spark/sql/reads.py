@@ -16,7 +16,7 @@ from paimon_core.table import Table, with_store
 from paimon_spark.internals import analyzed
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.incremental import BETWEEN
-from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.jvm import BRIDGE, Jvm
 from paimon_spark.sql.native import NativeChoice, choose, is_same_field, with_options
 from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
 from paimon_spark.sql.scan import ScanFunction, describe
@@ -51,25 +51,23 @@ class TableReads:
         schema = self._read_schema()
         return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
 
-    def scan(self, required: Any, filters: Any, trees: str, limit: int, options: Any) -> Any:
+    def scan(self, required: str | None, filters: Any, trees: str, limit: int, options: str) -> Any:
         """Return a scan narrowed to the columns and filters of the query."""
         table, given = self._current(), self._read_options(options)
         request = ScanRequest(
             self._columns(required),
             predicate_of(json.loads(trees), self._read_schema()),
-            tuple(filters),
+            filters,
             limit if limit >= 0 and BETWEEN not in given else None,  # changes are read whole
             given,
             self.when,
         )
         function = ScanFunction(table, request, self._general_scan, partial(self._native_scan, table))
-        return self.jvm.bridge.PaimonScan(
+        return self.jvm.type(f"{BRIDGE}.PaimonScan")(
             self.jvm.function(function),
-            self.jvm.struct(request.columns),
-            self.jvm.struct(spark_schema(self.schema.fields)),
-            self.jvm.array(
-                "java.lang.String", [key for key in self.schema.partition_keys if key in request.columns.names]
-            ),
+            request.columns.json(),
+            spark_schema(self.schema.fields).json(),
+            json.dumps([key for key in self.schema.partition_keys if key in request.columns.names]),
             describe(table, request, function.choice),
         )
 
@@ -102,7 +100,7 @@ class TableReads:
         """Return the table for a scan that begins now."""
         return self.table
 
-    def aggregate(self, trees: str, aggregation: str, options: Any) -> str | None:
+    def aggregate(self, trees: str, aggregation: str, options: str) -> str | None:
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
         filters = json.loads(trees)
         request = ScanRequest(StructType(), options=self._read_options(options), when=self.when)
@@ -119,9 +117,10 @@ class TableReads:
             scan, json.loads(aggregation), f"paimon {hide_secrets(str(self.table.location))}: rows from metadata"
         )
 
-    def _read_options(self, options: Any) -> dict[str, str]:
-        """Return the options of a read."""
-        return dict(options.asCaseSensitiveMap())
+    def _read_options(self, options: str) -> dict[str, str]:
+        """Return the options of a read; `options`: of the statement, as JSON."""
+        given: dict[str, str] = json.loads(options)
+        return given
 
     def _options(self) -> dict[str, str]:
         """Return the options by which the Python data source finds the table."""
@@ -139,16 +138,17 @@ class TableReads:
         """Return the schema that reads use: Spark's timestamps have microseconds."""
         return self.table.store.with_schema(self.schema).in_microseconds().schema
 
-    def _columns(self, required: Any) -> StructType:
+    def _columns(self, required: str | None) -> StructType:
         """Return the columns of a query, or the cheapest column of the table if it needs none: a count.
 
         Spark's Python source cannot read rows without columns.
         """
-        if required is not None and required.length():
-            return StructType.fromJson(json.loads(required.json()))
         if required is None:
             return self.whole()
-        return StructType([spark_schema(self.schema.fields)[cheapest_column(self.schema)]])
+        columns = StructType.fromJson(json.loads(required))
+        return (
+            columns if columns.fields else StructType([spark_schema(self.schema.fields)[cheapest_column(self.schema)]])
+        )
 
     def whole(self) -> StructType:
         """Return the columns that Spark knows."""

@@ -1,6 +1,6 @@
 """What a query asks of a scan of one table: one value that every kind of scan is built from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,9 @@ class ScanRequest:
     """True for every row that the query needs, and bound to the table with timestamps in microseconds
     (``FileStore.in_microseconds``). Of a condition on partition columns alone it is exact, and Spark does not evaluate
     such a condition again."""
-    filters: Sequence[Any] = ()
-    """All filters of the query as Spark's own (catalyst) expressions, resolved on the table's columns."""
+    filters: Any = None
+    """All filters of the query as a Java array of Spark's own (catalyst) expressions, resolved on the table's columns;
+    `None`: none."""
     limit: int | None = None
     """This number of rows is enough, whichever rows they are; Spark cuts the rest. `None`: all rows are needed."""
     options: Mapping[str, str] = field(default_factory=dict)

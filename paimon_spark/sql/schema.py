@@ -8,16 +8,16 @@ from typing import Any, NoReturn
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
+from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import UnsupportedError
+from paimon_core.scan.projection import metadata_fields
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
 from paimon_spark.option_names import column_list
 from paimon_spark.sql.defaults import default_sql, default_text
-from paimon_spark.sql.jvm import Jvm
 from paimon_spark.types import paimon_type, spark_schema
 
-_CONNECTOR = "org.apache.spark.sql.connector"
 _IGNORED = {"provider", "owner", "external", "is_managed_location", "option.serialization.format"}
 """Properties that Spark adds to every table and that say nothing about it."""
 _OPTION_PREFIX = "option."
@@ -70,24 +70,28 @@ def new_schema(
     )
 
 
-def spark_columns(jvm: Jvm, schema: TableSchema) -> Any:
-    """Return the columns of a table as a Java array of Spark's columns, with comments and defaults."""
-    column, default = jvm.type(f"{_CONNECTOR}.catalog.Column"), jvm.type(f"{_CONNECTOR}.catalog.ColumnDefaultValue")
-    fields = list(schema.fields)
-    types = [field.dataType() for field in jvm.struct(spark_schema(fields)).fields()]
-    literal = jvm.type(f"{_CONNECTOR}.expressions.LiteralValue")
-    found = []
-    for field, kind in zip(fields, types, strict=True):
-        sql = None if field.default is None else default_sql(field.default, field.type)
-        value = None if sql is None else default(sql, literal(None, kind))  # null: the value of older rows
-        found.append(column.create(field.name, kind, field.type.nullable, field.description, value, None))
-    return jvm.array(f"{_CONNECTOR}.catalog.Column", found)
+def description(name: str, schema: TableSchema, location: str, capabilities: Iterable[str]) -> str:
+    """Return a table as ``Description.java`` reads it.
 
-
-def spark_partitioning(jvm: Jvm, schema: TableSchema) -> Any:
-    """Return the partition columns as a Java array of transforms."""
-    identity = jvm.type(f"{_CONNECTOR}.expressions.Expressions").identity
-    return jvm.array(f"{_CONNECTOR}.expressions.Transform", [identity(f"`{key}`") for key in schema.partition_keys])
+    Args:
+        name: of the table in messages and plans.
+        schema: of the table.
+        location: the path of the table.
+        capabilities: what Spark may ask of the table.
+    """
+    defaults = [None if f.default is None else default_sql(f.default, f.type) for f in schema.fields]
+    return json.dumps(
+        {
+            "name": name,
+            "columns": spark_schema(schema.fields).json(),
+            "comments": [field.description for field in schema.fields],
+            "defaults": defaults,
+            "metadata": spark_schema((*tracking_fields(schema), *metadata_fields(schema))).json(),
+            "partitions": spark_schema(schema.partition_fields).json(),
+            "properties": spark_properties(schema, location),
+            "capabilities": list(capabilities),
+        }
+    )
 
 
 def spark_properties(schema: TableSchema, location: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The scans and writes of one table of a catalog."""
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,13 +29,12 @@ class TableFunction(TableReads):
     catalog: FileSystemCatalog
     name: str = ""
 
-    def _read_options(self, options: Any) -> dict[str, str]:
+    def _read_options(self, options: str) -> dict[str, str]:
         """Return the options of a read: of the session, under those of the statement."""
+        given: dict[str, str] = json.loads(options)
         catalog, database, table = self.name.split(".", 2)
         session = session_options(self.jvm.active_session(), catalog, database, table)
-        if not session:
-            return dict(options.asCaseSensitiveMap())
-        return read_options(session, dict(options.asCaseSensitiveMap()), moment=bool(self.when))
+        return read_options(session, given, moment=bool(self.when)) if session else given
 
     def truncate(self) -> bool:
         """Remove every row."""
@@ -66,15 +66,15 @@ class TableFunction(TableReads):
         """Raise UnsupportedError."""
         raise UnsupportedError("a partition has no properties and no location of its own: set those of the table")
 
-    def source_write(self, mode: str, info: Any) -> Any:
+    def source_write(self, mode: str, info: Any, options: str) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream."""
-        return self._writes().source_write(mode, info)
+        return self._writes().source_write(mode, info, options)
 
-    def check_write(self, mode: str, trees: str, options: Any) -> None:
+    def check_write(self, mode: str, trees: str, options: str) -> None:
         """Raise an error for options, and for rows to replace, that `insert` will refuse."""
         self._writes().check(mode, trees, options)
 
-    def insert(self, rows: Any, mode: str, trees: str, options: Any) -> None:
+    def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a DataFrame in one commit."""
         self._writes().insert(rows, mode, trees, options)
 

@@ -47,19 +47,19 @@ class TableWrites:
     table: Table
     location: Mapping[str, str]
 
-    def check(self, mode: str, trees: str, options: Any) -> None:
+    def check(self, mode: str, trees: str, options: str) -> None:
         """Raise an error for options, and for rows to replace, that `insert` will refuse."""
         self._request(options)
         self._replaced(mode, trees)
 
-    def insert(self, rows: Any, mode: str, trees: str, options: Any) -> None:
+    def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a Java Dataset in one commit.
 
         Args:
             rows: as Spark has cast them to the columns of the table.
             mode: append or overwrite.
             trees: of an overwrite, the filters whose rows are replaced (``Trees.java``).
-            options: of the statement.
+            options: of the statement, as JSON.
         """
         frame = self.jvm.frame(rows)
         request = self._request(options)
@@ -73,27 +73,27 @@ class TableWrites:
         writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
         write_frame(shuffled, writer, table)
 
-    def source_write(self, mode: str, info: Any) -> Any:
+    def source_write(self, mode: str, info: Any, options: str) -> Any:
         """Return a write of the Python data source, for a dynamic overwrite or a stream."""
         spark = self.jvm.active_session()
-        given = {**self._given(info.options()), **self.location}
+        given = {**self._given(options), **self.location}
         if mode == "dynamic":
             given["partitionoverwritemode"] = "dynamic"
         relation = analyzed(spark.read.format("paimon").options(**self.location).load())
         builder = relation.table().newWriteBuilder(self.jvm.bridge.PaimonWriteInfo(info, self.jvm.map(given)))
         return (builder if mode == "append" else builder.truncate()).build()
 
-    def _given(self, options: Any) -> dict[str, str]:
+    def _given(self, options: str) -> dict[str, str]:
         """Return the options of the session and of the statement, without those that name the table."""
         session = session_options(self.jvm.active_session(), *self.name)
-        given = write_options(session, {str(k): str(v) for k, v in options.asCaseSensitiveMap().items()})
+        given = write_options(session, json.loads(options))
         if given.pop(MERGE_SCHEMA, "false").lower() != "false":
             raise UnsupportedError(
                 f"option {MERGE_SCHEMA!r} is not possible here: add the columns with ALTER TABLE ... ADD COLUMN first"
             )
         return given
 
-    def _request(self, options: Any) -> WriteRequest:
+    def _request(self, options: str) -> WriteRequest:
         given = {key: value for key, value in self._given(options).items() if key not in _OF_STREAMS}
         named = next((key for key in ("path", "warehouse", "table", "overwrite-partition") if key in given), None)
         if named is not None:

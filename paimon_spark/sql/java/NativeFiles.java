@@ -2,7 +2,6 @@ package paimon.python;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -45,7 +44,7 @@ public class NativeFiles {
       String sizes,
       StructType columns,
       StructType required,
-      List filters,
+      Expression[] filters,
       Map options) {
     ArrayList roots = new ArrayList();
     HashMap known = new HashMap();
@@ -74,9 +73,9 @@ public class NativeFiles {
             : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
     builder.pruneColumns(required);
     ArrayList pushed = new ArrayList();
-    for (int i = 0; i < filters.size(); i++) {
-      if (!namesFloats((Expression) filters.get(i))) {
-        pushed.add(filters.get(i));
+    for (int i = 0; filters != null && i < filters.length; i++) {
+      if (!namesFloats(filters[i])) {
+        pushed.add(filters[i]);
       }
     }
     builder.pushFilters(CollectionConverters.asScala(pushed).toSeq());

@@ -1,6 +1,5 @@
 package paimon.python;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -25,23 +24,19 @@ class PaimonLocalScan implements LocalScan {
   }
 
   static PaimonLocalScan of(String json) {
-    try {
-      Map given = (Map) new ObjectMapper().readValue(json, Map.class);
-      StructType schema = (StructType) DataType.fromJson((String) given.get("schema"));
-      List listed = (List) given.get("rows");
-      InternalRow[] rows = new InternalRow[listed.size()];
-      for (int i = 0; i < rows.length; i++) {
-        Object[] values = new Object[schema.length()];
-        for (int c = 0; c < values.length; c++) {
-          Object value = ((List) listed.get(i)).get(c);
-          values[c] = value == null ? null : parsed(schema.fields()[c].dataType(), (String) value);
-        }
-        rows[i] = new GenericInternalRow(values);
+    Map given = (Map) Trees.parsed(json);
+    StructType schema = (StructType) DataType.fromJson((String) given.get("schema"));
+    List listed = (List) given.get("rows");
+    InternalRow[] rows = new InternalRow[listed.size()];
+    for (int i = 0; i < rows.length; i++) {
+      Object[] values = new Object[schema.length()];
+      for (int c = 0; c < values.length; c++) {
+        Object value = ((List) listed.get(i)).get(c);
+        values[c] = value == null ? null : parsed(schema.fields()[c].dataType(), (String) value);
       }
-      return new PaimonLocalScan(schema, rows, (String) given.get("description"));
-    } catch (java.io.IOException error) {
-      throw new IllegalArgumentException(error);
+      rows[i] = new GenericInternalRow(values);
     }
+    return new PaimonLocalScan(schema, rows, (String) given.get("description"));
   }
 
   static Object parsed(DataType type, String text) {

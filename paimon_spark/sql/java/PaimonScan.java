@@ -1,6 +1,5 @@
 package paimon.python;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -38,12 +37,16 @@ public class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Fi
   private Scan source;
   private Statistics statistics;
 
-  public PaimonScan(
-      Object python, StructType schema, StructType whole, String[] partitionColumns, String description) {
+  /**
+   * @param schema the columns of the scan, as Spark's JSON
+   * @param whole all columns of the table
+   * @param partitionColumns the names of partition columns that the scan has, as JSON
+   */
+  public PaimonScan(Object python, String schema, String whole, String partitionColumns, String description) {
     this.python = python;
-    this.schema = schema;
-    this.whole = whole;
-    this.partitionColumns = partitionColumns;
+    this.schema = Trees.struct(schema);
+    this.whole = Trees.struct(whole);
+    this.partitionColumns = Trees.strings(partitionColumns);
     this.description = description;
   }
 
@@ -149,11 +152,7 @@ class PaimonStatistics implements Statistics {
   private final StructType whole;
 
   PaimonStatistics(String json, StructType schema, StructType whole) {
-    try {
-      given = (Map) new ObjectMapper().readValue(json, Map.class);
-    } catch (java.io.IOException error) {
-      throw new IllegalArgumentException(error);
-    }
+    given = (Map) Trees.parsed(json);
     this.schema = schema;
     this.whole = whole;
   }

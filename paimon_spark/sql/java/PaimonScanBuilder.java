@@ -83,7 +83,7 @@ class PaimonScanBuilder
 
   public boolean pushAggregation(Aggregation aggregation) {
     if (answer == null) {
-      Object[] arguments = new Object[] {trees, Trees.json(Trees.of(aggregation)), options};
+      Object[] arguments = new Object[] {trees, Trees.json(Trees.of(aggregation)), Trees.of(options)};
       String found = (String) Bridge.ask(python, "aggregate", arguments);
       answer = found == null ? null : PaimonLocalScan.of(found);
     }
@@ -103,6 +103,8 @@ class PaimonScanBuilder
     if (answer != null) {
       return answer;
     }
-    return (Scan) Bridge.ask(python, "scan", new Object[] {columns, filters, trees, Integer.valueOf(limit), options});
+    String required = columns == null ? null : columns.json();
+    Object[] arguments = new Object[] {required, filters, trees, Integer.valueOf(limit), Trees.of(options)};
+    return (Scan) Bridge.ask(python, "scan", arguments);
   }
 }

@@ -16,62 +16,46 @@ import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A table of the catalog: its description is made once in Python, its scans and writes are asked for. */
 public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable {
-  private final String name;
-  private final Column[] columns;
-  private final StructType metadata;
-  private final Transform[] partitioning;
-  private final Map properties;
-  private final Set capabilities;
+  private final Description description;
   private final Object python;
 
-  public PaimonTable(
-      String name,
-      Column[] columns,
-      StructType metadata,
-      Transform[] partitioning,
-      Map properties,
-      Set capabilities,
-      Object python) {
-    this.name = name;
-    this.columns = columns;
-    this.metadata = metadata;
-    this.partitioning = partitioning;
-    this.properties = properties;
-    this.capabilities = capabilities;
+  public PaimonTable(Description description, Object python) {
+    this.description = description;
     this.python = python;
   }
 
   public String name() {
-    return name;
+    return description.name;
   }
 
   public Column[] columns() {
-    return columns;
+    return description.columns;
   }
 
   public MetadataColumn[] metadataColumns() {
-    MetadataColumn[] found = new MetadataColumn[metadata.length()];
+    StructField[] fields = description.metadata.fields();
+    MetadataColumn[] found = new MetadataColumn[fields.length];
     for (int i = 0; i < found.length; i++) {
-      found[i] = new PaimonMetadataColumn(metadata.fields()[i].name(), metadata.fields()[i].dataType());
+      found[i] = new PaimonMetadataColumn(fields[i].name(), fields[i].dataType());
     }
     return found;
   }
 
   public Transform[] partitioning() {
-    return partitioning;
+    return description.partitioning();
   }
 
   public Map properties() {
-    return properties;
+    return description.properties;
   }
 
   public Set capabilities() {
-    return capabilities;
+    return description.capabilities;
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
@@ -93,7 +77,7 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
 
   /** Return this table with the interface for which Spark completes the assignments of UPDATE and MERGE INTO. */
   PaimonTable forRowLevel() {
-    return new PaimonRowLevelTable(name, columns, metadata, partitioning, properties, capabilities, python);
+    return new PaimonRowLevelTable(description, python);
   }
 }
 
@@ -118,15 +102,8 @@ class PaimonMetadataColumn implements MetadataColumn {
 
 /** A table while PaimonRowLevelRule asks Spark to complete assignments: its operation is never asked for. */
 class PaimonRowLevelTable extends PaimonTable implements SupportsRowLevelOperations {
-  PaimonRowLevelTable(
-      String name,
-      Column[] columns,
-      StructType metadata,
-      Transform[] partitioning,
-      Map properties,
-      Set capabilities,
-      Object python) {
-    super(name, columns, metadata, partitioning, properties, capabilities, python);
+  PaimonRowLevelTable(Description description, Object python) {
+    super(description, python);
   }
 
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {

@@ -49,7 +49,7 @@ class PaimonWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
   }
 
   public Write build() {
-    Bridge.ask(python, "check_write", new Object[] {mode, trees, info.options()});
+    Bridge.ask(python, "check_write", new Object[] {mode, trees, Trees.of(info.options())});
     return new PaimonWrite(python, mode, trees, info);
   }
 }
@@ -96,11 +96,11 @@ class PaimonWrite implements V1Write, InsertableRelation {
   }
 
   public BatchWrite toBatch() {
-    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info})).toBatch();
+    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info, Trees.of(info.options())})).toBatch();
   }
 
   public StreamingWrite toStreaming() {
-    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info})).toStreaming();
+    return ((Write) Bridge.ask(python, "source_write", new Object[] {mode, info, Trees.of(info.options())})).toStreaming();
   }
 
   public String description() {
@@ -108,6 +108,6 @@ class PaimonWrite implements V1Write, InsertableRelation {
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    Bridge.ask(python, "insert", new Object[] {rows, mode, trees, info.options()});
+    Bridge.ask(python, "insert", new Object[] {rows, mode, trees, Trees.of(info.options())});
   }
 }

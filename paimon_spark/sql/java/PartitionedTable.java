@@ -2,12 +2,9 @@ package paimon.python;
 
 import java.math.BigDecimal;
 import java.util.Map;
-import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
-import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -31,17 +28,9 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
   private final StructType keys;
   private final Object python;
 
-  public PartitionedTable(
-      String name,
-      Column[] columns,
-      StructType metadata,
-      Transform[] partitioning,
-      Map properties,
-      Set capabilities,
-      Object python,
-      StructType keys) {
-    super(name, columns, metadata, partitioning, properties, capabilities, python);
-    this.keys = keys;
+  public PartitionedTable(Description description, Object python) {
+    super(description, python);
+    this.keys = description.partitions;
     this.python = python;
   }
 

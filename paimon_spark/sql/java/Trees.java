@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.expressions.Cast;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
@@ -16,14 +17,27 @@ import org.apache.spark.sql.connector.expressions.aggregate.Count;
 import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Expressions of Spark's connector interface as JSON: one text instead of a call from Python for each node. */
-class Trees {
+/** Expressions of Spark's connector interface as JSON, and Java's collections: one text instead of a call for each node. */
+public class Trees {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
   static String json(Object tree) {
     try {
-      return new ObjectMapper().writeValueAsString(tree);
+      return MAPPER.writeValueAsString(tree);
     } catch (java.io.IOException impossible) {
       throw new IllegalStateException(impossible);
+    }
+  }
+
+  static Object parsed(String json) {
+    try {
+      return MAPPER.readValue(json, Object.class);
+    } catch (java.io.IOException error) {
+      throw new IllegalArgumentException(error);
     }
   }
 
@@ -75,6 +89,32 @@ class Trees {
     node.put("name", name);
     node.put("args", list(function.children()));
     return node;
+  }
+
+  static StructType struct(String json) {
+    return (StructType) DataType.fromJson(json);
+  }
+
+  /** The options of a statement. */
+  static String of(CaseInsensitiveStringMap options) {
+    return json(options.asCaseSensitiveMap());
+  }
+
+  /** The database and the name of a table. */
+  public static String parts(Identifier identifier) {
+    ArrayList names = new ArrayList(java.util.Arrays.asList(identifier.namespace()));
+    names.add(identifier.name());
+    return json(names);
+  }
+
+  /** An ArrayList or a HashMap, for Python. */
+  public static Object collection(String json) {
+    return parsed(json);
+  }
+
+  /** An array, for Python. */
+  public static String[] strings(String json) {
+    return (String[]) ((List) parsed(json)).toArray(new String[0]);
   }
 
   private static List list(Expression[] expressions) {

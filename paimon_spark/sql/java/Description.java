@@ -1,0 +1,82 @@
+package paimon.python;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.ColumnDefaultValue;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.LiteralValue;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** What Spark asks about a table that is no row of it, out of one text: a call from Python for each part takes longer. */
+public class Description {
+  final String name;
+  final Column[] columns;
+  final StructType metadata;
+  final StructType partitions;
+  final Map properties;
+  final Set capabilities = new HashSet();
+
+  /**
+   * @param json "name"; "columns" as Spark's JSON of a struct, "comments" and "defaults" (SQL or null) in its order;
+   *     "metadata" and "partitions", structs; "properties"; "capabilities", names
+   */
+  public Description(String json) {
+    Map given = (Map) Trees.parsed(json);
+    List comments = (List) given.get("comments");
+    List defaults = (List) given.get("defaults");
+    StructField[] fields = struct(given, "columns").fields();
+    name = (String) given.get("name");
+    columns = new Column[fields.length];
+    for (int i = 0; i < fields.length; i++) {
+      String comment = (String) comments.get(i);
+      ColumnDefaultValue value = usual((String) defaults.get(i), fields[i].dataType());
+      columns[i] = column(fields[i], comment, value);
+    }
+    metadata = struct(given, "metadata");
+    partitions = struct(given, "partitions");
+    properties = (Map) given.get("properties");
+    List able = (List) given.get("capabilities");
+    for (int i = 0; i < able.size(); i++) {
+      capabilities.add(TableCapability.valueOf((String) able.get(i)));
+    }
+  }
+
+  /** Janino calls no static method of an interface. */
+  private static Column column(StructField field, String comment, ColumnDefaultValue value) {
+    Class[] types =
+        new Class[] {String.class, DataType.class, boolean.class, String.class, ColumnDefaultValue.class, String.class};
+    Object[] values =
+        new Object[] {field.name(), field.dataType(), Boolean.valueOf(field.nullable()), comment, value, null};
+    try {
+      return (Column) Column.class.getMethod("create", types).invoke(null, values);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  /** Rows that are older than the default have NULL. */
+  private static ColumnDefaultValue usual(String sql, DataType type) {
+    return sql == null ? null : new ColumnDefaultValue(sql, (Literal) new LiteralValue(null, type));
+  }
+
+  private static StructType struct(Map given, String key) {
+    return Trees.struct((String) given.get(key));
+  }
+
+  Transform[] partitioning() {
+    String[] names = partitions.fieldNames();
+    Transform[] found = new Transform[names.length];
+    for (int i = 0; i < names.length; i++) {
+      found[i] = Expressions.identity("`" + names[i].replace("`", "``") + "`");
+    }
+    return found;
+  }
+}
