@@ -20,10 +20,14 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.internals import is_classic
+from paimon_spark.internals import is_classic, optimized
 from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
 
+FEW_ROWS = 10_000
+"""So many rows the driver writes itself: a Python worker of Spark takes longer to begin than they take to write."""
+_SMALL = 1 << 22  # bytes that Spark expects of a small result
+_TOO_LARGE = "spark.driver.maxResultSize"
 _RESULT = StructType([StructField("written", BinaryType(), False)])
 Results = list[WriterCommitMessage | None]
 
@@ -42,6 +46,38 @@ def write_frame(frame: DataFrame, writer: PaimonWriter, table: Table) -> None:
         table: the table.
     """
     writer.commit(run_tasks(frame, writer.write, writer.abort), runner_for(frame, table))
+
+
+def is_small(frame: DataFrame) -> bool:
+    """Return True if Spark expects few bytes of a DataFrame of a classic session. Its estimate may be wrong."""
+    return int(optimized(frame).stats().sizeInBytes()) <= _SMALL
+
+
+def few_rows(frame: DataFrame) -> pa.Table | None:
+    """Return the rows of a DataFrame of a classic session; `None`: there are more than `FEW_ROWS`, or large ones.
+
+    Raises Spark's errors of the query.
+    """
+    if not is_small(frame):
+        return None
+    try:
+        rows = frame.limit(FEW_ROWS + 1).toArrow()
+    except Exception as error:  # a class of Spark
+        if _TOO_LARGE in str(error):
+            return None
+        raise
+    return rows if rows.num_rows <= FEW_ROWS else None
+
+
+def write_rows(rows: pa.Table, writer: PaimonWriter, runner: SparkRunner) -> None:
+    """Write rows in this process, in one commit. After an error the table is unchanged.
+
+    Args:
+        rows: the rows.
+        writer: of the table, for the columns of the rows.
+        runner: of compactions that follow.
+    """
+    writer.commit([writer.write(iter(rows.to_batches()))], runner)
 
 
 def run_tasks(

@@ -18,7 +18,7 @@ from paimon_core.predicate.rewrite import bind, columns
 from paimon_core.table import Table
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shuffle_for
-from paimon_spark.frame_write import write_frame
+from paimon_spark.frame_write import few_rows, is_small, runner_for, write_frame, write_rows
 from paimon_spark.internals import analyzed, optimized
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.jvm import Jvm
@@ -28,7 +28,6 @@ from paimon_spark.sql.session_options import MERGE_SCHEMA, session_options, writ
 from paimon_spark.writer import PaimonWriter, table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
-_SMALL = 1 << 22  # bytes of literal rows that one task writes
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,13 @@ class TableWrites:
         if replaced is not None and not columns(replaced) <= set(table.schema.partition_keys):
             replace_rows(frame, table, request, replaced)
             return
-        shuffled, single = distributed(frame, table)
         overwrite = mode != "append"
+        few = few_rows(frame) if _by_driver(table, request) else None
+        if few is not None:
+            writer = PaimonWriter(table, request, frame.schema, overwrite, single=True, replaced=replaced)
+            write_rows(few, writer, runner_for(frame, table))
+            return
+        shuffled, single = distributed(frame, table)
         writer = PaimonWriter(table, request, shuffled.schema, overwrite, single=single, replaced=replaced)
         write_frame(shuffled, writer, table)
 
@@ -120,6 +124,15 @@ class TableWrites:
         return None if found == TRUE else bind(found, self.table.schema.fields)
 
 
+def _by_driver(table: Table, request: WriteRequest) -> bool:
+    """Return True if this process may write few rows.
+
+    Not to a table whose new rows need an index of all its keys, and not for a numbered commit: only the tasks know the
+    streaming query whose batch it is.
+    """
+    return request.version is None and bucket_mode(table.schema) is not BucketMode.KEY_DYNAMIC
+
+
 def distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
     """Return the frame with the rows of a bucket in one task, and True if it has one task.
 
@@ -142,7 +155,4 @@ def distributed(frame: DataFrame, table: Table) -> tuple[DataFrame, bool]:
 
 def _is_small(frame: DataFrame) -> bool:
     """Return True if the rows are literals, and few."""
-    plan = optimized(frame)
-    if plan.getClass().getSimpleName() != "LocalRelation":
-        return False
-    return int(plan.stats().sizeInBytes()) <= _SMALL
+    return optimized(frame).getClass().getSimpleName() == "LocalRelation" and is_small(frame)

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
 from paimon_core import Table
+from paimon_spark import frame_write
+from paimon_spark.sql import write as sql_write
 from paimon_spark.sql.session_options import session_options
+from tests.spark.sql.test_native import TYPES
 
 NO_ROWS = "SELECT * FROM t WHERE false"
 
@@ -16,6 +20,13 @@ def opened(sql):
     """A function that opens a table of the test by the engine."""
     root = Path(sql("DESCRIBE DATABASE EXTENDED " + sql.database)[2][1].removeprefix("file:"))
     return lambda name: Table.open(str(root / name))
+
+
+@pytest.fixture(autouse=True)
+def by_tasks(monkeypatch):
+    """Tasks of Spark write in the tests of this module; in others the driver writes few rows."""
+    monkeypatch.setattr(frame_write, "FEW_ROWS", -1)
+    return monkeypatch
 
 
 def kinds(table):
@@ -38,6 +49,29 @@ def test_columns_are_matched_and_defaults_fill_them(sql, opened):
     assert found[3:] == [(4, "d", (7, "x"), 1), (5, "d", (8, "y"), 2)]
     assert kinds(opened("t")) == ["APPEND"] * 4
     assert len(data_files(opened("t"))) == 4
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("keyed", [False, True])
+def test_the_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    key = " TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')" if keyed else ""
+    values = f"(1, {', '.join(value for _, value in TYPES.values())}), (2{', NULL' * len(TYPES)})"
+    for name in ("tasks", "driver"):
+        sql(f"CREATE TABLE {name} (id INT, {columns}){key}")
+    sql(f"INSERT INTO tasks VALUES {values}")
+    sql("INSERT INTO tasks SELECT * FROM tasks")
+    by_tasks.setattr(frame_write, "FEW_ROWS", 2)
+    by_tasks.setattr(sql_write, "write_frame", None)  # it must not be called
+    sql(f"INSERT INTO driver VALUES {values}")
+    sql("INSERT INTO driver SELECT * FROM driver")
+    assert sorted(map(repr, sql("SELECT * FROM driver"))) == sorted(map(repr, sql("SELECT * FROM tasks")))
+    schemas = {
+        pq.read_schema(path) for name in ("tasks", "driver") for path in Path(opened(name).path).rglob("*.parquet")
+    }
+    assert len(schemas) == 1
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        sql("INSERT INTO driver SELECT d.* FROM driver d CROSS JOIN range(3)")
 
 
 @pytest.mark.parametrize(
