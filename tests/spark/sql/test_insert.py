@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import functions as F
 
 from paimon_core import Table
@@ -70,7 +71,7 @@ def test_the_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
         pq.read_schema(path) for name in ("tasks", "driver") for path in Path(opened(name).path).rglob("*.parquet")
     }
     assert len(schemas) == 1
-    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+    with pytest.raises(IllegalArgumentException, match="'NoneType' object is not callable"):
         sql("INSERT INTO driver SELECT d.* FROM driver d CROSS JOIN range(3)")
 
 
