@@ -81,7 +81,8 @@ def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Funct
                 name: vector.range.cardinality
                 for name, vector in stored_vectors(store, vector_entries(store, snapshot)).items()
             }
-        _check_unmerged(store, entries)
+        if not are_unmerged(store, entries):
+            raise _Unknown
         values: dict[bytes, Mapping[str, Any]] = {}
         for entry in entries:
             partition = values.get(entry.partition)
@@ -99,17 +100,15 @@ def _aggregate(scan: TableScan, groups: Sequence[str], functions: Sequence[Funct
     return [(*key, *(value(group) for value in computed)) for key, group in results]
 
 
-def _check_unmerged(store: FileStore, entries: Sequence[ManifestEntry]) -> None:
-    """Raise _Unknown if files must be merged: their row counts say nothing about the rows of a read."""
+def are_unmerged(store: FileStore, entries: Sequence[ManifestEntry]) -> bool:
+    """Return False if files must be merged: their row counts say nothing about the rows of a read."""
+    buckets = files_by_bucket(entries).values()
     if store.traits.keyed:
         disjoint, key = store.traits.disjoint_levels, store.schema.key_arrow
-        for files in files_by_bucket(entries).values():
-            if not all(raw for _, raw in keyed_bins(files, _SEPARATE, key, disjoint=disjoint)):
-                raise _Unknown
-    elif store.traits.data_evolution:
-        for files in files_by_bucket(entries).values():
-            if any(len(group) > 1 for group in group_by_row_range(files)):
-                raise _Unknown
+        return all(raw for files in buckets for _, raw in keyed_bins(files, _SEPARATE, key, disjoint=disjoint))
+    if store.traits.data_evolution:
+        return all(len(group) == 1 for files in buckets for group in group_by_row_range(files))
+    return True
 
 
 def _value_of(store: FileStore, function: Function) -> Callable[[_Group], Any]:

@@ -9,8 +9,10 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import hide_secrets
+from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.rewrite import columns
 from paimon_core.scan.table_scan import TableScan
+from paimon_core.scan.top_rows import TopRows, first_rows
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table, with_store
 from paimon_spark.internals import analyzed
@@ -18,7 +20,7 @@ from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import BRIDGE, Jvm
 from paimon_spark.sql.native import NativeChoice, choose, is_same_field, with_options
-from paimon_spark.sql.pushdown import decided_by_partitions, predicate_of
+from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of
 from paimon_spark.sql.scan import ScanFunction, describe
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
@@ -51,7 +53,7 @@ class TableReads:
         schema = self._read_schema()
         return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
 
-    def scan(self, required: str | None, filters: Any, trees: str, limit: int, options: str) -> Any:
+    def scan(self, required: str | None, filters: Any, trees: str, limit: int, order: str | None, options: str) -> Any:
         """Return a scan narrowed to the columns and filters of the query."""
         table, given = self._current(), self._read_options(options)
         request = ScanRequest(
@@ -62,6 +64,8 @@ class TableReads:
             given,
             self.when,
         )
+        if order is not None:
+            request = self._first_rows(table, request, json.loads(order))
         function = ScanFunction(table, request, self._general_scan, partial(self._native_scan, table))
         return self.jvm.type(f"{BRIDGE}.PaimonScan")(
             self.jvm.function(function),
@@ -70,6 +74,18 @@ class TableReads:
             json.dumps([key for key in self.schema.partition_keys if key in request.columns.names]),
             describe(table, request, function.choice),
         )
+
+    def _first_rows(self, table: Table, request: ScanRequest, order: Tree) -> ScanRequest:
+        """Return the request without rows that statistics know not to be among the first ones of an order."""
+        if request.others or len(order["by"].get("column", ())) != 1:
+            return request
+        scan = self._scan_of(table, request)
+        if scan.store.schema.fields != self._read_schema().fields:
+            return request
+        top = TopRows(order["by"]["column"][0], order["rows"], order["descending"], order["nulls_first"])
+        found = first_rows(replace(scan, predicate=request.predicate), top)
+        parts = [part for part in (request.predicate, found) if part is not None]
+        return replace(request, predicate=conjunction(parts))
 
     def _native_scan(self, table: Table, request: ScanRequest) -> NativeChoice:
         """Return the scan of the native path, or why there is none."""

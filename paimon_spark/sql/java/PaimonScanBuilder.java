@@ -3,12 +3,14 @@ package paimon.python;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.types.StructType;
@@ -27,7 +29,8 @@ class PaimonScanBuilder
     implements SupportsPushDownRequiredColumns,
         SupportsPushDownCatalystFilters,
         SupportsPushDownAggregates,
-        SupportsPushDownLimit {
+        SupportsPushDownLimit,
+        SupportsPushDownTopN {
   private final Object python;
   private final CaseInsensitiveStringMap options;
   private StructType columns;
@@ -35,6 +38,7 @@ class PaimonScanBuilder
   private Predicate[] translated = new Predicate[0];
   private String trees = "[]";
   private int limit = -1;
+  private String order;
   private PaimonLocalScan answer;
 
   PaimonScanBuilder(Object python, CaseInsensitiveStringMap options) {
@@ -95,6 +99,12 @@ class PaimonScanBuilder
     return true;
   }
 
+  /** Spark sorts the rows itself: the first order leaves out files that have none of the first rows. */
+  public boolean pushTopN(SortOrder[] orders, int rows) {
+    order = orders.length == 0 ? null : Trees.json(Trees.of(orders[0], rows));
+    return order != null;
+  }
+
   public boolean isPartiallyPushed() {
     return true;
   }
@@ -104,7 +114,7 @@ class PaimonScanBuilder
       return answer;
     }
     String required = columns == null ? null : columns.json();
-    Object[] arguments = new Object[] {required, filters, trees, Integer.valueOf(limit), Trees.of(options)};
+    Object[] arguments = new Object[] {required, filters, trees, Integer.valueOf(limit), order, Trees.of(options)};
     return (Scan) Bridge.ask(python, "scan", arguments);
   }
 }

@@ -11,6 +11,9 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.NullOrdering;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.aggregate.Count;
@@ -71,6 +74,15 @@ public class Trees {
     LinkedHashMap node = new LinkedHashMap();
     node.put("functions", functions);
     node.put("groups", list(aggregation.groupByExpressions()));
+    return node;
+  }
+
+  static Object of(SortOrder order, int rows) {
+    LinkedHashMap node = new LinkedHashMap();
+    node.put("by", of(order.expression()));
+    node.put("descending", Boolean.valueOf(order.direction() == SortDirection.DESCENDING));
+    node.put("nulls_first", Boolean.valueOf(order.nullOrdering() == NullOrdering.NULLS_FIRST));
+    node.put("rows", Integer.valueOf(rows));
     return node;
   }
 

@@ -126,6 +126,32 @@ def test_counts_follow_merges_and_moments(sql):
 
 
 @pytest.mark.versions
+def test_the_first_rows_of_an_order_are_looked_for_in_files_that_may_have_them(sql):
+    """Statistics leave out files; Spark sorts the rows of the others."""
+    sql("CREATE TABLE t (id BIGINT, s STRING, p INT) PARTITIONED BY (p)")
+    for p in range(3):
+        sql(f"INSERT INTO t VALUES ({10 * p}, 'a{p}', {p}), ({10 * p + 5}, NULL, {p}), (NULL, 'c{p}', {p})")
+    assert sql("SELECT id FROM t ORDER BY id DESC, s LIMIT 2") == [(25,), (20,)]
+    for order, expected, files, condition in (
+        ("id DESC LIMIT 2", [25, 20], 1, "id >= 20"),
+        ("id NULLS LAST LIMIT 2", [0, 5], 1, "id <= 5"),
+        ("id LIMIT 4", [None, None, None, 0], 3, "id IS NULL OR id <= 15"),
+        ("p DESC, id DESC LIMIT 3", [25, 20, None], 1, "p >= 2"),
+        ("s DESC NULLS LAST LIMIT 1", [None], 3, "s >= 'a2'"),
+    ):
+        statement = f"SELECT id FROM t ORDER BY {order}"
+        assert [row[0] for row in sql(statement)] == expected, order
+        assert f"filter: {condition}, native: {files} of " in sql(f"EXPLAIN {statement}")[0][0], order
+    assert [row[0] for row in sql("SELECT id FROM t WHERE p < 2 ORDER BY id DESC LIMIT 1")] == [15]
+    assert (
+        "filter: p < 2 AND id >= 10, native: 1 of "
+        in sql("EXPLAIN SELECT id FROM t WHERE p < 2 ORDER BY id DESC LIMIT 1")[0][0]
+    )
+    plan = sql("EXPLAIN SELECT id FROM t WHERE s LIKE 'a%' ORDER BY id DESC LIMIT 1")[0][0]
+    assert "id >=" not in plan.split("paimon ")[-1]  # rows that do not match are not among those counted
+
+
+@pytest.mark.versions
 def test_a_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
     sql("CREATE TABLE f (id BIGINT, p INT) PARTITIONED BY (p)")
     sql("INSERT INTO f SELECT id, id % 4 FROM range(100)")
