@@ -44,8 +44,8 @@ from paimon_core.scan.projection import project
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.scan.table_scan import TableScan
-from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.schemas import Changes
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
@@ -447,8 +447,11 @@ class Table:
 
     # ---- changing
 
-    def alter(self, changes: Sequence[SchemaChange]) -> "Table":
-        """Apply schema changes, all or none, and return the table with its new schema."""
+    def alter(self, changes: Changes) -> "Table":
+        """Apply schema changes, all or none, and return the table with its new schema.
+
+        `changes` may be a function of the newest schema: it is called again if another process changes the schema.
+        """
         return Table(self._writable().alter(changes))
 
     # ---- inside

@@ -41,6 +41,9 @@ WRITE_OPTIONS = {
     "write.unchanged-since": "the snapshot from which the rows were read; refused if their buckets have changed since",
     "txnappid": "the name of a writer that numbers its writes: a repeated one is skipped; with 'txnVersion'",
     "txnversion": "the number of this write, greater than those of the writes before it",
+    "write.merge-schema": "true adds columns of the rows that the table lacks, as its last ones",
+    "write.merge-schema.type-widening": "true also gives a column a wider type that holds old and new values",
+    "write.merge-schema.explicit-cast": "true also gives a column the type of the rows, even if old values lose a part",
     "write.stream.on-doubt": "for a repeated batch if nobody can say whether it is in the table: fail, commit or skip",
 }
 LOCATION_OPTIONS = {
@@ -63,6 +66,8 @@ _ALIASES = {
     "partition-overwrite-mode": "partitionoverwritemode",
     "primary-keys": "primary-key",
     "partition-keys": "partition",
+    "mergeschema": "write.merge-schema",
+    "merge-schema": "write.merge-schema",
     "readchangefeed": "read.changelog",
     "readchangedata": "read.changelog",
     "ignoredeletes": "read.ignore-deletes",
@@ -82,7 +87,7 @@ STREAM_STARTS = {"startingtimestamp": "startingTimestamp", "stream-from-timestam
 """Aliases of time-travel options that only say where a stream of changes starts."""
 _NOT_YET = {
     re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
-    re.compile(r"write\.merge-schema.*|merge-?schema|overwriteschema"): "changing the schema while writing",
+    re.compile(r"overwriteschema"): "replacing the schema while writing",
     re.compile(r"replacewhere|overwrite-mode"): "overwriting by condition",
     re.compile(r"usermetadata"): "one text about a snapshot, other than by 'snapshot-property.<name>',",
     re.compile(r"system-table"): "system tables",

@@ -16,6 +16,7 @@ from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.options.parse import boolean, enum
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
+from paimon_core.schema.merge import MergeRules
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.location import TableLocation
 from paimon_core.table import Table, with_store
@@ -133,6 +134,7 @@ class WriteRequest(_Request):
     `dynamic`: mode overwrite replaces the partitions in the data; False: the whole table, or `partition`, a tuple of
     columns and values as texts. With `version` the write is idempotent: version N of `commit_user` is committed at most
     once. `read_at`: the snapshot from which the rows were read. `properties` become properties of the snapshot.
+    `merge_rules`: columns of the rows join the table; `None`: they must be those of the table.
     """
 
     primary_keys: tuple[str, ...] | None = None
@@ -145,6 +147,7 @@ class WriteRequest(_Request):
     read_at: int | None = None
     partition: tuple[tuple[str, str], ...] | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    merge_rules: MergeRules | None = None
 
 
 def read_request(given: Mapping[str, str]) -> ReadRequest:
@@ -265,6 +268,7 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
         )
     if properties and version is not None:
         raise UnsupportedError("options 'snapshot-property.<name>' do not go with 'txnVersion' yet: leave one out")
+    merge_rules = pop_merge_rules(named)
     reading = next((key for key in named if key in TIME_TRAVEL_OPTIONS or key in STREAMS_ONLY), None)
     if reading is not None:
         raise InvalidInputError(f"option {reading!r} is about reading: a write follows the newest snapshot")
@@ -282,7 +286,19 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
         read_at=read_at,
         partition=partition,
         properties=properties,
+        merge_rules=merge_rules,
     )
+
+
+def pop_merge_rules(named: dict[str, str], *, demanded: bool = False) -> MergeRules | None:
+    """Take the options ``write.merge-schema`` and return the rules; `None`: the schema does not change.
+
+    `demanded`: the statement itself says that the schema changes, and then types may become wider.
+    """
+    wanted = pop(named, "write.merge-schema", boolean, False) or demanded
+    widening = pop(named, "write.merge-schema.type-widening", boolean, demanded)
+    explicit = pop(named, "write.merge-schema.explicit-cast", boolean, False)
+    return MergeRules(widening, explicit) if wanted else None
 
 
 def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:

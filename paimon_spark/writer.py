@@ -26,6 +26,8 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.columns import find_column
+from paimon_spark.clustered import find_shuffle
+from paimon_spark.merge_schema import merge_columns
 from paimon_spark.options import WriteRequest
 from paimon_spark.partition_values import partition_values
 from paimon_spark.report import message_first
@@ -38,7 +40,8 @@ _LAYOUT: tuple[Option[Any], ...] = (BUCKET, BUCKET_KEY)
 def table_to_write(request: WriteRequest, schema: StructType) -> Table:
     """Return the table of a write job; create a missing one. The job's table options override the table's own.
 
-    InvalidInputError if the options name other keys, partitions or buckets than the table has.
+    With ``write.merge-schema`` the table first gets the columns of the rows that it lacks. InvalidInputError if the
+    options name other keys, partitions or buckets than the table has.
     """
     address = request.address
     try:
@@ -49,8 +52,18 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
         new = _new_schema(request, schema)
         table = Table.create(address.path, new, address.storage_options, ignore_if_exists=True)
     _check_same_layout(table, request)
+    if request.merge_rules is not None:
+        table = merge_columns(table, _columns(request, schema), request.merge_rules)
     stored = table.schema.options
     return table.with_options({key: value for key, value in request.options.items() if stored.get(key) != value})
+
+
+def _columns(request: WriteRequest, schema: StructType) -> StructType:
+    """Return the columns of a DataFrame that are stored: neither row kinds nor the shuffle by `clustered`."""
+    shuffle = find_shuffle(schema.names)
+    kind = None if request.row_kind_column is None else row_kind_name(request.row_kind_column, schema)
+    hidden = (kind, None if shuffle is None else shuffle[0])
+    return StructType([field for field in schema.fields if field.name not in hidden])
 
 
 def _new_schema(request: WriteRequest, schema: StructType) -> Schema:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from paimon_core.errors import CorruptedError, NotFoundError
 from paimon_core.fileio.directory import numbers_in
@@ -13,6 +13,8 @@ from paimon_core.schema.table_schema import TableSchema
 
 PREFIX = "schema-"
 MAX_REMEMBERED = 256
+Changes: TypeAlias = Sequence[SchemaChange] | Callable[[TableSchema], Sequence[SchemaChange]]
+"""Changes in their order, or a function of the newest schema that returns them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,17 @@ class Schemas:
         return self.io.create_exclusive(self.path(schema.id), schema.to_json())
 
     def apply(
-        self, changes: Sequence[SchemaChange], has_snapshots: Callable[[], bool], now: Callable[[], int]
+        self,
+        changes: Changes,
+        has_snapshots: Callable[[], bool],
+        now: Callable[[], int],
     ) -> TableSchema:
         """Apply changes, all or none, to the newest version and publish the result.
 
         If another process publishes the id first, the changes are applied to its version, until one attempt wins.
 
         Args:
-            changes: the changes, in order.
+            changes: the changes, in order; or a function of the newest version, which publishes nothing for no change.
             has_snapshots: a function that returns True if the table has data.
             now: a function that returns the time in epoch ms.
 
@@ -72,7 +77,10 @@ class Schemas:
             current = self.latest()
             if current is None:
                 raise NotFoundError(f"there is no table at {self.table_root}")
-            changed = replace(apply(current, changes, has_snapshots=has_snapshots()), time_millis=now())
+            wanted = changes(current) if callable(changes) else changes
+            if callable(changes) and not wanted:
+                return current
+            changed = replace(apply(current, wanted, has_snapshots=has_snapshots()), time_millis=now())
             if self.commit(changed):
                 return changed
 

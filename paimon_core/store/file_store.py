@@ -1,7 +1,7 @@
 """A table as one picklable value: its storage, path, schema, options and branch."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -22,10 +22,9 @@ from paimon_core.options.file import (
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import COMMIT_SYNC
 from paimon_core.row.binary_row import deserialize
-from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.microseconds import finer_columns, in_microseconds
 from paimon_core.schema.references import options_at
-from paimon_core.schema.schemas import Schemas
+from paimon_core.schema.schemas import Changes, Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic, warn_of_stored
 from paimon_core.snapshot.changelogs import Changelogs
@@ -184,7 +183,7 @@ class FileStore:
         """Return the table with another version of its schema."""
         return replace(self, schema=schema)
 
-    def alter(self, changes: Sequence[SchemaChange]) -> "FileStore":
+    def alter(self, changes: Changes) -> "FileStore":
         """Apply schema changes, all or none, and return the table with its new schema; raises as `Schemas.apply`."""
         return self.with_schema(self.schemas.apply(changes, lambda: self.snapshots.latest_id() is not None, self.now))
 

@@ -24,11 +24,10 @@ from paimon_spark.option_names import (
 )
 
 PREFIX = "spark.paimon."
-MERGE_SCHEMA = "write.merge-schema"
 NATIVE_READS = f"{PREFIX}read.native"
 """The setting that keeps Spark's own Parquet scan from reading the files of tables: ``false``."""
 _TABLE_PARTS = 3  # catalog, database, table
-_OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS, MERGE_SCHEMA: "new columns of the rows join the table"}
+_OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS}
 _OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIME_TRAVEL_OPTIONS}
 
 
@@ -70,7 +69,7 @@ def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment
     """
     own = canonical(given)
     fixed = moment or any(key in TIME_TRAVEL_OPTIONS or key.startswith("incremental-") for key in own)
-    without = {*WRITE_OPTIONS, MERGE_SCHEMA, *(TIME_TRAVEL_OPTIONS if fixed else ())}
+    without = {*WRITE_OPTIONS, *(TIME_TRAVEL_OPTIONS if fixed else ())}
     return {key: value for key, value in session.items() if key not in without} | own
 
 

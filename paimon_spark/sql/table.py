@@ -4,14 +4,22 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+from pyspark.sql.types import StructType
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import UnsupportedError
+from paimon_core.table import Table
+from paimon_spark.merge_schema import merge_columns, with_merged_columns
+from paimon_spark.options import pop_merge_rules
 from paimon_spark.row_level.statements import describe as describe_changes
+from paimon_spark.sql.jvm import BRIDGE
 from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.reads import TableReads
-from paimon_spark.sql.session_options import read_options, session_options
+from paimon_spark.sql.schema import description
+from paimon_spark.sql.session_options import read_options, session_options, write_options
 from paimon_spark.sql.statements.row_level import Counts, RowLevelStatement, delete_rows, merge_rows, update_rows
 from paimon_spark.sql.write import TableWrites
 
@@ -28,13 +36,21 @@ class TableFunction(TableReads):
 
     catalog: FileSystemCatalog
     name: str = ""
+    pending: Callable[[], Table] | None = None
+    """The change of the schema that a write begins with, which returns the table after it; `None`: there is none."""
 
     def _read_options(self, options: str) -> dict[str, str]:
         """Return the options of a read: of the session, under those of the statement."""
         given: dict[str, str] = json.loads(options)
-        catalog, database, table = self.name.split(".", 2)
-        session = session_options(self.jvm.active_session(), catalog, database, table)
+        session = self._session_options()
         return read_options(session, given, moment=bool(self.when)) if session else given
+
+    def _session_options(self) -> dict[str, str]:
+        return session_options(self.jvm.active_session(), *self._names())
+
+    def _names(self) -> tuple[str, str, str]:
+        catalog, database, table = [*self.name.split(".", 2), "", ""][:3]  # a table by its path has no database
+        return catalog, database, table
 
     def truncate(self) -> bool:
         """Remove every row."""
@@ -67,8 +83,42 @@ class TableFunction(TableReads):
         raise UnsupportedError("a partition has no properties and no location of its own: set those of the table")
 
     def source_write(self, mode: str, info: Any, options: str) -> Any:
-        """Return a write of the Python data source, for a dynamic overwrite or a stream."""
+        """Return a write of the Python data source, for a dynamic overwrite or a stream; Spark asks when it runs."""
+        self._merge_columns()
         return self._writes().source_write(mode, info, options)
+
+    def with_merged_columns(self, columns: str, options: str, demanded: bool, by_name: bool) -> Any:
+        """Return the table as a write of other columns will make it; nothing is stored.
+
+        True: the table has these columns; `None`: the schema must not change.
+
+        Args:
+            columns: of the rows, a struct as Spark's JSON.
+            options: of the statement, as JSON.
+            demanded: True if the statement says WITH SCHEMA EVOLUTION.
+            by_name: True if columns are matched by name.
+        """
+        given = write_options(self._session_options(), json.loads(options))
+        rules = pop_merge_rules(given, demanded=demanded)
+        if rules is None:
+            return None
+        if not by_name:
+            raise UnsupportedError("WITH SCHEMA EVOLUTION matches columns by name: write INSERT INTO ... BY NAME")
+        base, struct = self.table, StructType.fromJson(json.loads(columns))
+        merged = with_merged_columns(base, struct, rules)
+        if merged is None:
+            return True
+        pending = partial(merge_columns, base, struct, rules)
+        function = replace(self, table=merged, schema=merged.schema, pending=pending)
+        text = description(self.name, merged.schema, merged.path, ())
+        table, described = (self.jvm.type(f"{BRIDGE}.{name}") for name in ("PaimonTable", "Description"))
+        return table(described(text), self.jvm.function(function))
+
+    def _merge_columns(self) -> None:
+        """Change the schema, if this write begins so."""
+        if self.pending is not None:
+            self.table = self.pending()
+            self.schema, self.pending = self.table.schema, None
 
     def check_write(self, mode: str, trees: str, options: str) -> None:
         """Raise an error for options, and for rows to replace, that `insert` will refuse."""
@@ -76,11 +126,11 @@ class TableFunction(TableReads):
 
     def insert(self, rows: Any, mode: str, trees: str, options: str) -> None:
         """Write the rows of a DataFrame in one commit."""
+        self._merge_columns()
         self._writes().insert(rows, mode, trees, options)
 
     def _writes(self) -> TableWrites:
-        catalog, database, table = [*self.name.split(".", 2), "", ""][:3]  # a table by its path has no database
-        return TableWrites(self.jvm, (catalog, database, table), self.table, self._options())
+        return TableWrites(self.jvm, self._names(), self.table, self._options())
 
     def _options(self) -> dict[str, str]:
         storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
@@ -105,6 +155,7 @@ class TableFunction(TableReads):
 
     def _change(self, run: Callable[[RowLevelStatement], Counts], session: Any, plan: Any) -> Any:
         """Run a statement on rows; Spark forgets what it has cached of the table, and reads it again."""
+        self._merge_columns()
         spark = self.jvm.session(session)
         counts = run(RowLevelStatement(self.jvm, spark, self.table, self._options(), session, plan))
         catalog, _, own = self.name.partition(".")

@@ -6,7 +6,7 @@ are writes of the Python data source, because Spark has no such hand-over for th
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -24,7 +24,7 @@ from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.pushdown import exact_predicate
 from paimon_spark.sql.replace import replace_rows
-from paimon_spark.sql.session_options import MERGE_SCHEMA, session_options, write_options
+from paimon_spark.sql.session_options import session_options, write_options
 from paimon_spark.writer import PaimonWriter, table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
@@ -90,12 +90,7 @@ class TableWrites:
     def _given(self, options: str) -> dict[str, str]:
         """Return the options of the session and of the statement, without those that name the table."""
         session = session_options(self.jvm.active_session(), *self.name)
-        given = write_options(session, json.loads(options))
-        if given.pop(MERGE_SCHEMA, "false").lower() != "false":
-            raise UnsupportedError(
-                f"option {MERGE_SCHEMA!r} is not possible here: add the columns with ALTER TABLE ... ADD COLUMN first"
-            )
-        return given
+        return write_options(session, json.loads(options))
 
     def _request(self, options: str) -> WriteRequest:
         given = {key: value for key, value in self._given(options).items() if key not in _OF_STREAMS}
@@ -108,7 +103,8 @@ class TableWrites:
                 f"option 'partitionOverwriteMode' = {mode!r} is for writes without a catalog: set "
                 "spark.sql.sources.partitionOverwriteMode, or call writeTo(...).overwritePartitions()"
             )
-        return write_request({**given, **self.location}, [field.name for field in self.table.schema.fields])
+        request = write_request({**given, **self.location}, [field.name for field in self.table.schema.fields])
+        return replace(request, merge_rules=None)  # the table has the columns of the statement already
 
     def _replaced(self, mode: str, trees: str) -> Predicate | None:
         """Return the bound predicate of the rows that an overwrite replaces; `None`: every row, or no row."""

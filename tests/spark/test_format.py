@@ -396,7 +396,7 @@ def test_task_that_fails_once_is_retried_without_duplicates(spark, path, tmp_pat
         ({"primary-key": "nope"}, "'nope' does not exist in the DataFrame"),
         ({"primary-key": "id,id"}, "names a column twice"),
         ({"partitionOverwriteMode": "some"}, "one of static, dynamic"),
-        ({"mergeSchema": "true"}, "changing the schema while writing is not supported yet"),
+        ({"overwriteSchema": "true"}, "replacing the schema while writing is not supported yet"),
         ({"scan.snapshot-id": "1"}, "is about reading"),
         ({"row-kind-column": "nope"}, "'nope' does not exist"),
         ({"pk-clustering-override": "true", "primary-key": "id", "bucket": "1"}, "pk-clustering-override"),

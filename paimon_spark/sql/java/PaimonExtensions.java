@@ -37,12 +37,17 @@ public class PaimonExtensions {
       found.add(new PaimonFunctionRule());  // before the rule of rows, which takes what is resolved
       found.add(new PaimonRowLevelRule(session));
       rules.set(analyzer, CollectionConverters.asScala(found).toSeq());
+      Field hints = field(analyzer, "hintResolutionRules");  // before Spark compares columns
+      ArrayList early = new ArrayList(CollectionConverters.asJava((Seq) hints.get(analyzer)));
+      early.add(new PaimonMergeSchemaRule(session));
+      hints.set(analyzer, CollectionConverters.asScala(early).toSeq());
     }
     SparkSessionExtensions extensions = session.extensions();
     if (KNOWN.add(extensions)) {
       extensions.injectParser(new ParserBuilder());
       extensions.injectResolutionRule(new FunctionRuleBuilder());
       extensions.injectResolutionRule(new RuleBuilder());
+      extensions.injectHintResolutionRule(new MergeSchemaRuleBuilder());
       List functions = PaimonFunctions.descriptions();
       for (int i = 0; i < functions.size(); i++) {
         extensions.injectTableFunction((Tuple3) functions.get(i));
@@ -91,5 +96,11 @@ class RuleBuilder extends AbstractFunction1 {
 class FunctionRuleBuilder extends AbstractFunction1 {
   public Object apply(Object session) {
     return new PaimonFunctionRule();
+  }
+}
+
+class MergeSchemaRuleBuilder extends AbstractFunction1 {
+  public Object apply(Object session) {
+    return new PaimonMergeSchemaRule((SparkSession) session);
   }
 }

@@ -75,6 +75,12 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
     return python;
   }
 
+  /** Return this table, which from now on can do what the other one can. */
+  PaimonTable as(PaimonTable other) {
+    description.capabilities.addAll(other.description.capabilities);
+    return this;
+  }
+
   /** Return this table with the interface for which Spark completes the assignments of UPDATE and MERGE INTO. */
   PaimonTable forRowLevel() {
     return new PaimonRowLevelTable(description, python);

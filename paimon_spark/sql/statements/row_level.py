@@ -76,7 +76,7 @@ def update_rows(statement: RowLevelStatement) -> Counts:
 def merge_rows(statement: RowLevelStatement) -> Counts:
     """Run MERGE INTO and return its counts."""
     if statement.plan.evolves():
-        raise UnsupportedError("MERGE WITH SCHEMA EVOLUTION is not possible: add the columns with ALTER TABLE first")
+        raise UnsupportedError("MERGE WITH SCHEMA EVOLUTION after WITH is not possible: write the query in USING")
     condition = statement.condition
     assert condition is not None
     found: RowChanges = merge(statement.target, Merge(statement.source, condition, statement.clauses))

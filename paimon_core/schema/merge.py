@@ -1,0 +1,118 @@
+"""The changes after which a table can hold the columns of new rows: ``write.merge-schema``."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.schema.change import AddColumn, SchemaChange, UpdateType
+from paimon_core.types.cast import can_cast
+from paimon_core.types.columns import ColumnNames
+from paimon_core.types.datatype import (
+    INTEGER_ROOTS,
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    RowType,
+    with_nullable,
+)
+
+_DIGITS = dict(zip(INTEGER_ROOTS, (3, 5, 10, 19), strict=True))
+_EXACT_DIGITS = {"FLOAT": 7, "DOUBLE": 15}  # SMALLINT fits into FLOAT, INT into DOUBLE
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRules:
+    """The changes of types that a write may cause.
+
+    ``type_widening``: a column may become a wider type, which holds every value of both types. ``explicit_cast``: a
+    column whose type does not hold the new values becomes the new type, even if old values lose a part.
+    """
+
+    type_widening: bool = False
+    explicit_cast: bool = False
+
+
+def merge_changes(old: Sequence[DataField], new: Sequence[DataField], rules: MergeRules) -> list[SchemaChange]:
+    """Return the changes after which columns can hold rows of other columns; empty: they can already.
+
+    Columns are matched by name: exactly, else without case. A column that is new becomes the last one, nullable; so
+    does a field of a struct. A column keeps its type if `rules` allow no change: a write then refuses values that the
+    column cannot hold. Lengths of texts and digits of timestamps never change.
+
+    Raises InvalidInputError for a name that matches several columns, and, if types may change, for types without a
+    common one.
+    """
+    return list(_merged(old, new, rules, ()))
+
+
+def _merged(
+    old: Sequence[DataField], new: Sequence[DataField], rules: MergeRules, path: tuple[str, ...]
+) -> Iterator[SchemaChange]:
+    names = ColumnNames(field.name for field in old)
+    seen: dict[str, str] = {}
+    for field in new:
+        positions, full = names.positions(field.name), (*path, field.name)
+        known = old[positions[0]].name if len(positions) == 1 else field.name.lower()
+        if len(positions) > 1 or known in seen:
+            raise InvalidInputError(
+                f"column {'.'.join(full)!r} of the rows cannot be merged into the table: "
+                + (f"{seen[known]!r} is the same column" if known in seen else "several columns have this name")
+            )
+        seen[known] = field.name
+        if positions:
+            yield from _merged_type(old[positions[0]].type, field.type, rules, (*path, known))
+        else:
+            yield AddColumn(full, with_nullable(field.type, True), field.description)
+
+
+def _merged_type(old: DataType, new: DataType, rules: MergeRules, path: tuple[str, ...]) -> Iterator[SchemaChange]:
+    match old, new:
+        case RowType(), RowType():
+            yield from _merged(old.fields, new.fields, rules, path)
+        case ArrayType(), ArrayType():
+            yield from _merged_type(old.element, new.element, rules, (*path, "element"))
+        case MapType(), MapType():
+            yield from _merged_type(old.value, new.value, rules, (*path, "value"))
+        case AtomicType(), AtomicType() if rules.type_widening or rules.explicit_cast:
+            found = _common(old, new, rules)
+            if found is None:
+                raise InvalidInputError(
+                    f"column {'.'.join(path)!r} of type {old} cannot be merged with {new}: cast the rows"
+                    + ("" if rules.explicit_cast else ", or set 'write.merge-schema.explicit-cast' = 'true'")
+                )
+            if found is not old:
+                yield UpdateType(path, found)
+
+
+def _common(old: AtomicType, new: AtomicType, rules: MergeRules) -> AtomicType | None:
+    """Return the type that a column gets; `old` itself: no change is needed; `None`: there is no such type."""
+    if _holds(old, new):
+        return old
+    if _holds(new, old):
+        return new
+    return new if rules.explicit_cast and can_cast(old, new, explicit=True) else None
+
+
+def _holds(wide: AtomicType, narrow: AtomicType) -> bool:
+    """Return True if a type holds every value of another one, apart from lengths and digits of a second."""
+    if wide.root == "DECIMAL":
+        scale = wide.scale or 0
+        if narrow.root == "DECIMAL":
+            other = narrow.scale or 0
+            return scale >= other and (wide.precision or 0) - scale >= (narrow.precision or 0) - other
+        return (wide.precision or 0) - scale >= _DIGITS.get(narrow.root, 100)
+    if wide.root == narrow.root or _family(wide.root) == _family(narrow.root) != "":
+        return True
+    if wide.root in _DIGITS and narrow.root in _DIGITS:
+        return _DIGITS[wide.root] > _DIGITS[narrow.root]
+    if wide.root in _EXACT_DIGITS and narrow.root in _DIGITS:
+        return _EXACT_DIGITS[wide.root] >= _DIGITS[narrow.root]
+    return (wide.root, narrow.root) == ("DOUBLE", "FLOAT")
+
+
+def _family(root: str) -> str:
+    if root in ("CHAR", "VARCHAR"):
+        return "text"
+    return "bytes" if root in ("BINARY", "VARBINARY", "BLOB") else ""

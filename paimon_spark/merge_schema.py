@@ -1,0 +1,37 @@
+"""Columns of DataFrames that join a table: ``write.merge-schema``."""
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import NullType, StructType
+
+from paimon_core.schema.change import SchemaChange, apply
+from paimon_core.schema.merge import MergeRules, merge_changes
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.table import Table, with_store
+from paimon_core.types.columns import ColumnNames
+from paimon_spark.types import paimon_fields
+
+
+def merge_columns(table: Table, columns: StructType, rules: MergeRules) -> Table:
+    """Return the table after it got the columns that it lacks, in one change of its schema.
+
+    Raises InvalidInputError for columns that cannot be merged, UnsupportedError for a type that Paimon lacks.
+    """
+    return table.alter(lambda schema: _changes(schema, columns, rules))
+
+
+def with_merged_columns(table: Table, columns: StructType, rules: MergeRules) -> Table | None:
+    """Return the table as `merge_columns` would make it, and change nothing; `None`: it needs no change.
+
+    Only plans may use this table: its schema is not stored.
+    """
+    changes = _changes(table.schema, columns, rules)
+    if not changes:
+        return None
+    return with_store(table, table.store.with_schema(apply(table.schema, changes, has_snapshots=True)))
+
+
+def _changes(schema: TableSchema, columns: StructType, rules: MergeRules) -> Sequence[SchemaChange]:
+    names = ColumnNames(field.name for field in schema.fields)
+    untyped = {f.name for f in columns.fields if isinstance(f.dataType, NullType) and names.positions(f.name)}
+    return merge_changes(schema.fields, paimon_fields(columns, without=untyped), rules)
