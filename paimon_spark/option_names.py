@@ -46,6 +46,8 @@ WRITE_OPTIONS = {
     "write.merge-schema.explicit-cast": "true also gives a column the type of the rows, even if old values lose a part",
     "write.stream.on-doubt": "for a repeated batch if nobody can say whether it is in the table: fail, commit or skip",
 }
+PROPERTY = "snapshot-property."
+"""The prefix of an option that becomes a property of the snapshot."""
 LOCATION_OPTIONS = {
     "path": "the directory of the table",
     "warehouse": "the directory of the databases; with 'table'",

@@ -22,6 +22,7 @@ from paimon_core.store.location import TableLocation
 from paimon_core.table import Table, with_store
 from paimon_spark.option_names import (
     LOCATION_OPTIONS,
+    PROPERTY,
     READ_OPTIONS,
     STREAM_OPTIONS,
     STREAM_STARTS,
@@ -50,7 +51,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "scan.watermark": integer_from(0),
 }
 """The parsers of time-travel options; the others are texts."""
-_PROPERTY = "snapshot-property."
 _STORAGE = re.compile(r"(spark\.hadoop\.|hadoop\.|fs\.|dfs\.|s3[an]?\.|oss\.|gs\.|gcs\.|abfss?\.|azure\.|storage\.)")
 
 DEFAULT_MIN_TASKS = 8  # the processes that plan do not see how many tasks the cluster can run at a time
@@ -301,6 +301,12 @@ def pop_merge_rules(named: dict[str, str], *, demanded: bool = False) -> MergeRu
     return MergeRules(widening, explicit) if wanted else None
 
 
+def with_changed_options(table: Table, options: Mapping[str, str]) -> Table:
+    """Return the table with other values of its options."""
+    stored = table.schema.options
+    return table.with_options({key: value for key, value in options.items() if stored.get(key) != value})
+
+
 def stream_write_request(given: Mapping[str, str], column_names: Iterable[str]) -> WriteRequest:
     """Return the request of a stream that is written; Spark adds two options of its own, which are dropped."""
     own = {key: value for key, value in given.items() if key.lower() not in ("checkpointlocation", "queryname")}
@@ -403,9 +409,9 @@ def _pop_transaction(named: dict[str, str]) -> tuple[str | None, int | None]:
 
 def _pop_properties(named: dict[str, str]) -> dict[str, str]:
     """Take the properties of the snapshot, in lower case: Spark passes option names so."""
-    taken = {key.removeprefix(_PROPERTY): named.pop(key) for key in list(named) if key.startswith(_PROPERTY)}
+    taken = {key.removeprefix(PROPERTY): named.pop(key) for key in list(named) if key.startswith(PROPERTY)}
     if "" in taken:
-        raise InvalidInputError(f"option {_PROPERTY!r} lacks a name: {_PROPERTY}<name>")
+        raise InvalidInputError(f"option {PROPERTY!r} lacks a name: {PROPERTY}<name>")
     return taken
 
 

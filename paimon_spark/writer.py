@@ -28,7 +28,7 @@ from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_spark.clustered import find_shuffle
 from paimon_spark.merge_schema import merge_columns
-from paimon_spark.options import WriteRequest
+from paimon_spark.options import WriteRequest, with_changed_options
 from paimon_spark.partition_values import partition_values
 from paimon_spark.report import message_first
 from paimon_spark.types import paimon_fields
@@ -54,8 +54,7 @@ def table_to_write(request: WriteRequest, schema: StructType) -> Table:
     _check_same_layout(table, request)
     if request.merge_rules is not None:
         table = merge_columns(table, _columns(request, schema), request.merge_rules)
-    stored = table.schema.options
-    return table.with_options({key: value for key, value in request.options.items() if stored.get(key) != value})
+    return with_changed_options(table, request.options)
 
 
 def _columns(request: WriteRequest, schema: StructType) -> StructType:

@@ -78,13 +78,15 @@ def live_entries(
     return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen))
 
 
-def partitions_predicate(store: FileStore, partitions: Collection[bytes]) -> Predicate | None:
+def partitions_predicate(
+    store: FileStore, partitions: Collection[bytes], *, most: int = MAX_PARTITIONS
+) -> Predicate | None:
     """Return a bound predicate that is true in these partitions only.
 
-    `None`: the table has no partition columns, or there are more than `MAX_PARTITIONS` partitions.
+    `None`: the table has no partition columns, or there are more than `most` partitions.
     """
     keys = store.schema.partition_keys
-    if not keys or len(partitions) > MAX_PARTITIONS:
+    if not keys or len(partitions) > most:
         return None
     return disjunction([_is_partition(keys, store.partition_values(p)) for p in partitions])
 

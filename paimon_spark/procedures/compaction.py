@@ -3,8 +3,13 @@
 import logging
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.maintenance.idle_partitions import idle_partitions
+from paimon_core.options.parse import duration
+from paimon_core.predicate.filter import Filter
 from paimon_spark.option_names import column_list
 from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
 
@@ -18,21 +23,29 @@ _log = logging.getLogger(__name__)
     "[order_by STRING], [where STRING], [options STRING], [partition_idle_time STRING], [buckets STRING])"
 )
 def compact(call: Call) -> Rows:
-    """Compact files, all of them or with compact_strategy 'minor' those that are due; with order_by, sort the rows."""
+    """Compact files, all of them or with compact_strategy 'minor' those that are due; with order_by, sort the rows.
+
+    With partition_idle_time only partitions whose newest file is at least so old.
+    """
     strategy, order = _choice(call, "compact_strategy", _STRATEGIES), _choice(call, "order_strategy", _ORDERS)
     columns = call.text("order_by")
     if columns is not None and order == "none":
         raise InvalidInputError("order_by needs an order_strategy: 'order', 'zorder' or 'hilbert'")
-    call.refuse("partition_idle_time", "name the partitions to compact")
     call.refuse("buckets", "name the partitions to compact")
     table = call.table().with_options(call.options())
     _at_most_one(call)
+    partitions, where, idle = call.partitions(table), call.text("where"), _duration(call, "partition_idle_time")
+    chosen: Filter = where
+    if idle is not None:
+        chosen, partitions = idle_partitions(table.store, idle, partitions, where), None
+        if chosen is None:
+            return DONE
     table.compact(
         full=strategy == "full",
         order_by=None if columns is None else column_list(columns),
         order_strategy=None if order == "none" else order,
-        partitions=call.partitions(table),
-        filter=call.text("where"),
+        partitions=partitions,
+        filter=chosen,
         runner=call.runner(table),
     )
     return DONE
@@ -53,7 +66,7 @@ def compact_database(call: Call) -> Rows:
             if not tables.fullmatch(full) or excluded.fullmatch(full):
                 continue
             try:
-                table = call.catalog.table(f"`{database}`.`{name}`").with_options(options)
+                table = call.opened(Identifier.parse(f"`{database}`.`{name}`")).with_options(options)
                 table.compact(full=True, runner=call.runner(table))
                 done += 1
             except (PaimonError, OSError) as error:
@@ -85,6 +98,15 @@ def _choice(call: Call, name: str, choices: Sequence[str]) -> str:
     if value not in choices:
         raise InvalidInputError(f"argument {name!r} of {call.procedure.name} is one of {list(choices)}, not {value!r}")
     return value
+
+
+def _duration(call: Call, name: str) -> timedelta | None:
+    """Return an argument that is a time such as '1 d'; `None`: it is not given."""
+    text = call.text(name)
+    try:
+        return None if text is None else duration(text)
+    except ValueError as error:
+        raise InvalidInputError(f"argument {name!r} of {call.procedure.name}: {text!r} {error}") from None
 
 
 def _at_most_one(call: Call) -> None:

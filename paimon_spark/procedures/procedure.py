@@ -17,6 +17,7 @@ from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedErro
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.option_names import partition_spec
+from paimon_spark.options import with_changed_options
 from paimon_spark.partition_values import partition_values
 
 Rows = Sequence[tuple[Any, ...]]
@@ -89,13 +90,17 @@ def procedure(signature: str, result: str = RESULT) -> Callable[[Callable[["Call
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the session that issued it, the catalog, and a value for every parameter (`None`: NULL)."""
+    """One call: the session that issued it, the catalog, and a value for every parameter (`None`: NULL).
+
+    ``options_of`` returns the options that the session sets for a table, given its database and name.
+    """
 
     spark: SparkSession
     catalog: FileSystemCatalog
     catalog_name: str
     procedure: Procedure
     values: Mapping[str, Any]
+    options_of: Callable[[str, str], Mapping[str, str]] = lambda database, table: {}
 
     def __getitem__(self, name: str) -> Any:
         """Return an argument; `None`: it is not given, or NULL. InvalidInputError for NULL where one is required."""
@@ -131,9 +136,14 @@ class Call:
         """Return the table that an argument names, or its branch. TableNotFoundError if there is none."""
         identifier = self.identifier(name)
         try:
-            return self.catalog.table(identifier)
+            return self.opened(identifier)
         except NotFoundError as error:
             raise TableNotFoundError(str(error), identifier) from None
+
+    def opened(self, identifier: Identifier) -> Table:
+        """Return a table with the options of the session. NotFoundError if there is none."""
+        options = self.options_of(identifier.database, identifier.table)
+        return with_changed_options(self.catalog.table(identifier), options)
 
     def millis(self, name: str) -> int | None:
         """Return a moment in epoch milliseconds; text is in the session's time zone; `None`: it is not given."""

@@ -1,7 +1,7 @@
 """The table of a statement, and its rows as a DataFrame."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -89,6 +89,7 @@ class Target:
         options: where the table is, and table options for reads and writes.
         bind: gives the rows the names by which the statement calls them.
         filter: a filter of the engine, as a text: other rows are not changed. `None`: all rows may be.
+        commit: options of the commit.
     """
 
     spark: SparkSession
@@ -96,6 +97,7 @@ class Target:
     options: Mapping[str, str]
     bind: Callable[[DataFrame], DataFrame] = lambda rows: rows
     filter: str | None = None
+    commit: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, snapshot: Snapshot | None) -> TargetRows:
         """Return the rows of a snapshot; no rows if there is none."""

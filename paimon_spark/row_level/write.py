@@ -64,7 +64,8 @@ def change_rows(target: Target, work: Work, progress: Progress | None = None) ->
     Raises CommitConflictError if every attempt met a conflict, OutOfRangeError if the snapshot of the last attempt has
     expired. After an error the table is unchanged.
     """
-    request = write_request(target.options, [field.name for field in target.table.schema.fields])
+    given = {**target.options, **target.commit}
+    request = write_request(given, [field.name for field in target.table.schema.fields])
     target.table.committer()  # refuse a table without commits before any work
     traits = target.table.store.traits
     attempt = _change_keyed if traits.keyed else _change_columns if traits.data_evolution else _change_files

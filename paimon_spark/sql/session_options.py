@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from paimon_core import options as core_options
-from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
 from paimon_core.options.parse import boolean
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_spark.internals import settings_from
 from paimon_spark.option_names import (
+    PROPERTY,
     READ_OPTIONS,
     STREAM_OPTIONS,
     STREAM_STARTS,
@@ -28,6 +29,7 @@ NATIVE_READS = f"{PREFIX}read.native"
 """The setting that keeps Spark's own Parquet scan from reading the files of tables: ``false``."""
 _TABLE_PARTS = 3  # catalog, database, table
 _OURS = {**READ_OPTIONS, **STREAM_OPTIONS, **WRITE_OPTIONS}
+_NOT_OF_ROW_LEVEL = ("txnappid", "txnversion", "write.unchanged-since")
 _OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIME_TRAVEL_OPTIONS}
 
 
@@ -76,6 +78,26 @@ def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment
 def write_options(session: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a write: those of the session that are not about reads, under those of the statement."""
     return {key: value for key, value in session.items() if key not in _OF_READS} | canonical(given)
+
+
+def table_options(session: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a session that are options of the table, and not of one read or one write."""
+    others = {*_OF_READS, *WRITE_OPTIONS}
+    return {key: value for key, value in session.items() if key not in others and not key.startswith(PROPERTY)}
+
+
+def row_level_options(session: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a session that are about the commit of DELETE, UPDATE or MERGE.
+
+    Raises UnsupportedError for one that no such commit can follow.
+    """
+    refused = next((key for key in session if key in _NOT_OF_ROW_LEVEL), None)
+    if refused is not None:
+        raise UnsupportedError(
+            f"setting {PREFIX + refused!r} is not possible for DELETE, UPDATE and MERGE: unset it, or give it to the "
+            "writes as an option"
+        )
+    return {key: value for key, value in session.items() if key == "commit.user" or key.startswith(PROPERTY)}
 
 
 def _split(name: str) -> tuple[Sequence[str], str]:

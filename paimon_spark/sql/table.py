@@ -13,13 +13,19 @@ from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import UnsupportedError
 from paimon_core.table import Table
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
-from paimon_spark.options import pop_merge_rules
+from paimon_spark.options import pop_merge_rules, with_changed_options
 from paimon_spark.row_level.statements import describe as describe_changes
 from paimon_spark.sql.jvm import BRIDGE
 from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.reads import TableReads
 from paimon_spark.sql.schema import description
-from paimon_spark.sql.session_options import read_options, session_options, write_options
+from paimon_spark.sql.session_options import (
+    read_options,
+    row_level_options,
+    session_options,
+    table_options,
+    write_options,
+)
 from paimon_spark.sql.statements.row_level import Counts, RowLevelStatement, delete_rows, merge_rows, update_rows
 from paimon_spark.sql.write import TableWrites
 
@@ -157,8 +163,11 @@ class TableFunction(TableReads):
         """Run a statement on rows; Spark forgets what it has cached of the table, and reads it again."""
         self._merge_columns()
         spark = self.jvm.session(session)
-        counts = run(RowLevelStatement(self.jvm, spark, self.table, self._options(), session, plan))
-        catalog, _, own = self.name.partition(".")
-        parts = [own] if own.startswith("`") else [_quoted(part) for part in own.split(".", 1)]  # a path is quoted
+        given = session_options(spark, *self._names())
+        own = table_options(given)
+        table, commit = with_changed_options(self.table, own), row_level_options(given)
+        counts = run(RowLevelStatement(self.jvm, spark, table, {**own, **self._options()}, session, plan, commit))
+        catalog, _, name = self.name.partition(".")
+        parts = [name] if name.startswith("`") else [_quoted(part) for part in name.split(".", 1)]  # a path is quoted
         spark.catalog.refreshTable(".".join([_quoted(catalog), *parts]))
         return self.jvm.rows(counts)

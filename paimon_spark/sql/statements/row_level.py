@@ -1,7 +1,7 @@
 """DELETE, UPDATE and MERGE INTO: Spark's analysed statements as columns and DataFrames."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,7 +21,10 @@ Counts = Sequence[Sequence[int | None]]
 
 @dataclass(frozen=True)
 class RowLevelStatement:
-    """A statement of a session: its table, the options to read it, and what ``RowLevelPlan.java`` knows of it."""
+    """A statement of a session: its table, the options to read it, and what ``RowLevelPlan.java`` knows of it.
+
+    ``commit``: options of its commit.
+    """
 
     jvm: Jvm
     spark: SparkSession
@@ -29,6 +32,7 @@ class RowLevelStatement:
     options: Mapping[str, str]
     session: Any
     plan: Any
+    commit: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def condition(self) -> Column | None:
@@ -56,7 +60,7 @@ class RowLevelStatement:
     @property
     def target(self) -> Target:
         """The table that the statement changes."""
-        return Target(self.spark, self.table, self.options, self.bind)
+        return Target(self.spark, self.table, self.options, self.bind, commit=self.commit)
 
     def bind(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the target so that the statement's columns refer to them."""

@@ -129,6 +129,8 @@ def test_rollback_branches_and_consumers(sql):
 @pytest.mark.more
 @pytest.mark.usefixtures("table")
 def test_compaction_and_expiry(sql):
+    assert sql("CALL sys.compact('t', partition_idle_time => '1 d', where => 'p = 0')") == [(True,)]
+    assert sql("SELECT count(*) FROM t") == [(2,)]
     assert sql("CALL sys.compact('t', partitions => 'p=0', options => 'num-sorted-run.compaction-trigger=2')")
     assert sql("CALL sys.compact_database('db.*', concat(current_database(), '.t'))") == [
         ("Compact database finished. Success: 1, Failed: 0",)
@@ -147,7 +149,11 @@ def test_compaction_and_expiry(sql):
         ("CALL sys.compact('t', where => 'id = 0')", "no partition column"),
         ("CALL sys.compact('t', compact_strategy => 'fast')", "one of .*'full', 'minor'"),
         ("CALL sys.compact('t', options => 'read.batch-siz=1')", "did you mean 'read.batch-size'"),
-        ("CALL sys.compact('t', partition_idle_time => '1 d')", "'partition_idle_time' of compact is not supported"),
+        (
+            "CALL sys.compact('t', partition_idle_time => '1 z')",
+            "'partition_idle_time' of compact: '1 z' must be",
+        ),
+        ("CALL sys.compact('t', buckets => '0')", "'buckets' of compact is not supported"),
         ("CALL sys.compact('t', order_by => 'id')", "needs an order_strategy"),
         ("CALL sys.expire_snapshots('t', 1)", "keeps at least 10 snapshots"),
         ("CALL sys.expire_snapshots('t', older_than => 'soon')", "neither epoch milliseconds nor"),
