@@ -105,7 +105,7 @@ def test_rollback_branches_and_consumers(sql):
     assert sql("CALL sys.rollback('`t$branch_b`', 'nine')") == [(2, 2)]
     sql("CACHE TABLE t")
     assert sql("CALL sys.rollback('t', snapshot => 2)") == [(3, 2)]
-    assert sql("SELECT count(*) FROM t") == [(2,)]
+    assert sql("SELECT count(*) FROM t") == [(3,)]
     sql("CALL sys.rename_branch('t', 'b', 'c')")
     assert sql("CALL sys.fast_forward('t', 'c')") == [(True,)]
     assert sql("SELECT id FROM t ORDER BY id") == [(0,), (9,)]
@@ -130,7 +130,7 @@ def test_rollback_branches_and_consumers(sql):
 @pytest.mark.usefixtures("table")
 def test_compaction_and_expiry(sql):
     assert sql("CALL sys.compact('t', partition_idle_time => '1 d', where => 'p = 0')") == [(True,)]
-    assert sql("SELECT count(*) FROM t") == [(2,)]
+    assert sql("SELECT count(*) FROM t") == [(3,)]
     assert sql("CALL sys.compact('t', partitions => 'p=0', options => 'num-sorted-run.compaction-trigger=2')")
     assert sql("CALL sys.compact_database('db.*', concat(current_database(), '.t'))") == [
         ("Compact database finished. Success: 1, Failed: 0",)
