@@ -1,6 +1,6 @@
 """The table of a statement, and its rows as a DataFrame."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,6 +33,7 @@ class TargetRows:
         sequence: names of the columns by which a newer row replaces an older one.
         descending: True if the row with the smaller sequence is the newer one.
         left_out: names of columns that are NULL in a changed row unless they change: the merge keeps their old value.
+        paths: the path of each data file by the one in the position; none: they are the same.
     """
 
     frame: DataFrame
@@ -42,6 +43,7 @@ class TargetRows:
     sequence: tuple[str, ...] = ()
     descending: bool = False
     left_out: frozenset[str] = frozenset()
+    paths: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> Column:
         """Return the column, also after a join."""
@@ -80,6 +82,25 @@ class TargetRows:
 
 
 @dataclass(frozen=True)
+class StoredRows:
+    """The rows of a table as Spark's own scan reads them: its columns, then those of positions.
+
+    ``paths``: the path of each data file by the one that the rows show.
+    """
+
+    frame: DataFrame
+    paths: Mapping[str, str]
+
+
+ReadStored = Callable[[SparkSession, Table, Snapshot, Sequence[str]], StoredRows | None]
+"""A function that returns the rows of a snapshot with these positions; `None`: the Python data source reads them."""
+
+
+def through_python(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> None:
+    """Let the Python data source read the rows of every target."""
+
+
+@dataclass(frozen=True)
 class Target:
     """The table that a statement changes.
 
@@ -90,6 +111,7 @@ class Target:
         bind: gives the rows the names by which the statement calls them.
         filter: a filter of the engine, as a text: other rows are not changed. `None`: all rows may be.
         commit: options of the commit.
+        read_stored: reads the rows where no filter is given and Spark's own scan can.
     """
 
     spark: SparkSession
@@ -98,21 +120,27 @@ class Target:
     bind: Callable[[DataFrame], DataFrame] = lambda rows: rows
     filter: str | None = None
     commit: Mapping[str, str] = field(default_factory=dict)
+    read_stored: ReadStored = through_python
 
     def rows(self, snapshot: Snapshot | None) -> TargetRows:
         """Return the rows of a snapshot; no rows if there is none."""
         schema = self.table.schema
-        positions = self._position_fields()
+        positions = position_fields(self.table)
         columns = tuple(field.name for field in schema.fields)
+        names = tuple(field.name for field in positions)
         fields = spark_schema((*schema.fields, *positions))
-        if snapshot is None:
+        stored = None
+        if snapshot is not None and self.filter is None:
+            stored = self.read_stored(self.spark, self.table, snapshot, names)
+        if stored is not None:
+            frame = stored.frame
+        elif snapshot is None:
             frame = self.spark.createDataFrame([], fields)
         else:
             given = {**self.options, **shows_all(schema), "read.rows-of-snapshot": str(snapshot.id)}
             if self.filter is not None:
                 given["filter"] = self.filter
             frame = self.spark.read.format("paimon").options(**given).schema(fields).load()
-        names = tuple(field.name for field in positions)
         identity = tuple(schema.primary_keys) or names
         return TargetRows(
             self.bind(frame.withColumn(IN_TARGET, F.lit(True))),
@@ -122,6 +150,7 @@ class Target:
             schema.options.value(SEQUENCE_FIELD),
             schema.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
             self._left_out(),
+            {} if stored is None else stored.paths,
         )
 
     def _left_out(self) -> frozenset[str]:
@@ -131,21 +160,25 @@ class Target:
         always = {*schema.primary_keys, *schema.partition_keys, *schema.options.value(SEQUENCE_FIELD)}
         return frozenset(f.name for f in schema.fields if f.type.nullable and f.name not in always)
 
-    def _position_fields(self) -> tuple[DataField, ...]:
-        schema = self.table.schema
-        if schema.primary_keys:
-            return ()
-        if self.table.store.traits.data_evolution:
-            return (ROW_ID,)
-        hidden = {FILE_PATH, ROW_INDEX} - set(metadata_fields(schema))
-        if hidden:
-            names = ", ".join(sorted(field.name for field in hidden))
-            raise UnsupportedError(
-                f"rows of {self.table.path} cannot be changed: its columns {names} hide where a row is stored; "
-                "rename them"
-            )
-        tracked = (ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()
-        return (FILE_PATH, ROW_INDEX, *tracked)
+
+def position_fields(table: Table) -> tuple[DataField, ...]:
+    """Return the columns that say where a row of a table is stored; none if rows have a primary key.
+
+    Raises UnsupportedError for a table with columns of these names.
+    """
+    schema = table.schema
+    if schema.primary_keys:
+        return ()
+    if table.store.traits.data_evolution:
+        return (ROW_ID,)
+    hidden = {FILE_PATH, ROW_INDEX} - set(metadata_fields(schema))
+    if hidden:
+        names = ", ".join(sorted(field.name for field in hidden))
+        raise UnsupportedError(
+            f"rows of {table.path} cannot be changed: its columns {names} hide where a row is stored; rename them"
+        )
+    tracked = (ROW_ID,) if schema.options.value(ROW_TRACKING_ENABLED) else ()
+    return (FILE_PATH, ROW_INDEX, *tracked)
 
 
 def _only_if(condition: Column, value: Column, message: str) -> Column:

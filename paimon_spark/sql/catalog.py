@@ -18,7 +18,7 @@ from paimon_spark.internals import is_classic
 from paimon_spark.sql.alter import schema_changes
 from paimon_spark.sql.databases import DatabaseFunction, same_directory
 from paimon_spark.sql.functions import list_functions, load_function
-from paimon_spark.sql.jvm import BRIDGE, CATALOG_CLASS, Jvm
+from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.procedures import list_procedures, load_procedure
 from paimon_spark.sql.schema import description, new_schema, refuse_constraint
@@ -276,7 +276,7 @@ class CatalogFunction(DatabaseFunction):
             self._shown(self._parts(identifier)),
             staged=staged,
         )
-        return self.jvm.type(f"{BRIDGE}.Staged")(self._description(function), self.jvm.function(function))
+        return self.jvm.own("Staged")(self._description(function), self.jvm.function(function))
 
     def _spark_table(self, identifier: Any, table: Table, when: Mapping[str, Any] | None = None) -> Any:
         schema = table.scan(**when).store.schema if when else table.schema
@@ -284,11 +284,11 @@ class CatalogFunction(DatabaseFunction):
             self.jvm, table, schema, when or {}, self.catalog, self._shown(self._parts(identifier))
         )
         kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
-        return self.jvm.type(f"{BRIDGE}.{kind}")(self._description(function), self.jvm.function(function))
+        return self.jvm.own(kind)(self._description(function), self.jvm.function(function))
 
     def _description(self, function: TableFunction) -> Any:
         text = description(function.name, function.schema, function.table.path, _CAPABILITIES)
-        return self.jvm.type(f"{BRIDGE}.Description")(text)
+        return self.jvm.own("Description")(text)
 
 
 def _is_path(parts: Sequence[str]) -> bool:

@@ -24,9 +24,8 @@ from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
 from paimon_spark.internals import check_names, java_session, session_state
 
 _log = logging.getLogger(__name__)
-BRIDGE = "paimon.python"
-"""The package of the compiled classes."""
-CATALOG_CLASS = f"{BRIDGE}.Catalog"
+_PACKAGE = "paimon.python"
+CATALOG_CLASS = f"{_PACKAGE}.Catalog"
 _CATALYST = "org.apache.spark.sql.catalyst.analysis"
 _CONNECTOR = "org.apache.spark.sql.connector"
 _DELEGATES = "  /*DELEGATES*/\n"
@@ -72,6 +71,7 @@ class Jvm:
         self._gateway: Any = self._context._gateway
         self.java: Any = self._context._jvm
         self._types: dict[str, Any] = {}
+        self._own: dict[str, Any] = {}
 
     def strings(self, items: Iterable[str | None]) -> Any:
         """Return a Java array of texts."""
@@ -94,10 +94,16 @@ class Jvm:
             self._types[name] = found
         return self._types[name]
 
-    @cached_property
+    def own(self, name: str) -> Any:
+        """Return a compiled class of ``java/`` by its name. Raises as `bridge`."""
+        if name not in self._own:
+            self._own[name] = getattr(self.bridge, name)
+        return self._own[name]
+
+    @property
     def trees(self) -> Any:
         """The compiled class of texts in the place of Java's collections."""
-        return self.bridge.Trees
+        return self.own("Trees")
 
     def rows(self, rows: Iterable[Iterable[Any]]) -> Any:
         """Return rows as a Java array of arrays."""
@@ -252,8 +258,8 @@ class Jvm:
             loader.loadClass(CATALOG_CLASS)
         except Py4JJavaError:
             self._compile(loader)
-        check_names(self.spark, self.type(BRIDGE).PaimonNames)
-        return self.type(BRIDGE)
+        check_names(self.spark, self.type(_PACKAGE).PaimonNames)
+        return self.type(_PACKAGE)
 
     def _delegates(self) -> str:
         """Return the Java text of the methods of this Spark's ParserInterface that pass a question on unchanged."""

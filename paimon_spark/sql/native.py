@@ -4,6 +4,7 @@ The choice is made for a whole scan. Spark finds a column of a file by its name,
 must have the columns of the query under the same names, ids and types, or not at all.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType
 from paimon_spark.internals import java_session, session_state
-from paimon_spark.sql.jvm import BRIDGE, Jvm
+from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.types import spark_schema
 
@@ -36,7 +37,7 @@ _POSITIONAL = "_col"
 _SPOKEN = {"parquet": "Parquet", "orc": "ORC"}
 _FINEST = 6
 """Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
-_OPTIONS = {
+OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
     "ignoreMissingFiles": "false",
@@ -59,6 +60,43 @@ class NativeChoice:
         return cls(None, f"through Python: {reason}")
 
 
+@dataclass(frozen=True)
+class NativeFiles:
+    """The files that Spark's own scan can read: their format, bytes by path, and the number of files in all."""
+
+    kind: str
+    sizes: Mapping[str, int]
+    of: int
+
+    def __str__(self) -> str:
+        return f"native: {len(self.sizes)} of {self.of} {_SPOKEN[self.kind]} files"
+
+
+def native_files(jvm: Jvm, scan: TableScan, columns: StructType) -> NativeFiles | str:
+    """Return the files of a scan if Spark returns the rows that the engine would return; else why it does not.
+
+    Args:
+        jvm: of the session.
+        scan: of the table, with its predicate.
+        columns: of the query.
+    """
+    store = scan.store
+    reason = unsuitable_table(store) or unsuitable_columns(store.schema, columns, "parquet")
+    if reason is not None:
+        return reason
+    plan = scan.plan()
+    reason = unsuitable_files(store, plan.splits, columns.names)
+    if reason is not None:
+        return reason
+    sizes = sizes_of(store, plan)
+    first = next(iter(sizes), None)
+    kind = "parquet" if first is None else first.rpartition(".")[2]
+    reason = unsuitable_columns(store.schema, columns, kind)
+    if reason is None and first is not None and not _is_reachable(jvm, first):
+        reason = f"Spark's JVM cannot read {first}"
+    return reason or NativeFiles(kind, sizes, plan.files_in_partitions)
+
+
 def choose(jvm: Jvm, spark: SparkSession, scan: TableScan, request: ScanRequest) -> NativeChoice:
     """Return Spark's own scan for a request, if it returns the rows that the engine would return.
 
@@ -68,24 +106,10 @@ def choose(jvm: Jvm, spark: SparkSession, scan: TableScan, request: ScanRequest)
         scan: of the table as of the moment of the request, with its predicate.
         request: of the query.
     """
-    store = scan.store
-    reason = unsuitable_table(store) or unsuitable_columns(store.schema, request.columns, "parquet")
-    if reason is not None:
-        return NativeChoice.refused(reason)
-    plan = scan.plan()
-    reason = unsuitable_files(store, plan.splits, request.columns.names)
-    if reason is not None:
-        return NativeChoice.refused(reason)
-    files = _sizes(store, plan)
-    first = next(iter(files), None)
-    kind = "parquet" if first is None else first.rpartition(".")[2]
-    reason = unsuitable_columns(store.schema, request.columns, kind)
-    if reason is not None:
-        return NativeChoice.refused(reason)
-    if first is not None and not _is_reachable(jvm, first):
-        return NativeChoice.refused(f"Spark's JVM cannot read {first}")
-    said = f"native: {len(files)} of {plan.files_in_partitions} {_SPOKEN[kind]} files"
-    return NativeChoice(_spark_scan(jvm, spark, store.schema, (kind, files), request), said)
+    files = native_files(jvm, scan, request.columns)
+    if isinstance(files, str):
+        return NativeChoice.refused(files)
+    return NativeChoice(_spark_scan(jvm, spark, scan.store.schema, files, request), str(files))
 
 
 def with_options(names: Iterable[str]) -> str:
@@ -200,30 +224,32 @@ def _reads_alike(type_: DataType, kind: str) -> bool:
     return False
 
 
-def _sizes(store: FileStore, plan: Plan) -> dict[str, int]:
+def sizes_of(store: FileStore, plan: Plan) -> dict[str, int]:
     """Return the bytes of each file by its path, once also if the plan has parts of it: Spark cuts files itself."""
-    return {_uri(store.file_path(s.bucket_ref, file)): file.file_size for s in plan.splits for file in s.files}
+    return {uri_of(store.file_path(s.bucket_ref, file)): file.file_size for s in plan.splits for file in s.files}
 
 
-def _spark_scan(
-    jvm: Jvm, spark: SparkSession, schema: TableSchema, files: tuple[str, Mapping[str, int]], request: ScanRequest
-) -> Any:
-    kind, sizes = files
+def _spark_scan(jvm: Jvm, spark: SparkSession, schema: TableSchema, files: NativeFiles, request: ScanRequest) -> Any:
     names = set(request.columns.names)
-    return jvm.type(f"{BRIDGE}.NativeFiles").of(
+    return jvm.own("NativeFiles").of(
         java_session(spark),
-        kind,
-        "\n".join(sizes),
-        "\n".join(map(str, sizes.values())),
+        files.kind,
+        json.dumps(files.sizes),
         jvm.struct(spark_schema([field for field in schema.fields if field.name in names])),
         jvm.struct(request.columns),
         request.filters,
-        jvm.map(_OPTIONS),
+        jvm.map(OPTIONS),
     )
 
 
-def _uri(path: str) -> str:
+def uri_of(path: str) -> str:
+    """Return the path of a file for Spark's JVM."""
     return path if "://" in path else f"file:{path}"
+
+
+def path_of(uri: str) -> str:
+    """Return the path of which `uri_of` made a URI."""
+    return uri if "://" in uri else uri.removeprefix("file:")
 
 
 @lru_cache(maxsize=64)

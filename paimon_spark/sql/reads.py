@@ -18,7 +18,7 @@ from paimon_core.table import Table, with_store
 from paimon_spark.internals import analyzed
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.incremental import BETWEEN
-from paimon_spark.sql.jvm import BRIDGE, Jvm
+from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, choose, is_same_field, with_options
 from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of
 from paimon_spark.sql.scan import ScanFunction, describe
@@ -67,7 +67,7 @@ class TableReads:
         if order is not None:
             request = self._first_rows(table, request, json.loads(order))
         function = ScanFunction(table, request, self._general_scan, partial(self._native_scan, table))
-        return self.jvm.type(f"{BRIDGE}.PaimonScan")(
+        return self.jvm.own("PaimonScan")(
             self.jvm.function(function),
             request.columns.json(),
             spark_schema(self.schema.fields).json(),

@@ -15,7 +15,7 @@ from paimon_core.table import Table
 from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.options import pop_merge_rules, with_changed_options
 from paimon_spark.row_level.statements import describe as describe_changes
-from paimon_spark.sql.jvm import BRIDGE
+from paimon_spark.sql.native_rows import way_of_target
 from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.reads import TableReads
 from paimon_spark.sql.schema import description
@@ -117,7 +117,7 @@ class TableFunction(TableReads):
         pending = partial(merge_columns, base, struct, rules)
         function = replace(self, table=merged, schema=merged.schema, pending=pending)
         text = description(self.name, merged.schema, merged.path, ())
-        table, described = (self.jvm.type(f"{BRIDGE}.{name}") for name in ("PaimonTable", "Description"))
+        table, described = (self.jvm.own("{name}") for name in ("PaimonTable", "Description"))
         return table(described(text), self.jvm.function(function))
 
     def _merge_columns(self) -> None:
@@ -145,7 +145,7 @@ class TableFunction(TableReads):
 
     def change_way(self) -> str:
         """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN."""
-        return describe_changes(self.table)
+        return f"{describe_changes(self.table)}; {way_of_target(self.jvm.active_session(), self.table)}"
 
     def delete_rows(self, session: Any, plan: Any) -> Any:
         """Run DELETE and return its row of counts."""

@@ -2,6 +2,8 @@ package paimon.python;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -30,8 +32,7 @@ public class NativeFiles {
    * Spark's scan of these files.
    *
    * @param format "parquet" or "orc"
-   * @param paths one path per line
-   * @param sizes the bytes of each file, one number per line
+   * @param files a JSON object: bytes by path
    * @param columns the columns of the files that a query can ask for
    * @param required the columns that it asks for
    * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
@@ -40,31 +41,20 @@ public class NativeFiles {
   public static Scan of(
       SparkSession spark,
       String format,
-      String paths,
-      String sizes,
+      String files,
       StructType columns,
       StructType required,
       Expression[] filters,
       Map options) {
-    ArrayList roots = new ArrayList();
-    HashMap known = new HashMap();
-    if (!paths.isEmpty()) {
-      String[] names = paths.split("\n");
-      String[] lengths = sizes.split("\n");
-      for (int i = 0; i < names.length; i++) {
-        Path path = new Path(names[i]);
-        roots.add(path);
-        known.put(path, new FileStatus(Long.parseLong(lengths[i]), false, 1, 128L << 20, 0L, path));
-      }
-    }
+    KnownFiles known = new KnownFiles((Map) Trees.parsed(files));
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
     InMemoryFileIndex index =
         new InMemoryFileIndex(
             spark,
-            CollectionConverters.asScala(roots).toSeq(),
-            (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(options)),
+            CollectionConverters.asScala(known.roots()).toSeq(),
+            scalaMap(options),
             new Some(columns),
-            new KnownFiles(known),
+            known,
             new Some(PartitionSpec.emptySpec()),
             Option.empty());
     FileScanBuilder builder =
@@ -82,6 +72,11 @@ public class NativeFiles {
     return ((ScanBuilder) builder).build();
   }
 
+  static scala.collection.immutable.Map scalaMap(Map options) {
+    return (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.from(
+        CollectionConverters.asScala(options));
+  }
+
   /** The readers take -0.0 and 0.0 for different numbers when it leaves out row groups. */
   private static boolean namesFloats(Expression filter) {
     scala.collection.Iterator columns = filter.references().iterator();
@@ -97,10 +92,22 @@ public class NativeFiles {
 
 /** The files of a table with their sizes, so that Spark lists no directory. */
 class KnownFiles extends FileStatusCache {
-  private final Map files;
+  private final ArrayList roots = new ArrayList();
+  private final HashMap files = new HashMap();
 
-  KnownFiles(Map files) {
-    this.files = files;
+  /** @param sizes bytes by path */
+  KnownFiles(Map sizes) {
+    Iterator names = sizes.keySet().iterator();
+    while (names.hasNext()) {
+      String name = (String) names.next();
+      Path path = new Path(name);
+      roots.add(path);
+      files.put(path, new FileStatus(((Number) sizes.get(name)).longValue(), false, 1, 128L << 20, 0L, path));
+    }
+  }
+
+  List roots() {
+    return roots;
   }
 
   public Option getLeafFiles(Path path) {

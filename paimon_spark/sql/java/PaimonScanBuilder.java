@@ -52,21 +52,16 @@ class PaimonScanBuilder
 
   public Seq pushFilters(Seq offered) {
     List given = CollectionConverters.asJava(offered);
+    filters = (Expression[]) given.toArray(new Expression[0]);
     ArrayList predicates = new ArrayList();
-    ArrayList described = new ArrayList();
-    filters = new Expression[given.size()];
     for (int i = 0; i < filters.length; i++) {
-      filters[i] = (Expression) given.get(i);
-      Option found = filters[i].deterministic()
-          ? DataSourceV2Strategy$.MODULE$.translateFilterV2(filters[i])
-          : Option.empty();
-      described.add(found.isDefined() ? Trees.of((Predicate) found.get()) : null);
+      Option found = translated(filters[i]);
       if (found.isDefined()) {
         predicates.add(found.get());
       }
     }
     translated = (Predicate[]) predicates.toArray(new Predicate[0]);
-    trees = Trees.json(described);
+    trees = trees(given);
     String decided = (String) Bridge.ask(python, "decided_filters", new Object[] {trees});
     ArrayList remaining = new ArrayList();
     for (int i = 0; i < filters.length; i++) {
@@ -75,6 +70,20 @@ class PaimonScanBuilder
       }
     }
     return CollectionConverters.asScala(remaining).toSeq();
+  }
+
+  /** Filters of Spark as trees; null for one that has none. */
+  static String trees(List filters) {
+    ArrayList described = new ArrayList();
+    for (int i = 0; i < filters.size(); i++) {
+      Option found = translated((Expression) filters.get(i));
+      described.add(found.isDefined() ? Trees.of((Predicate) found.get()) : null);
+    }
+    return Trees.json(described);
+  }
+
+  private static Option translated(Expression filter) {
+    return filter.deterministic() ? DataSourceV2Strategy$.MODULE$.translateFilterV2(filter) : Option.empty();
   }
 
   public Predicate[] pushedFilters() {

@@ -14,6 +14,7 @@ from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.native_rows import stored_rows
 
 Counts = Sequence[Sequence[int | None]]
 """One row: affected rows; of MERGE INTO also updated, deleted and inserted rows."""
@@ -60,7 +61,9 @@ class RowLevelStatement:
     @property
     def target(self) -> Target:
         """The table that the statement changes."""
-        return Target(self.spark, self.table, self.options, self.bind, commit=self.commit)
+        return Target(
+            self.spark, self.table, self.options, self.bind, commit=self.commit, read_stored=stored_rows
+        )
 
     def bind(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the target so that the statement's columns refer to them."""

@@ -1,10 +1,15 @@
 """DELETE, UPDATE and MERGE INTO in SQL, on tables with a primary key."""
 
+import json
+
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import functions as F
 
 from paimon_spark import PaimonTable
+from paimon_spark.sql.native_rows import FilesFunction
+from paimon_spark.sql.session_options import NATIVE_READS
+from tests.spark.sql.test_native import TYPES
 
 ROWS = "(1, 'a', named_struct('x', 1), 1), (2, 'b', NULL, 2), (3, 'c', NULL, 3), (4, 'd', NULL, 4)"
 
@@ -130,3 +135,75 @@ def test_a_table_by_its_name_is_that_of_the_session(sql):
     assert sorted(map(tuple, named.toDF().collect())) == [(1, "x"), (2, "b")]
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         PaimonTable.forName(sql.spark, f"pm.{sql.database}.nope")
+
+
+def changed(sql, table, native):
+    """The rows of a table after statements whose target Spark's own scan reads, or the Python data source."""
+    sql(f"SET {NATIVE_READS} = {str(native).lower()}")
+    try:
+        plan = sql(f"EXPLAIN DELETE FROM {table} WHERE id = 1")[0][0]
+        assert ("rows are read native: " in plan) == native, plan
+        where = "f8 = 0.0D OR ts > TIMESTAMP'2020-01-01' OR s LIKE '%ä%'"
+        assert sql(f"UPDATE {table} SET i4 = coalesce(i4, 0) + 1, s = concat(s, '!') WHERE {where}") == [(1,)]
+        assert sql(f"DELETE FROM {table} WHERE id % 5 = 3") == [(1,)]
+        assert sql(f"""MERGE INTO {table} t USING (SELECT id, id * 2 AS n FROM range(9)) s ON t.id = s.id
+            WHEN MATCHED AND s.n > 2 THEN UPDATE SET i8 = s.n WHEN MATCHED THEN DELETE
+            WHEN NOT MATCHED THEN INSERT (id, i8) VALUES (s.id, s.n)""") == [(9, 1, 1, 7)]
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+    return sorted(map(repr, sql(f"SELECT * FROM {table}")))
+
+
+@pytest.mark.versions
+def test_spark_reads_the_target_as_the_engine_does(sql):
+    """Every type, files of an older schema, and paths that a URI writes in another way."""
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    found = []
+    for native in (True, False):
+        table = f"t{native}"
+        sql(f"CREATE TABLE {table} (id BIGINT, `p %+ä` STRING, {columns}) PARTITIONED BY (`p %+ä`)")
+        values = ", ".join(value for _, value in TYPES.values())
+        sql(f"INSERT INTO {table} VALUES (1, 'a b%20+ä', {values}), (2, 'c', {', '.join(['NULL'] * len(TYPES))})")
+        sql(f"ALTER TABLE {table} ADD COLUMN added INT")
+        sql(f"INSERT INTO {table} (id, `p %+ä`, added) VALUES (3, NULL, 5)")
+        found.append(changed(sql, table, native))
+    assert found[0] == found[1]
+
+
+@pytest.mark.more
+@pytest.mark.parametrize(
+    ("columns", "options", "reason"),
+    [
+        ("id INT", "'deletion-vectors.enabled' = 'true'", "rows have deletion vectors"),
+        ("id INT", "'row-tracking.enabled' = 'true'", "rows keep their ids"),
+        ("id INT, _Metadata INT", "'bucket' = '-1'", "a column is called _metadata"),
+        ("id INT", "'file.format' = 'orc'", "the files are not Parquet"),
+        ("id INT", "'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true'", "3 files of bucket 0 are merged"),
+    ],
+)
+def test_who_reads_the_target_is_said(sql, columns, options, reason):
+    sql(f"CREATE TABLE t ({columns}) TBLPROPERTIES ({options})")
+    assert "there are no rows" in sql("EXPLAIN DELETE FROM t")[0][0]
+    for _ in range(3):
+        sql("INSERT INTO t (id) VALUES (1), (2)")
+    assert f"rows are read through Python: {reason}" in sql("EXPLAIN DELETE FROM t WHERE id = 1")[0][0]
+    assert sql("UPDATE t SET id = id WHERE id = 1" if "primary" not in options else "DELETE FROM t WHERE id = 1") != [
+        (0,)
+    ]
+
+
+def test_filters_leave_out_files_of_the_target(sql, monkeypatch):
+    asked = []
+    matching = FilesFunction.matching
+
+    def noted(self, trees):
+        asked.append(matching(self, trees))
+        return asked[-1]
+
+    monkeypatch.setattr(FilesFunction, "matching", noted)
+    sql("CREATE TABLE t (id INT, v STRING)")
+    for i in range(3):
+        sql(f"INSERT INTO t VALUES ({i}, 'a')")
+    assert sql("UPDATE t SET v = 'b' WHERE id = 1") == [(1,)]
+    assert {len(json.loads(found)) for found in asked} == {1}
+    assert sql("SELECT * FROM t ORDER BY id") == [(0, "a"), (1, "b"), (2, "a")]

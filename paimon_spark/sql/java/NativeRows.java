@@ -1,0 +1,109 @@
+package paimon.python;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileStatusCache;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.Some;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The rows of a table's Parquet files as a DataFrame that knows the file and the position of each row. */
+public class NativeRows {
+  private NativeRows() {}
+
+  /**
+   * Spark's rows of these files; its column _metadata has file_path and row_index.
+   *
+   * @param files a JSON object: bytes by path
+   * @param columns the columns of the rows
+   * @param options options of Spark's data source
+   * @param python answers "matching", with the trees of filters, with the paths of the files that may have such rows
+   */
+  public static Object of(SparkSession session, String files, StructType columns, Map options, Object python) {
+    Map sizes = (Map) Trees.parsed(files);
+    KnownFiles known = new KnownFiles(sizes);
+    scala.collection.immutable.Map given = NativeFiles.scalaMap(options);
+    MatchingFiles index = new MatchingFiles(session, known.roots(), given, columns, known, python);
+    HadoopFsRelation relation =
+        new HadoopFsRelation(
+            index, new StructType(), columns, Option.empty(), new ParquetFileFormat(), given, session);
+    return ((org.apache.spark.sql.classic.SparkSession) session).baseRelationToDataFrame((BaseRelation) relation);
+  }
+
+  /** The paths as _metadata.file_path has them: a JSON object, the given path by Spark's. */
+  public static String shown(String files) {
+    HashMap found = new HashMap();
+    java.util.Iterator names = ((Map) Trees.parsed(files)).keySet().iterator();
+    while (names.hasNext()) {
+      String name = (String) names.next();
+      found.put(SparkPath.fromPath(new Path(name)).urlEncoded(), name);
+    }
+    return Trees.json(found);
+  }
+}
+
+/** The files of a table, of which the filters of a query leave some out. */
+class MatchingFiles extends InMemoryFileIndex {
+  private final Object python;
+
+  MatchingFiles(
+      SparkSession session,
+      List roots,
+      scala.collection.immutable.Map options,
+      StructType columns,
+      FileStatusCache known,
+      Object python) {
+    super(
+        session,
+        CollectionConverters.asScala(roots).toSeq(),
+        options,
+        new Some(columns),
+        known,
+        new Some(PartitionSpec.emptySpec()),
+        Option.empty());
+    this.python = python;
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    Seq all = super.listFiles(partitionFilters, dataFilters);
+    if (dataFilters.isEmpty()) {
+      return all;
+    }
+    String trees = PaimonScanBuilder.trees(CollectionConverters.asJava(dataFilters));
+    HashSet matching = new HashSet();
+    List names = (List) Trees.parsed((String) Bridge.ask(python, "matching", new Object[] {trees}));
+    for (int i = 0; i < names.size(); i++) {
+      matching.add(new Path((String) names.get(i)));
+    }
+    ArrayList found = new ArrayList();
+    List directories = CollectionConverters.asJava(all);
+    for (int i = 0; i < directories.size(); i++) {
+      PartitionDirectory directory = (PartitionDirectory) directories.get(i);
+      ArrayList chosen = new ArrayList();
+      List files = CollectionConverters.asJava(directory.files());
+      for (int f = 0; f < files.size(); f++) {
+        if (matching.contains(((FileStatusWithMetadata) files.get(f)).getPath())) {
+          chosen.add(files.get(f));
+        }
+      }
+      found.add(new PartitionDirectory(directory.values(), CollectionConverters.asScala(chosen).toSeq()));
+    }
+    return CollectionConverters.asScala(found).toSeq();
+  }
+}

@@ -1,0 +1,102 @@
+"""The rows that a statement changes, read by Spark's own scan: each with its file and its position in it."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from paimon_core.errors import UnsupportedError
+from paimon_core.maintenance.delete import shows_all
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.table import Table
+from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
+from paimon_spark.internals import is_classic, java_session
+from paimon_spark.row_level.target import StoredRows, position_fields
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.native import OPTIONS, NativeFiles, native_files, path_of, sizes_of
+from paimon_spark.sql.pushdown import predicate_of
+from paimon_spark.sql.session_options import NATIVE_READS, native_reads
+from paimon_spark.types import spark_schema
+
+_log = logging.getLogger(__name__)
+_METADATA = "_metadata"
+_METADATA_OF: Mapping[str, str] = {FILE_PATH.name: f"{_METADATA}.file_path", ROW_INDEX.name: f"{_METADATA}.row_index"}
+"""The columns of Spark's file scans, by the names that they have in a table of ours."""
+_NO_DICTIONARIES = {"parquet.filter.dictionary.enabled": "false"}
+"""Spark's reader takes -0.0 and 0.0 for different numbers when it leaves out row groups by their dictionaries."""
+
+
+@dataclass
+class FilesFunction:
+    """The answer to what ``NativeRows.java`` asks about the files of a snapshot."""
+
+    scan: TableScan
+
+    def matching(self, trees: str) -> str:
+        """Return the paths of the files that may have rows for which all filters are true, as JSON."""
+        store = self.scan.store
+        predicate = predicate_of(json.loads(trees), store.schema)
+        return json.dumps(list(sizes_of(store, replace(self.scan, predicate=predicate).plan())))
+
+
+def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> StoredRows | None:
+    """Return the rows of a snapshot as Spark's own scan reads them; `None`: it cannot.
+
+    Args:
+        spark: the session of the statement.
+        table: the table.
+        snapshot: whose rows.
+        positions: names of the columns that say where a row is stored; none if rows have a primary key.
+    """
+    try:
+        files = native_target(spark, table, snapshot, positions)
+        if isinstance(files, str):
+            return None
+        jvm, given = Jvm(spark), json.dumps(files.sizes)
+        native = jvm.own("NativeRows")
+        answers = jvm.function(FilesFunction(_scan(table, snapshot)))
+        columns = jvm.struct(spark_schema(table.schema.fields))
+        rows = native.of(java_session(spark), given, columns, jvm.map(OPTIONS | _NO_DICTIONARIES), answers)
+        shown = json.loads(native.shown(given)) if positions else {}
+    except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
+        _log.info("the Python data source reads the target: %s", error)
+        return None
+    own = ["`" + field.name.replace("`", "``") + "`" for field in table.schema.fields]
+    frame = jvm.frame(rows).select(*own, *(F.col(_METADATA_OF[name]).alias(name) for name in positions))
+    return StoredRows(frame, {path: path_of(uri) for path, uri in shown.items()})
+
+
+def native_target(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> NativeFiles | str:
+    """Return the files of the target of a statement, as `stored_rows` reads them; a text: why Python reads the rows."""
+    if not is_classic(spark):
+        return "a session of Spark Connect has no JVM to call"
+    if not native_reads(spark):
+        return f"{NATIVE_READS} is off"
+    if not set(positions) <= _METADATA_OF.keys():
+        return "rows keep their ids"
+    if shows_all(table.schema):
+        return "rows have deletion vectors"
+    if any(field.name.lower() == _METADATA for field in table.schema.fields):
+        return f"a column is called {_METADATA}, as Spark calls the positions of rows"
+    files = native_files(Jvm(spark), _scan(table, snapshot), spark_schema(table.schema.fields))
+    if isinstance(files, NativeFiles) and files.kind != "parquet":
+        return "the files are not Parquet"
+    return files
+
+
+def way_of_target(spark: SparkSession, table: Table) -> str:
+    """Return in a few words who reads the rows that a statement changes, for EXPLAIN."""
+    snapshot = table.snapshot()
+    if snapshot is None:
+        return "there are no rows"
+    found = native_target(spark, table, snapshot, [field.name for field in position_fields(table)])
+    return f"rows are read through Python: {found}" if isinstance(found, str) else f"rows are read {found}"
+
+
+def _scan(table: Table, snapshot: Snapshot) -> TableScan:
+    return TableScan(table.store.in_microseconds(), snapshot)
