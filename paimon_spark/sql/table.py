@@ -117,7 +117,7 @@ class TableFunction(TableReads):
         pending = partial(merge_columns, base, struct, rules)
         function = replace(self, table=merged, schema=merged.schema, pending=pending)
         text = description(self.name, merged.schema, merged.path, ())
-        table, described = (self.jvm.own("{name}") for name in ("PaimonTable", "Description"))
+        table, described = (self.jvm.own(name) for name in ("PaimonTable", "Description"))
         return table(described(text), self.jvm.function(function))
 
     def _merge_columns(self) -> None:
