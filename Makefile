@@ -46,18 +46,18 @@ PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 3 --dist loadfile --
 
 test: $(VENV)/.test  ## every feature once, every property with few draws: at most 12 minutes; T='path -k name' picks
 	@.ci/java
-	@$(PYTEST) $(T)
+	@$(PYTEST) --durations=20 $(T)
 
 test-all: $(VENV)/.test  ## what `make test` leaves out: more, longer draws, Python 3.10, other Sparks, oldest dependencies
 	@.ci/test-all
 
-test-more: $(VENV)/.test  ## the tests marked more, and every property and random game at full length
+test-more: $(VENV)/.test  ## the tests marked more, and every property and random game at half its length
 	@.ci/java
-	@$(PYTEST) -m "(more or drawn or hypothesis) and not slow" --draws full $(T)
+	@$(PYTEST) --durations=30 -m "(more or drawn or hypothesis) and not slow" --draws half $(T)
 
-test-slow: $(VENV)/.test  ## hours: the tests marked slow, with new seeds
+test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property and random game at full length, with new seeds
 	@.ci/java
-	@$(PYTEST) -m slow --draws full --new-seeds $(T)
+	@$(PYTEST) -m "slow or drawn or hypothesis" --draws full --new-seeds $(T)
 
 test-spark: $(SPARK_VENV)/.test  ## Spark tests on another version: make test-spark SPARK=4.1
 	@.ci/java

@@ -17,6 +17,7 @@ from paimon_core.merge.window import Window
 from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
 from paimon_core.read.external_merge import Run, SpilledRun, cuts_at, multi_pass_merge
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.combine import combined
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_core.write.bucket_compaction import BucketCompaction
 from paimon_core.write.restore import BucketState
@@ -122,7 +123,7 @@ class MergeTreeWriter:
         """Return the buffered rows, sorted, clear the buffer, and write the rows to the changelog."""
         table = pa.Table.from_batches(self._buffer)
         self._buffer, self.buffered = [], 0
-        window = sort_rows(table.combine_chunks(), self._order)
+        window = sort_rows(combined(table), self._order)
         del table
         self._write_changelog(window)
         return window

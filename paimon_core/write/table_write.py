@@ -18,6 +18,7 @@ from paimon_core.options.lsm import WRITE_MAX_WRITERS_TO_SPILL
 from paimon_core.schema.support import check_writable
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
+from paimon_core.types.combine import combined
 from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE
 from paimon_core.write.align import Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
@@ -343,7 +344,7 @@ def _bytes(batch: pa.RecordBatch) -> int:
 def _concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    return combined(pa.Table.from_batches(batches)).to_batches()[0]
 
 
 def _kind_array(kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> pa.Array | None:
