@@ -15,6 +15,7 @@ from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.decode import decode_entries, decode_records
+from paimon_core.manifest.decoded import DecodedManifests
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 _BLOCK_RECORDS: Final = 128
 _COMPRESSION_LEVEL: Final = 1
+_DECODED: Final = DecodedManifests()
 
 
 class Manifests:
@@ -91,7 +93,9 @@ class Manifests:
         only: BucketFilter | None = None,
     ) -> list[ManifestEntry]:
         """Return the entries in the bytes ``data`` of the manifest ``name``; other arguments as in :meth:`read`."""
-        return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
+        if lossless or only is not None:
+            return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
+        return _DECODED.get(data, with_stats, lambda: decode_entries(data, self.path(name), with_stats=with_stats))
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """Return the entries of all index files of a snapshot."""

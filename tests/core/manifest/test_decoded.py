@@ -1,0 +1,58 @@
+"""Decoded manifests: the same entries as decoded again, never more than allowed, and no damage goes unseen."""
+
+from pathlib import Path
+
+import pytest
+
+from paimon_core.errors import CorruptedError
+from paimon_core.manifest import manifests
+from paimon_core.manifest.decoded import DecodedManifests
+from tests.support.tables import append_table, orders
+
+
+def entries(table):
+    snapshot = table.snapshot()
+    store = table.store
+    metas = store.manifests.read_list(snapshot.delta_manifest_list)
+    return [store.manifests.read(m.file_name, m.file_size) for m in metas]
+
+
+def test_a_manifest_is_decoded_once(tmp_path, monkeypatch):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    first = entries(table)
+    monkeypatch.setattr(manifests, "decode_entries", None)  # it must not be called
+    assert entries(table) == first
+    again = entries(table)
+    again[0].clear()
+    assert entries(table) == first
+
+
+def test_a_damaged_file_is_another_one(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    entries(table)
+    [path] = Path(table.path).glob("manifest/manifest-????????-*")
+    data = bytearray(path.read_bytes())
+    data[-30] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(CorruptedError):
+        entries(table)
+
+
+def test_the_entries_held_are_bounded():
+    held = DecodedManifests(most=5)
+    asked = []
+
+    def get(name, count, with_stats=False):
+        def decode():
+            asked.append(name)
+            return [name] * count
+
+        return held.get(name.encode(), with_stats, decode)
+
+    for name, count in (("a", 2), ("b", 2), ("a", 2), ("c", 2), ("a", 2), ("b", 2), ("d", 6), ("d", 6), ("c", 2)):
+        assert get(name, count) == [name] * count
+    assert asked == ["a", "b", "c", "b", "d", "d", "c"]  # c left out b, and b left out c; d is too large
+    get("c", 2, True)
+    assert asked[-1] == "c"
