@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from paimon_core.manifest.entry import ManifestEntry
 
 MAX_ENTRIES = 20_000
-"""The most entries that are held, some 30 MB. A manifest with more is not held."""
+"""The most entries that are held, some 20 MB of a table with few columns. A manifest with more is not held."""
 
 
 class DecodedManifests:
