@@ -21,7 +21,7 @@ from paimon_core.datafile.deletion_vectors import (
     write_vectors,
 )
 from paimon_core.deletion.vector import DeletionVector
-from paimon_core.errors import CommitConflictError, InvalidInputError, UnsupportedError
+from paimon_core.errors import CommitConflictError, UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.task import BucketFiles
@@ -71,16 +71,6 @@ class RowPositions:
         self.added += others.added
         for path, rows in others._files.items():
             self._files.setdefault(path, BitMap()).update(rows)
-
-    def renamed(self, paths: Mapping[str, str]) -> "RowPositions":
-        """Return the positions in files with other paths. InvalidInputError for a file without one."""
-        unknown = self._files.keys() - paths.keys()
-        if unknown:
-            raise InvalidInputError(f"file {min(unknown)} is none of the {len(paths)} files that were read")
-        found = RowPositions()
-        found._files = {paths[path]: rows for path, rows in self._files.items()}
-        found.added = self.added
-        return found
 
     def by_name(self) -> dict[str, tuple[str, BitMap]]:
         """Return path and positions by file name. Names of data files are unique in a table."""

@@ -33,7 +33,6 @@ class TargetRows:
         sequence: names of the columns by which a newer row replaces an older one.
         descending: True if the row with the smaller sequence is the newer one.
         left_out: names of columns that are NULL in a changed row unless they change: the merge keeps their old value.
-        paths: the path of each data file by the one in the position; none: they are the same.
     """
 
     frame: DataFrame
@@ -43,7 +42,6 @@ class TargetRows:
     sequence: tuple[str, ...] = ()
     descending: bool = False
     left_out: frozenset[str] = frozenset()
-    paths: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> Column:
         """Return the column, also after a join."""
@@ -81,19 +79,9 @@ class TargetRows:
         )
 
 
-@dataclass(frozen=True)
-class StoredRows:
-    """The rows of a table as Spark's own scan reads them: its columns, then those of positions.
-
-    ``paths``: the path of each data file by the one that the rows show.
-    """
-
-    frame: DataFrame
-    paths: Mapping[str, str]
-
-
-ReadStored = Callable[[SparkSession, Table, Snapshot, Sequence[str]], StoredRows | None]
-"""A function that returns the rows of a snapshot with these positions; `None`: the Python data source reads them."""
+ReadStored = Callable[[SparkSession, Table, Snapshot, Sequence[str]], DataFrame | None]
+"""A function that returns the rows of a snapshot as Spark's own scan reads them: the columns of the table, then these
+columns of positions. `None`: the Python data source reads them."""
 
 
 def through_python(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> None:
@@ -133,7 +121,7 @@ class Target:
         if snapshot is not None and self.filter is None:
             stored = self.read_stored(self.spark, self.table, snapshot, names)
         if stored is not None:
-            frame = stored.frame
+            frame = stored
         elif snapshot is None:
             frame = self.spark.createDataFrame([], fields)
         else:
@@ -150,7 +138,6 @@ class Target:
             schema.options.value(SEQUENCE_FIELD),
             schema.options.value(SEQUENCE_FIELD_SORT_ORDER) == "descending",
             self._left_out(),
-            {} if stored is None else stored.paths,
         )
 
     def _left_out(self) -> frozenset[str]:

@@ -116,8 +116,7 @@ def _change_files(target: Target, work: Work, request: WriteRequest, progress: P
             raise InvalidInputError(SEVERAL)
         if counts.removed and snapshot is not None:
             runner = _runner(target, "rewrite files of")
-            removed = counts.removed.renamed(old.paths) if old.paths else counts.removed
-            removing = remove_rows(table.store, snapshot, removed, runner=runner, progress=progress)
+            removing = remove_rows(table.store, snapshot, counts.removed, runner=runner, progress=progress)
         with committer.aborting_on_failure(removing):
             read_at = 0 if snapshot is None else snapshot.id
             made = committer.commit_as(identity, [*removing, *messages], statement_read_at=read_at).snapshot

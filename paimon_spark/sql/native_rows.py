@@ -2,11 +2,13 @@
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from paimon_core.errors import UnsupportedError
@@ -14,9 +16,10 @@ from paimon_core.maintenance.delete import shows_all
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
+from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX
 from paimon_spark.internals import is_classic, java_session
-from paimon_spark.row_level.target import StoredRows, position_fields
+from paimon_spark.row_level.target import position_fields
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import OPTIONS, NativeFiles, native_files, path_of, sizes_of
 from paimon_spark.sql.pushdown import predicate_of
@@ -25,10 +28,15 @@ from paimon_spark.types import spark_schema
 
 _log = logging.getLogger(__name__)
 _METADATA = "_metadata"
-_METADATA_OF: Mapping[str, str] = {FILE_PATH.name: f"{_METADATA}.file_path", ROW_INDEX.name: f"{_METADATA}.row_index"}
-"""The columns of Spark's file scans, by the names that they have in a table of ours."""
-_NO_DICTIONARIES = {"parquet.filter.dictionary.enabled": "false"}
-"""Spark's reader takes -0.0 and 0.0 for different numbers when it leaves out row groups by their dictionaries."""
+_LOCAL = "^file:(//)?(?=/)"
+"""What Spark writes before the path of a local file, and the engine does not."""
+_POSITIONS = {FILE_PATH.name, ROW_INDEX.name}
+_ALL_ROW_GROUPS = {
+    f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")
+}
+"""Options for columns of floats: to leave out row groups, Spark's reader takes -0.0 and 0.0 for different numbers, and
+trusts bounds that other writers made without NaN."""
+_FLOATS = ("FLOAT", "DOUBLE")
 
 
 @dataclass
@@ -44,7 +52,7 @@ class FilesFunction:
         return json.dumps(list(sizes_of(store, replace(self.scan, predicate=predicate).plan())))
 
 
-def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> StoredRows | None:
+def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> DataFrame | None:
     """Return the rows of a snapshot as Spark's own scan reads them; `None`: it cannot.
 
     Args:
@@ -57,18 +65,43 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
         files = native_target(spark, table, snapshot, positions)
         if isinstance(files, str):
             return None
-        jvm, given = Jvm(spark), json.dumps(files.sizes)
-        native = jvm.own("NativeRows")
-        answers = jvm.function(FilesFunction(_scan(table, snapshot)))
-        columns = jvm.struct(spark_schema(table.schema.fields))
-        rows = native.of(java_session(spark), given, columns, jvm.map(OPTIONS | _NO_DICTIONARIES), answers)
-        shown = json.loads(native.shown(given)) if positions else {}
+        jvm = Jvm(spark)
+        shown = json.loads(jvm.own("NativeRows").shown(json.dumps(files.sizes)))
+        if any(_decoded(path) != path_of(uri) for path, uri in shown.items()):
+            return None
+        rows = native_frame(jvm, files.sizes, table.schema.fields, FilesFunction(_scan(table, snapshot)))
     except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
         _log.info("the Python data source reads the target: %s", error)
         return None
     own = ["`" + field.name.replace("`", "``") + "`" for field in table.schema.fields]
-    frame = jvm.frame(rows).select(*own, *(F.col(_METADATA_OF[name]).alias(name) for name in positions))
-    return StoredRows(frame, {path: path_of(uri) for path, uri in shown.items()})
+    known = {FILE_PATH.name: _path_column(), ROW_INDEX.name: F.col(f"{_METADATA}.row_index")}
+    return rows.select(*own, *(known[name].alias(name) for name in positions))
+
+
+def native_frame(jvm: Jvm, sizes: Mapping[str, int], fields: Sequence[DataField], answers: FilesFunction) -> DataFrame:
+    """Return the rows of Parquet files as Spark reads them; ``_metadata`` has their file and their position in it.
+
+    Args:
+        jvm: of the session.
+        sizes: bytes by the path of a file.
+        fields: the columns.
+        answers: knows which files filters leave out.
+    """
+    floats = any(root in str(field.type) for field in fields for root in _FLOATS)
+    options = OPTIONS | (_ALL_ROW_GROUPS if floats else {})
+    columns, session = jvm.struct(spark_schema(fields)), java_session(jvm.spark)
+    made = jvm.own("NativeRows").of(session, json.dumps(sizes), columns, jvm.map(options), jvm.function(answers))
+    return jvm.frame(made)
+
+
+def _path_column() -> Column:
+    """Return the path of a row's file as the engine writes it, from the URI that Spark shows; as `_decoded`."""
+    uri = F.replace(F.col(f"{_METADATA}.file_path"), F.lit("+"), F.lit("%2B"))
+    return F.regexp_replace(F.url_decode(uri), _LOCAL, "")
+
+
+def _decoded(uri: str) -> str:
+    return re.sub(_LOCAL, "", unquote(uri))
 
 
 def native_target(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> NativeFiles | str:
@@ -77,7 +110,7 @@ def native_target(spark: SparkSession, table: Table, snapshot: Snapshot, positio
         return "a session of Spark Connect has no JVM to call"
     if not native_reads(spark):
         return f"{NATIVE_READS} is off"
-    if not set(positions) <= _METADATA_OF.keys():
+    if not set(positions) <= _POSITIONS:
         return "rows keep their ids"
     if shows_all(table.schema):
         return "rows have deletion vectors"

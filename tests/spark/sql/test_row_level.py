@@ -2,12 +2,16 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import functions as F
 
+from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
-from paimon_spark.sql.native_rows import FilesFunction
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.native_rows import FilesFunction, native_frame
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.sql.test_native import TYPES
 
@@ -207,3 +211,35 @@ def test_filters_leave_out_files_of_the_target(sql, monkeypatch):
     assert sql("UPDATE t SET v = 'b' WHERE id = 1") == [(1,)]
     assert {len(json.loads(found)) for found in asked} == {1}
     assert sql("SELECT * FROM t ORDER BY id") == [(0, "a"), (1, "b"), (2, "a")]
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_the_path_of_a_file_is_a_condition(sql, native):
+    """In the fluent form; in SQL a statement that changes rows has no metadata columns."""
+    sql("CREATE TABLE t (id INT, `p %+ä` STRING) PARTITIONED BY (`p %+ä`)")
+    sql("INSERT INTO t VALUES (1, 'a b%20+ä'), (2, 'a b%20+ä')")
+    sql("INSERT INTO t VALUES (3, 'a b%20+ä')")
+    path = sql("SELECT DISTINCT __paimon_file_path FROM t WHERE id = 1")[0][0]
+    sql(f"SET {NATIVE_READS} = {str(native).lower()}")
+    try:
+        table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
+        assert table.update(F.col("__paimon_file_path") == path, {"id": "id + 10"}).num_updated_rows == 2
+        assert table.delete(F.col("__paimon_row_index") == 1).num_deleted_rows == 1
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+    assert [row[0] for row in sql("SELECT id FROM t ORDER BY id")] == [3, 11]
+
+
+def test_no_row_group_is_left_out_by_floats(spark, catalog_name, tmp_path):
+    """Files of other writers: bounds without NaN, and a bloom filter that knows -0.0 only."""
+    pq.write_table(pa.table({"d": [1.0, float("nan")]}), tmp_path / "nan.parquet")
+    pq.write_table(pa.table({"d": [-0.0]}), tmp_path / "zero.parquet", bloom_filter_options={"d": True})
+    sizes = {f"file:{path}": path.stat().st_size for path in tmp_path.glob("*.parquet")}
+
+    class AllFiles:
+        def matching(self, trees):
+            return json.dumps(list(sizes))
+
+    frame = native_frame(Jvm(spark), sizes, [DataField(0, "d", DOUBLE)], AllFiles())
+    assert frame.where("d > 100").count() == 1
+    assert frame.where("d = 0.0D").count() == 1
