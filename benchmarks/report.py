@@ -87,16 +87,20 @@ def save(rows: Sequence[Row], directory: Path) -> list[Path]:
 
 
 def svg(rows: Sequence[Row]) -> str:
-    """Bars of rows per second, each group scaled to its fastest; least wall time of each contestant."""
+    """Bars of rows per second, or of queries, each group scaled to its fastest; least wall time of each contestant."""
     parts, y = [], 40
     for row in rows:
-        speeds = {who: row.rows / row.best(who) for who in ("ours", *OPPONENTS) if who in row.timings}
+        speeds = {who: (row.rows or 1) / row.best(who) for who in ("ours", *OPPONENTS) if who in row.timings}
         parts.append(_text(10, y + _LINE * len(speeds) / 2 + 4, row.name, "bold"))
         for who, speed in speeds.items():
             width = max(1, _WIDE * speed / max(speeds.values()))
             parts.append(
                 f'<rect x="{_LEFT}" y="{y}" width="{width:.0f}" height="{_LINE - 2}" fill="{_COLOURS[who]}"/>'
-                + _text(_LEFT + width + 6, y + _LINE - 4, f"{who}  {_speed(speed)}")
+                + _text(
+                    _LEFT + width + 6,
+                    y + _LINE - 4,
+                    f"{who}  {_speed(speed) if row.rows else f'{row.best(who):.2f} s'}",
+                )
             )
             y += _LINE
         y += 10
