@@ -1,6 +1,7 @@
 """The table of the public interface. Each method is one read or one change, done by the packages below."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias
@@ -56,6 +57,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.write.input_data import Data, Rows, arrow_data
+from paimon_core.write.merge_schema import with_columns_of
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 
 Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
@@ -268,12 +270,21 @@ class Table:
 
         ``data`` is a pyarrow Table, RecordBatch or RecordBatchReader, or a DataFrame of pandas or of another library
         that exports Arrow. Columns match by name; a missing column is filled with its default or NULL. Either all
-        rows become visible or none. After an error no file is left, except after CommitUnknownError.
+        rows become visible or none. After an error no file is left, except after CommitUnknownError. With the dynamic
+        option ``write.merge-schema`` the table first gets the columns that it lacks; they stay if the write then fails.
         """
         data = arrow_data(data)
+        if self._store.merge_rules is not None:
+            return self._merged(data).write(data, row_kinds)
         # a further attempt finds buckets that others gave the same new keys, and files that replace expired ones
         attempts = 1 if isinstance(data, pa.RecordBatchReader) else _WRITES
         return retry_on_conflict(partial(self._write_once, data, row_kinds), attempts)
+
+    def _merged(self, data: Data) -> "Table":
+        """Return the table to which the rows are written after it, and this object, got their columns."""
+        store = with_columns_of(self._writable(), data)
+        self._store = replace(store, merge_rules=self._store.merge_rules)
+        return Table(store)
 
     def _write_once(self, data: Data, row_kinds: Sequence[str] | pa.Array | None) -> Snapshot | None:
         with self.writer() as writer:
@@ -292,8 +303,12 @@ class Table:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
 
         ``partition`` is `None` for the whole table, {column: value} for one partition (other rows are refused), or
-        "dynamic". The option ``dynamic-partition-overwrite`` = true makes "dynamic" the default.
+        "dynamic". The option ``dynamic-partition-overwrite`` = true makes "dynamic" the default. Option
+        ``write.merge-schema``: as in :meth:`write`.
         """
+        if self._store.merge_rules is not None:
+            data = arrow_data(data)
+            return self._merged(data).overwrite(data, partition)
         option, options = DYNAMIC_PARTITION_OVERWRITE, self._store.options
         if partition is None and options.has(option) and options.value(option):
             partition = DYNAMIC
@@ -358,6 +373,10 @@ class Table:
         `paimon_core.distributed_write` for the whole way.
         """
         store = self._writable()
+        if store.merge_rules is not None:
+            raise UnsupportedError(
+                "'write.merge-schema' is not possible in a writer of batches: use Table.write, or alter the table first"
+            )
         return TableWrite(store, overwrite=overwrite, role=role, base_id=base_id, commit_user=commit_user)
 
     def committer(self, commit_user: str | None = None) -> TableCommit:

@@ -1,9 +1,10 @@
 """The changes after which a table can hold the columns of new rows: ``write.merge-schema``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.options.parse import boolean
 from paimon_core.schema.change import AddColumn, SchemaChange, UpdateType
 from paimon_core.types.cast import can_cast
 from paimon_core.types.columns import ColumnNames
@@ -32,6 +33,23 @@ class MergeRules:
 
     type_widening: bool = False
     explicit_cast: bool = False
+
+
+MERGE_OPTIONS = ("write.merge-schema", "write.merge-schema.type-widening", "write.merge-schema.explicit-cast")
+"""Options of a write. As a property of a table they have no effect."""
+
+
+def rules_of(options: Mapping[str, str | None], base: MergeRules | None = None) -> MergeRules | None:
+    """Return the rules that options of a write give on top of `base`; `None`: the schema does not change."""
+    flags = (base is not None, base is not None and base.type_widening, base is not None and base.explicit_cast)
+    found = []
+    for key, flag in zip(MERGE_OPTIONS, flags, strict=True):
+        text = options.get(key, str(flag))
+        try:
+            found.append(boolean(text or "false"))
+        except ValueError as error:
+            raise InvalidInputError(f"option {key!r} is {text!r}: it {error}") from error
+    return MergeRules(*found[1:]) if found[0] else None
 
 
 def merge_changes(old: Sequence[DataField], new: Sequence[DataField], rules: MergeRules) -> list[SchemaChange]:

@@ -22,6 +22,7 @@ from paimon_core.options.file import (
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import COMMIT_SYNC
 from paimon_core.row.binary_row import deserialize
+from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, rules_of
 from paimon_core.schema.microseconds import finer_columns, in_microseconds
 from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Changes, Schemas
@@ -73,6 +74,8 @@ class FileStore:
     """The paths outside of ``root`` that the caller allows."""
     in_micros: frozenset[int] = frozenset()
     """Ids of the columns that are stored in nanoseconds and read in microseconds; for reading only."""
+    merge_rules: MergeRules | None = None
+    """The changes of the schema that a write may begin with: dynamic options ``write.merge-schema``; `None`: none."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
     """All versions of the schema of this branch; versions that were read once are cached with this object."""
 
@@ -156,6 +159,9 @@ class FileStore:
         given = options.get("path")
         if given is not None and join(absolute(given)) != self.root:
             raise InvalidInputError(f"option 'path' is {given!r}, but this table is at {self.root}: open that one")
+        if not options.keys().isdisjoint(MERGE_OPTIONS):
+            rest = {key: value for key, value in options.items() if key not in MERGE_OPTIONS}
+            return replace(self.with_options(rest), merge_rules=rules_of(options, self.merge_rules))
         check_dynamic(self.schema, options)
         store = self.with_schema(
             self.schema.copy({key: value for key, value in options.items() if key not in _NOT_OF_THE_SCHEMA})
