@@ -20,13 +20,14 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.predicate.rewrite import bind
+from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.table import Table
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.option_names import canonical
-from paimon_spark.options import TableAddress, read_request
+from paimon_spark.options import TableAddress, pop_merge_rules, read_request
 from paimon_spark.progress import progress_bar
 from paimon_spark.reader import open_table
 from paimon_spark.report import reporting
@@ -60,7 +61,11 @@ class PaimonTable:
     """A table by its path, in classic and Connect sessions. Only the cluster reads and writes rows."""
 
     def __init__(self, spark: SparkSession, address: TableAddress, options: Mapping[str, str]) -> None:
-        self._spark, self._address, self._options = spark, address, dict(options)
+        merging = {
+            key: value for key, value in options.items() if not canonical({key: value}).keys().isdisjoint(MERGE_OPTIONS)
+        }
+        self._spark, self._address, self._merging = spark, address, merging
+        self._options = {key: value for key, value in options.items() if key not in merging}
         self._parallelism: int | None = None
         self._alias: str | None = None
 
@@ -147,7 +152,7 @@ class PaimonTable:
 
     def alias(self, name: str) -> "PaimonTable":
         """Return the table under a name by which conditions and new values of `update` and `merge` call it."""
-        named = PaimonTable(self._spark, self._address, self._options)
+        named = PaimonTable(self._spark, self._address, {**self._options, **self._merging})
         named._alias = name
         return named
 
@@ -207,8 +212,15 @@ class PaimonTable:
         Args:
             source: a DataFrame; give it and the table names by `alias`.
             condition: which rows of the source match which rows of the table, in Spark's SQL or as a Column.
+
+        With the option 'write.merge-schema' of this object, clauses of all columns add those that the table lacks.
         """
-        return MergeBuilder(self._target(self._at_present("merged into")), self._alias, source, condition)
+        target = self._target(self._at_present("merged into"))
+        return MergeBuilder(target, self._alias, source, condition, self._merge_rules)
+
+    def _merge_rules(self, demanded: bool) -> MergeRules | None:
+        """Return the changes of the schema that options allow, or that a statement demands; `None`: none."""
+        return pop_merge_rules(canonical(self._merging), demanded=demanded)
 
     def _target(self, table: Table, filter: str | None = None) -> Target:
         """Return the table as the target of a statement."""

@@ -1,22 +1,38 @@
 """The builder of a MERGE, in the shape of Delta's."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.schema.merge import MergeRules
+from paimon_core.schema.table_schema import TableSchema
+from paimon_spark.merge_schema import merge_columns, with_merged_columns
 from paimon_spark.row_level.changes import RowChanges
+from paimon_spark.row_level.checks import check_merge
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statements import merge
 from paimon_spark.row_level.target import Target
-from paimon_spark.row_level.values import as_column, assigned, stored
+from paimon_spark.row_level.values import as_column, assigned, column_name, stored_by_name
 
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "matched", "not matched", "not matched by source"
-_NO_KEYS: Mapping[str, Column] = MappingProxyType({})
 Values = Mapping[str, str | Column]
 
 
+@dataclass(frozen=True)
+class _When:
+    """A clause as it was given. ``values``: `None`: it deletes; ``every``: each column of the source is a value."""
+
+    rows: str
+    action: str
+    condition: str | Column | None
+    values: Values | None = None
+    every: bool = False
+
+
+@dataclass(frozen=True)
 class MergeBuilder:
     """A MERGE of a source into a table. Every method but `execute` returns a builder with one clause more.
 
@@ -24,87 +40,124 @@ class MergeBuilder:
     Columns; they call the rows by the aliases of table and source.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        alias: str | None,
-        source: DataFrame,
-        condition: str | Column,
-        clauses: tuple[Clause, ...] = (),
-    ) -> None:
-        self._target, self._alias, self._source = target, alias, source
-        self._condition, self._clauses = condition, clauses
+    _target: Target
+    _alias: str | None
+    _source: DataFrame
+    _condition: str | Column
+    _rules: Callable[[bool], MergeRules | None] = lambda demanded: None
+    """The changes of the schema that options allow, or that are `demanded`."""
+    _clauses: tuple[_When, ...] = ()
+    _evolves: bool = False
+
+    def withSchemaEvolution(self) -> "MergeBuilder":
+        """Let the table first get the columns of the source that it lacks, and wider types: as in SQL, see `execute`.
+
+        With whenMatchedUpdateAll or whenNotMatchedInsertAll these are all columns of the source, else those that
+        clauses give a value.
+        """
+        return replace(self, _evolves=True)
 
     def whenMatchedUpdate(self, condition: str | Column | None = None, set: Values | None = None) -> "MergeBuilder":
         """Give columns of matched rows new values; `set`: the new value of each."""
-        return self._with(_MATCHED, "update", condition, self._assigned(set))
+        return self._with(_When(_MATCHED, "update", condition, set or {}))
 
     def whenMatchedUpdateAll(self, condition: str | Column | None = None) -> "MergeBuilder":
         """Give every column of matched rows the value of the source's column of that name; keys may not change."""
-        values, keys = self._all(), self._target.table.schema.primary_keys
-        changed = {name: value for name, value in values.items() if name not in keys}
-        return self._with(_MATCHED, "update", condition, changed, {key: values[key] for key in keys})
+        return self._with(_When(_MATCHED, "update", condition, every=True))
 
     def whenMatchedDelete(self, condition: str | Column | None = None) -> "MergeBuilder":
         """Delete matched rows."""
-        return self._with(_MATCHED, "delete", condition, None)
+        return self._with(_When(_MATCHED, "delete", condition))
 
     def whenNotMatchedInsert(
         self, condition: str | Column | None = None, values: Values | None = None
     ) -> "MergeBuilder":
         """Insert rows of the source that match no row; a column without a value gets its default, else NULL."""
-        return self._with(_NOT_MATCHED, "insert", condition, self._assigned(values))
+        return self._with(_When(_NOT_MATCHED, "insert", condition, values or {}))
 
     def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> "MergeBuilder":
         """Insert rows of the source that match no row, each column from the source's column of that name."""
-        return self._with(_NOT_MATCHED, "insert", condition, self._all())
+        return self._with(_When(_NOT_MATCHED, "insert", condition, every=True))
 
     def whenNotMatchedBySourceUpdate(
         self, condition: str | Column | None = None, set: Values | None = None
     ) -> "MergeBuilder":
         """Give columns of rows that no row of the source matches new values."""
-        return self._with(_BY_SOURCE, "update", condition, self._assigned(set))
+        return self._with(_When(_BY_SOURCE, "update", condition, set or {}))
 
     def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> "MergeBuilder":
         """Delete the rows that no row of the source matches."""
-        return self._with(_BY_SOURCE, "delete", condition, None)
+        return self._with(_When(_BY_SOURCE, "delete", condition))
 
     def execute(self) -> RowChanges:
         """Run the MERGE in one commit; return the numbers of changed rows, and its snapshot.
 
-        Raises InvalidInputError if there is no clause, or if several rows of the source match one row of the table;
-        UnsupportedError for a clause whose effect the table would not show; CommitConflictError if other commits
-        changed the same rows during each attempt.
+        A change of the schema comes first, in a version of its own; if the MERGE then fails, the columns stay.
+        Raises InvalidInputError if there is no clause, for an unknown column, or if several rows of the source match
+        one row of the table; UnsupportedError for a clause whose effect the table would not show; CommitConflictError
+        if other commits changed the same rows during each attempt.
         """
         if not self._clauses:
             raise InvalidInputError("this MERGE does nothing: add a clause, such as whenMatchedUpdateAll()")
         condition = as_column(self._condition)
         assert condition is not None
-        return merge(self._target, Merge(self._source, condition, self._clauses))
+        target = self._evolved()
+        clauses = [self._clause(when, target.table.schema) for when in self._clauses]
+        return merge(target, Merge(self._source, condition, clauses))
 
-    def _with(
-        self,
-        rows: str,
-        action: str,
-        condition: str | Column | None,
-        values: Mapping[str, Column] | None,
-        keys: Mapping[str, Column] = _NO_KEYS,
-    ) -> "MergeBuilder":
-        clause = Clause(rows, action, as_column(condition), values, keys)
-        return MergeBuilder(self._target, self._alias, self._source, self._condition, (*self._clauses, clause))
+    def _with(self, clause: _When) -> "MergeBuilder":
+        return replace(self, _clauses=(*self._clauses, clause))
 
-    def _assigned(self, given: Values | None) -> dict[str, Column]:
-        return assigned(self._target.table.schema, given or {}, self._alias)
+    @property
+    def _merge_rules(self) -> MergeRules | None:
+        """The changes of the schema; options alone allow them where every column of the source is a value."""
+        every = any(when.every for when in self._clauses)
+        return self._rules(self._evolves) if every or self._evolves else None
 
-    def _all(self) -> dict[str, Column]:
-        """Return the source's column for each column of the table."""
-        fields = self._target.table.schema.fields
-        by_name = {name.lower(): name for name in self._source.columns}
-        missing = [f.name for f in fields if f.name.lower() not in by_name]
-        if missing:
+    def _evolved(self) -> Target:
+        """Return the target after its schema changed. A clause that is refused changes nothing."""
+        rules = self._merge_rules
+        if rules is None:
+            return self._target
+        columns = self._new_columns()
+        planned = with_merged_columns(self._target.table, columns, rules)
+        if planned is None:
+            return self._target
+        check_merge(planned.schema, [self._clause(when, planned.schema) for when in self._clauses])
+        return replace(self._target, table=merge_columns(self._target.table, columns, rules))
+
+    def _new_columns(self) -> StructType:
+        fields = self._source.schema.fields
+        if any(when.every for when in self._clauses):
+            return StructType(fields)
+        named = {column_name(name, self._alias).lower() for when in self._clauses for name in when.values or ()}
+        return StructType([field for field in fields if field.name.lower() in named])
+
+    def _clause(self, when: _When, schema: TableSchema) -> Clause:
+        condition = as_column(when.condition)
+        if when.every:
+            values = self._all(schema)
+            keys = schema.primary_keys if when.action == "update" else ()
+            changed = {name: value for name, value in values.items() if name not in keys}
+            return Clause(
+                when.rows, when.action, condition, changed, {key: values[key] for key in keys if key in values}
+            )
+        given = None if when.values is None else assigned(schema, when.values, self._alias)
+        return Clause(when.rows, when.action, condition, given)
+
+    def _all(self, schema: TableSchema) -> dict[str, Column]:
+        """Return the source's column for each column of the table; with changes of the schema it may lack some."""
+        by_name = {field.name.lower(): field for field in self._source.schema.fields}
+        missing = [f.name for f in schema.fields if f.name.lower() not in by_name]
+        if missing and self._merge_rules is None:
             raise InvalidInputError(
                 f"the source has no column for {', '.join(missing)} (it has {self._source.columns}): give the values "
                 "one by one"
             )
-        columns = {f.name: self._source["`" + by_name[f.name.lower()].replace("`", "``") + "`"] for f in fields}
-        return {f.name: stored(columns[f.name], f) for f in fields}
+        found = {}
+        for field in schema.fields:
+            own = by_name.get(field.name.lower())
+            if own is not None:
+                value = self._source["`" + own.name.replace("`", "``") + "`"]
+                found[field.name] = stored_by_name(value, own.dataType, field)
+        return found

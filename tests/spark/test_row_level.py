@@ -123,7 +123,11 @@ def test_statements_that_would_not_show_or_are_wrong_are_refused(spark, warehous
         (lambda: merge.execute(), InvalidInputError, "add a clause"),
         (lambda: merge.whenMatchedUpdateAll().execute(), Exception, "several source rows match"),
         (lambda: other_key.execute(), Exception, "cannot change key id"),
-        (lambda: merge.whenNotMatchedInsert(values={"v": "s.v", "V": "s.v"}), InvalidInputError, "two new values"),
+        (
+            lambda: merge.whenNotMatchedInsert(values={"v": "s.v", "V": "s.v"}).execute(),
+            InvalidInputError,
+            "two new values",
+        ),
     ):
         with pytest.raises(error, match=named):
             run()

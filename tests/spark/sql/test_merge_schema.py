@@ -4,6 +4,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from paimon_core import Table
+from paimon_core.errors import InvalidInputError
+from paimon_spark import PaimonTable
 from tests.spark.sql.test_insert import opened  # noqa: F401
 
 MERGE = "write.merge-schema"
@@ -116,3 +118,58 @@ def test_insert_with_schema_evolution(sql, opened):  # noqa: F811
     assert sql("SELECT * FROM t") == [(3000000000, "a")]
     with pytest.raises(Exception, match="BY NAME"):
         sql("INSERT WITH SCHEMA EVOLUTION INTO t SELECT 1, 'a', 'b'")
+
+
+def test_the_fluent_merge_changes_the_schema(spark, tmp_path):
+    path = str(tmp_path / "t")
+    spark.sql("SELECT 1 AS id, 1 AS n, named_struct('a', 1, 'b', 2) AS s, 7 AS other").write.format("paimon").option(
+        "primary-key", "id"
+    ).option("bucket", "1").mode("append").save(path)
+    source = spark.sql(
+        "SELECT 1 AS ID, 5000000000 AS n, named_struct('c', 'x', 'b', 20, 'a', 10) AS s, 'e' AS extra UNION ALL "
+        "SELECT 2, 2, NULL, 'f'"
+    )
+    table = PaimonTable.forPath(spark, path).alias("t")
+    merge = table.merge(source.alias("s"), "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    with pytest.raises(InvalidInputError, match="the source has no column for other"):
+        merge.execute()
+    wrong = table.merge(source.alias("s"), "t.id = s.id").whenNotMatchedInsert(values={"nope": "s.id", "extra": "1"})
+    with pytest.raises(InvalidInputError, match="nope"):
+        wrong.withSchemaEvolution().execute()
+    assert Table.open(path).schema.id == 0
+    assert merge.withSchemaEvolution().execute().num_affected_rows == 2
+    found = "ROW<`a` INT, `b` INT, `c` STRING>"
+    assert columns(Table.open(path)) == ["id INT NOT NULL", "n BIGINT", f"s {found}", "other INT", "extra STRING"]
+    assert sorted(Table.open(path).to_arrow().to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 1, "n": 5000000000, "s": {"a": 10, "b": 20, "c": "x"}, "other": 7, "extra": "e"},
+        {"id": 2, "n": 2, "s": None, "other": None, "extra": "f"},
+    ]
+    more = spark.sql("SELECT 2 AS id, 'g' AS named, 'h' AS unnamed").alias("s")
+    PaimonTable.forPath(spark, path).alias("t").merge(more, "t.id = s.id").withSchemaEvolution().whenMatchedUpdate(
+        set={"t.named": "s.named"}
+    ).execute()
+    assert columns(Table.open(path))[-1] == "named STRING"
+    option = PaimonTable.forPath(spark, path, mergeSchema="true").alias("t").merge(more, "t.id = s.id")
+    option.whenMatchedUpdateAll().execute()
+    assert columns(Table.open(path))[-1] == "unnamed STRING"
+    assert Table.open(path).get({"id": 2})["unnamed"] == "h"
+
+
+@pytest.mark.more
+def test_fields_of_structs_in_a_fluent_merge_are_matched_by_name(spark, tmp_path):
+    path = str(tmp_path / "t")
+    rows = spark.sql("""SELECT 1 AS id, named_struct('a', 1, 'b', 2) AS s, array(named_struct('a', 1, 'b', 2)) AS l,
+        map('k', array(named_struct('a', 1, 'b', 2))) AS m, map(named_struct('a', 1, 'b', 2), 1) AS k""")
+    rows.write.format("paimon").mode("append").save(path)
+    source = spark.sql("""SELECT 1 AS id, named_struct('b', 20, 'a', 10) AS s,
+        array(named_struct('b', 20, 'a', 10)) AS l,
+        map('k', array(named_struct('b', 20, 'a', 10))) AS m, map(named_struct('b', 20, 'a', 10), 1) AS k""")
+    merge = PaimonTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdateAll().execute()
+    part = {"a": 10, "b": 20}
+    assert Table.open(path).to_arrow().to_pylist() == [
+        {"id": 1, "s": part, "l": [part], "m": [("k", [part])], "k": [(part, 1)]}
+    ]
+    fewer = spark.sql("SELECT 1 AS id, named_struct('b', 20) AS s, NULL AS l, NULL AS m, NULL AS k").alias("s")
+    with pytest.raises(InvalidInputError, match=r"the source's s has the fields \['b'\]"):
+        PaimonTable.forPath(spark, path).alias("t").merge(fewer, "t.id = s.id").whenMatchedUpdateAll().execute()
