@@ -14,9 +14,8 @@ from paimon_core.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
 NAMES: Mapping[str, tuple[str, ...]] = {
-    f"{_SQL}.classic.SparkSession": ("getActiveSession", "sessionState", "conf", "parseDataType"),
+    f"{_SQL}.classic.SparkSession": ("sessionState", "conf", "parseDataType"),
     f"{_SQL}.classic.Dataset": ("queryExecution", "sparkSession"),
-    f"{_SQL}.classic.RuntimeConfig": ("getAllAsJava",),
     f"{_SQL}.internal.SessionState": ("conf", "executePlan", "catalogManager", "newHadoopConf"),
     f"{_SQL}.internal.SQLConf": ("getAllConfs",),
     f"{_SQL}.connector.catalog.CatalogManager": ("isCatalogRegistered", "currentCatalog", "currentNamespace"),
@@ -82,11 +81,3 @@ def analyzed(frame: DataFrame) -> Any:
 def optimized(frame: DataFrame) -> Any:
     """Return the optimized plan of a DataFrame."""
     return frame._jdf.queryExecution().optimizedPlan()
-
-
-def settings_from(spark: SparkSession, prefix: str, end: str) -> dict[str, str]:
-    """Return the settings of a classic session from `prefix` up to, and without, `end`; the JVM picks them."""
-    jvm: Any = spark._jvm
-    every = jvm.java.util.TreeMap(spark._jsparkSession.conf().getAllAsJava())
-    chosen = every.subMap(prefix, end)
-    return {str(key): str(chosen[key]) for key in chosen} if chosen.size() else {}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import resources
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
@@ -31,8 +32,11 @@ _CONNECTOR = "org.apache.spark.sql.connector"
 _DELEGATES = "  /*DELEGATES*/\n"
 
 
+_ARGUMENTS_IN_ARRAY = -1
+
+
 class Function:
-    """A Python function of a question and its arguments, as ``java.util.function.BiFunction``.
+    """A Python function of a question and its arguments, as ``PythonFunction.java``.
 
     A py4j callback runs in a thread of its own. Exceptions that PySpark translated on their way to Python return to the
     JVM as themselves.
@@ -41,10 +45,11 @@ class Function:
     def __init__(self, answer: Callable[[str, Any], Any]) -> None:
         self._answer = answer
 
-    def apply(self, question: str, arguments: Any) -> Any:
+    def ask(self, question: str, number: int, *arguments: Any) -> Any:
         """Answer a question of ``java/``."""
         try:
-            return self._answer(question, list(arguments))
+            given = arguments[0] if number == _ARGUMENTS_IN_ARRAY else arguments[:number]
+            return self._answer(question, list(given))
         except CapturedException as error:
             if error._origin is None:
                 raise
@@ -57,13 +62,15 @@ class Function:
     class Java:
         """The interfaces that py4j implements with an object of the class."""
 
-        implements = ["java.util.function.BiFunction"]  # noqa: RUF012
+        implements = [f"{_PACKAGE}.PythonFunction"]  # noqa: RUF012
 
 
 class Jvm:
     """The JVM of a classic session."""
 
     _targets: ClassVar[dict[str, Any]] = {}
+    _checked: ClassVar[WeakSet[Any]] = WeakSet()
+    """The gateways whose JVM has the compiled classes and every name that they need."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -174,8 +181,19 @@ class Jvm:
 
     def active_session(self) -> SparkSession:
         """Return the session whose query is planned in this thread of the JVM."""
-        active = self.type("org.apache.spark.sql.classic.SparkSession").getActiveSession()
-        return SparkSession(self._context, active.get()) if active.isDefined() else self.spark
+        return SparkSession(self._context, self.own("Sessions").active(java_session(self.spark)))
+
+    def settings(self, prefix: str, spark: SparkSession | None = None) -> dict[str, str]:
+        """Return the settings whose names begin with a prefix.
+
+        Args:
+            prefix: of the names.
+            spark: a session; `None`: the one whose query is planned in this thread of the JVM.
+        """
+        session = java_session(self.spark if spark is None else spark)
+        text = self.own("Sessions").settings(session, spark is None, prefix)
+        found: dict[str, str] = json.loads(text)
+        return found
 
     def session(self, session: Any) -> SparkSession:
         """Return a Java session as a SparkSession."""
@@ -253,12 +271,14 @@ class Jvm:
         """
         ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
         self._gateway.python_parameters.propagate_java_exceptions = True
-        loader = self.java.java.lang.Thread.currentThread().getContextClassLoader()
-        try:
-            loader.loadClass(CATALOG_CLASS)
-        except Py4JJavaError:
-            self._compile(loader)
-        check_names(self.spark, self.type(_PACKAGE).PaimonNames)
+        if self._gateway not in self._checked:
+            loader = self.java.java.lang.Thread.currentThread().getContextClassLoader()
+            try:
+                loader.loadClass(CATALOG_CLASS)
+            except Py4JJavaError:
+                self._compile(loader)
+            check_names(self.spark, self.type(_PACKAGE).PaimonNames)
+            self._checked.add(self._gateway)
         return self.type(_PACKAGE)
 
     def _delegates(self) -> str:

@@ -5,24 +5,21 @@ must have the columns of the query under the same names, ids and types, or not a
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core.scan.split import DataSplit
-from paimon_core.scan.table_scan import Plan, TableScan
+from paimon_core.scan.table_scan import Plan
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType
-from paimon_spark.internals import java_session, session_state
+from paimon_spark.internals import session_state
 from paimon_spark.sql.jvm import Jvm
-from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.types import spark_schema
 
 _NUMBERS = {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}
@@ -48,19 +45,6 @@ OPTIONS = {
 
 
 @dataclass(frozen=True)
-class NativeChoice:
-    """The scan of the native path, or `None`, and the way in words."""
-
-    scan: Any | None
-    description: str
-
-    @classmethod
-    def refused(cls, reason: str) -> "NativeChoice":
-        """Return the choice of the general path, for a reason."""
-        return cls(None, f"through Python: {reason}")
-
-
-@dataclass(frozen=True)
 class NativeFiles:
     """The files that Spark's own scan can read: their format, bytes by path, and the number of files in all."""
 
@@ -72,44 +56,68 @@ class NativeFiles:
         return f"native: {len(self.sizes)} of {self.of} {_SPOKEN[self.kind]} files"
 
 
-def native_files(jvm: Jvm, scan: TableScan, columns: StructType) -> NativeFiles | str:
+@dataclass(frozen=True)
+class NativeChoice:
+    """The files of the native path, or `None`, and the way in words."""
+
+    files: NativeFiles | None
+    description: str
+
+    @classmethod
+    def of(cls, found: NativeFiles | str) -> "NativeChoice":
+        """Return the choice of the native path, or of the general one for a reason."""
+        return cls.refused(found) if isinstance(found, str) else cls(found, str(found))
+
+    @classmethod
+    def refused(cls, reason: str) -> "NativeChoice":
+        """Return the choice of the general path, for a reason."""
+        return cls(None, f"through Python: {reason}")
+
+
+def native_files(jvm: Jvm, store: FileStore, columns: StructType, plan: Callable[[], Plan]) -> NativeFiles | str:
     """Return the files of a scan if Spark returns the rows that the engine would return; else why it does not.
 
     Args:
         jvm: of the session.
-        scan: of the table, with its predicate.
+        store: of the table.
         columns: of the query.
+        plan: makes the plan of the scan; called only for a table that can be native.
     """
-    store = scan.store
     reason = unsuitable_table(store) or unsuitable_columns(store.schema, columns, "parquet")
     if reason is not None:
         return reason
-    plan = scan.plan()
-    reason = unsuitable_files(store, plan.splits, columns.names)
+    found = plan()
+    reason = unsuitable_files(store, found.splits, columns.names)
     if reason is not None:
         return reason
-    sizes = sizes_of(store, plan)
+    sizes = sizes_of(store, found)
     first = next(iter(sizes), None)
     kind = "parquet" if first is None else first.rpartition(".")[2]
     reason = unsuitable_columns(store.schema, columns, kind)
     if reason is None and first is not None and not _is_reachable(jvm, first):
         reason = f"Spark's JVM cannot read {first}"
-    return reason or NativeFiles(kind, sizes, plan.files_in_partitions)
+    return reason or NativeFiles(kind, sizes, found.files_in_partitions)
 
 
-def choose(jvm: Jvm, spark: SparkSession, scan: TableScan, request: ScanRequest) -> NativeChoice:
-    """Return Spark's own scan for a request, if it returns the rows that the engine would return.
+def scan_text(schema: TableSchema, files: NativeFiles, columns: StructType) -> str:
+    """Return what ``NativeFiles.java`` needs to make Spark's own scan, as JSON.
 
     Args:
-        jvm: of the session.
-        spark: the session of the query.
-        scan: of the table as of the moment of the request, with its predicate.
-        request: of the query.
+        schema: of the table at the moment of the scan.
+        files: the files.
+        columns: of the query.
     """
-    files = native_files(jvm, scan, request.columns)
-    if isinstance(files, str):
-        return NativeChoice.refused(files)
-    return NativeChoice(_spark_scan(jvm, spark, scan.store.schema, files, request), str(files))
+    names = set(columns.names)
+    whole = spark_schema([field for field in schema.fields if field.name in names])
+    return json.dumps(
+        {
+            "format": files.kind,
+            "files": files.sizes,
+            "columns": whole.json(),
+            "required": columns.json(),
+            "options": OPTIONS,
+        }
+    )
 
 
 def with_options(names: Iterable[str]) -> str:
@@ -227,19 +235,6 @@ def _reads_alike(type_: DataType, kind: str) -> bool:
 def sizes_of(store: FileStore, plan: Plan) -> dict[str, int]:
     """Return the bytes of each file by its path, once also if the plan has parts of it: Spark cuts files itself."""
     return {uri_of(store.file_path(s.bucket_ref, file)): file.file_size for s in plan.splits for file in s.files}
-
-
-def _spark_scan(jvm: Jvm, spark: SparkSession, schema: TableSchema, files: NativeFiles, request: ScanRequest) -> Any:
-    names = set(request.columns.names)
-    return jvm.own("NativeFiles").of(
-        java_session(spark),
-        files.kind,
-        json.dumps(files.sizes),
-        jvm.struct(spark_schema([field for field in schema.fields if field.name in names])),
-        jvm.struct(request.columns),
-        request.filters,
-        jvm.map(OPTIONS),
-    )
 
 
 def uri_of(path: str) -> str:

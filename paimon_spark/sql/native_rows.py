@@ -108,7 +108,7 @@ def native_target(spark: SparkSession, table: Table, snapshot: Snapshot, positio
     """Return the files of the target of a statement, as `stored_rows` reads them; a text: why Python reads the rows."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
-    if not native_reads(spark):
+    if not native_reads(spark.conf.get(NATIVE_READS, None)):
         return f"{NATIVE_READS} is off"
     if not set(positions) <= _POSITIONS:
         return "rows keep their ids"
@@ -116,7 +116,8 @@ def native_target(spark: SparkSession, table: Table, snapshot: Snapshot, positio
         return "rows have deletion vectors"
     if any(field.name.lower() == _METADATA for field in table.schema.fields):
         return f"a column is called {_METADATA}, as Spark calls the positions of rows"
-    files = native_files(Jvm(spark), _scan(table, snapshot), spark_schema(table.schema.fields))
+    scan = _scan(table, snapshot)
+    files = native_files(Jvm(spark), scan.store, spark_schema(table.schema.fields), scan.plan)
     if isinstance(files, NativeFiles) and files.kind != "parquet":
         return "the files are not Parquet"
     return files

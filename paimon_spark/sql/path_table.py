@@ -22,7 +22,7 @@ from paimon_spark.reader import open_table, schema_at
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, with_options
 from paimon_spark.sql.reads import TableReads
-from paimon_spark.sql.scan import describe
+from paimon_spark.sql.scan import MatchingFiles
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
@@ -66,11 +66,12 @@ class PathReads(TableReads):
         predicate = bound_filter(filter, self._read_schema().fields)
         request = ScanRequest(spark_schema(fields), predicate, options=self._moments())
         table = self._current()
-        return describe(table, request, self._choice(table, request, reason))
+        scan = self._scan_of(table, request)
+        return self._scan_function(table, scan, request, lambda found: self._choice(found, reason)).text
 
-    def _choice(self, table: Table, request: ScanRequest, reason: str | None) -> NativeChoice:
+    def _choice(self, matching: MatchingFiles, reason: str | None) -> NativeChoice:
         try:
-            return NativeChoice.refused(reason) if reason else self._native_scan(table, request)
+            return NativeChoice.refused(reason) if reason else self._native_files(matching)
         except UnsupportedError as error:  # a JVM that takes no classes
             return NativeChoice.refused(str(error))
 
@@ -91,7 +92,7 @@ def unsuitable_read(spark: SparkSession, given: Mapping[str, str]) -> str | None
     """Return why no read with these options can be native; `None`: the files of its scans decide."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
-    if not native_reads(spark):
+    if not native_reads(spark.conf.get(NATIVE_READS, None)):
         return f"{NATIVE_READS} is off"
     if is_about_changes(given):
         return "it reads changes"

@@ -12,7 +12,7 @@ from paimon_core.errors import NotFoundError, PaimonError
 from paimon_spark.procedures.procedure import Call, Parameter, Procedure, TableNotFoundError
 from paimon_spark.procedures.registry import PROCEDURES, find_procedure
 from paimon_spark.sql.jvm import Jvm
-from paimon_spark.sql.session_options import session_options, table_options
+from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 
 _PARAMETER = "org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter"
 _IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
@@ -79,10 +79,10 @@ class ProcedureFunction:
     def call(self, *values: Any) -> Any:
         """Run the procedure in the session that issued the statement; return its rows as a Java array of arrays."""
         given = dict(zip([one.name for one in self.procedure.parameters], values, strict=True))
-        spark = self.jvm.active_session()
+        spark, settings = self.jvm.active_session(), self.jvm.settings(PREFIX)
 
         def options_of(database: str, table: str) -> dict[str, str]:
-            return table_options(session_options(spark, self.catalog_name, database, table))
+            return table_options(session_options(settings, self.catalog_name, database, table))
 
         call = Call(spark, self.catalog, self.catalog_name, self.procedure, given, options_of)
         try:

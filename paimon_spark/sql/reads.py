@@ -1,9 +1,8 @@
 """The scans of one table: of a catalog, or by its path."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from pyspark.sql.types import StructType
@@ -19,9 +18,9 @@ from paimon_spark.internals import analyzed
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
-from paimon_spark.sql.native import NativeChoice, choose, is_same_field, with_options
+from paimon_spark.sql.native import NativeChoice, is_same_field, native_files, with_options
 from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of
-from paimon_spark.sql.scan import ScanFunction, describe
+from paimon_spark.sql.scan import MatchingFiles, ScanFunction
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
@@ -53,33 +52,35 @@ class TableReads:
         schema = self._read_schema()
         return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
 
-    def scan(self, required: str | None, filters: Any, trees: str, limit: int, order: str | None, options: str) -> Any:
-        """Return a scan narrowed to the columns and filters of the query."""
+    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str) -> Any:
+        """Return the function of a scan narrowed to the columns and filters of the query."""
         table, given = self._current(), self._read_options(options)
         request = ScanRequest(
             self._columns(required),
             predicate_of(json.loads(trees), self._read_schema()),
-            filters,
             limit if limit >= 0 and BETWEEN not in given else None,  # changes are read whole
             given,
             self.when,
         )
+        scan = self._scan_of(table, request)
         if order is not None:
-            request = self._first_rows(table, request, json.loads(order))
-        function = ScanFunction(table, request, self._general_scan, partial(self._native_scan, table))
-        return self.jvm.own("PaimonScan")(
-            self.jvm.function(function),
-            request.columns.json(),
-            spark_schema(self.schema.fields).json(),
-            json.dumps([key for key in self.schema.partition_keys if key in request.columns.names]),
-            describe(table, request, function.choice),
-        )
+            request = self._first_rows(scan, request, json.loads(order))
+        return self.jvm.function(self._scan_function(table, scan, request, self._native_files))
 
-    def _first_rows(self, table: Table, request: ScanRequest, order: Tree) -> ScanRequest:
+    def _scan_function(
+        self,
+        table: Table,
+        scan: TableScan,
+        request: ScanRequest,
+        choose: Callable[[MatchingFiles], NativeChoice],
+    ) -> ScanFunction:
+        matching = MatchingFiles(replace(scan, predicate=request.predicate), request)
+        return ScanFunction(self.schema, str(table.location), matching, self._general_scan, choose)
+
+    def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
         """Return the request without rows that statistics know not to be among the first ones of an order."""
         if request.others or len(order["by"].get("column", ())) != 1:
             return request
-        scan = self._scan_of(table, request)
         if scan.store.schema.fields != self._read_schema().fields:
             return request
         top = TopRows(order["by"]["column"][0], order["rows"], order["descending"], order["nulls_first"])
@@ -87,18 +88,17 @@ class TableReads:
         parts = [part for part in (request.predicate, found) if part is not None]
         return replace(request, predicate=conjunction(parts))
 
-    def _native_scan(self, table: Table, request: ScanRequest) -> NativeChoice:
-        """Return the scan of the native path, or why there is none."""
-        spark = self.jvm.active_session()
-        if not native_reads(spark):
+    def _native_files(self, matching: MatchingFiles) -> NativeChoice:
+        """Return the files of the native path, or why there is none."""
+        request, scan = matching.request, matching.scan
+        if not native_reads(self.jvm.settings(NATIVE_READS).get(NATIVE_READS)):
             return NativeChoice.refused(f"{NATIVE_READS} is off")
         if request.others:
             return NativeChoice.refused(with_options(request.others))
-        scan = self._scan_of(table, request)
         changed = self._changed_column(scan, request)
         if changed is not None:
             return NativeChoice.refused(f"column {changed} is another one in schema {scan.store.schema.id}")
-        return choose(self.jvm, spark, replace(scan, predicate=request.predicate), request)
+        return NativeChoice.of(native_files(self.jvm, scan.store, request.columns, lambda: matching.plan))
 
     def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:
         """Return a scan of the moment that the request names, without its filter."""

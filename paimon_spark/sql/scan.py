@@ -2,46 +2,103 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from paimon_core.errors import hide_secrets
-from paimon_core.predicate.expr import Predicate, conjunction
-from paimon_core.scan.table_scan import TableScan
-from paimon_core.table import Table
-from paimon_spark.sql.native import NativeChoice
+from paimon_core.predicate.expr import conjunction
+from paimon_core.scan.table_scan import Plan, TableScan
+from paimon_core.schema.table_schema import TableSchema
+from paimon_spark.sql.native import NativeChoice, scan_text
 from paimon_spark.sql.pushdown import predicate_of
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.statistics import scan_statistics
+from paimon_spark.types import spark_schema
+
+
+@dataclass
+class MatchingFiles:
+    """The files that a request reads, planned once."""
+
+    scan: TableScan
+    """Of the moment of the request, in microseconds, with its predicate."""
+    request: ScanRequest
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the scan."""
+        return self.scan.plan()
 
 
 @dataclass
 class ScanFunction:
     """The answers to what Spark asks a scan: a method for each question of ``PaimonScan.java``."""
 
-    table: Table
-    request: ScanRequest
+    schema: TableSchema
+    """Of the table as Spark knows it."""
+    shown: str
+    """The table in plans."""
+    matching: MatchingFiles
     make: Callable[[ScanRequest], Any]
     """Makes the scan of the Python data source for a request."""
-    choose: Callable[[ScanRequest], NativeChoice]
-    """Makes a scan of the native path for a request."""
+    choose: Callable[[MatchingFiles], NativeChoice]
+    """Finds the native path for files, or why there is none."""
+
+    @property
+    def request(self) -> ScanRequest:
+        """What the query asks for."""
+        return self.matching.request
 
     @cached_property
     def choice(self) -> NativeChoice:
         """The native path for the request, or why there is none."""
-        return self.choose(self.request)
+        return self.choose(self.matching)
+
+    def description(self) -> str:
+        """Return what Spark knows of the scan before it runs, as JSON."""
+        columns = self.request.columns
+        found = {
+            "columns": columns.json(),
+            "whole": spark_schema(self.schema.fields).json(),
+            "partitions": [key for key in self.schema.partition_keys if key in columns.names],
+            "text": self.text,
+        }
+        return json.dumps(found)
+
+    @property
+    def text(self) -> str:
+        """The text of the scan in a plan. Scans of one query with equal texts read equal rows."""
+        request, snapshot = self.request, self.matching.scan.snapshot
+        given = sorted(request.options.items())  # values are hashed: an option may be a secret
+        digest = hashlib.sha256(repr(given).encode()).hexdigest()[:8]
+        parts: Mapping[str, Any] = {
+            "columns": ", ".join(request.columns.names),
+            "filter": request.predicate,
+            "limit": request.limit,
+            "options": f"{', '.join(key for key, _ in given)} ({digest})" if given else None,
+        }
+        said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
+        number = None if snapshot is None else snapshot.id
+        return f"paimon {hide_secrets(self.shown)}, snapshot {number}{said}, {self.choice.description}"
 
     def source(self, trees: str) -> Any:
-        """Return the scan of Spark that reads the rows, without files that filters of a running join exclude."""
+        """Return the scan of Spark that reads the rows, without files that filters of a running join exclude.
+
+        A text describes one of the native path: see `scan_text`.
+        """
         filters = json.loads(trees)
-        request, choice = self.request, self.choice
+        matching, choice = self.matching, self.choice
         if filters:
-            parts = (request.predicate, predicate_of(filters, self._scan(None).store.schema))
-            request = replace(request, predicate=conjunction([p for p in parts if p is not None]))
-            choice = choice if choice.scan is None else self.choose(request)
-        return self.make(request) if choice.scan is None else choice.scan
+            scan, request = matching.scan, matching.request
+            parts = (request.predicate, predicate_of(filters, scan.store.schema))
+            predicate = conjunction([part for part in parts if part is not None])
+            matching = MatchingFiles(replace(scan, predicate=predicate), replace(request, predicate=predicate))
+            choice = choice if choice.files is None else self.choose(matching)
+        if choice.files is None:
+            return self.make(matching.request)
+        return scan_text(matching.scan.store.schema, choice.files, matching.request.columns)
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which has streams."""
@@ -49,24 +106,4 @@ class ScanFunction:
 
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""
-        return scan_statistics(self._scan(self.request.predicate))
-
-    def _scan(self, predicate: Predicate | None) -> TableScan:
-        scan = self.table.scan(filter=predicate, **self.request.moment)
-        return replace(scan, store=scan.store.in_microseconds())
-
-
-def describe(table: Table, request: ScanRequest, choice: NativeChoice) -> str:
-    """Return the text of a scan in a plan. Scans of one query with equal texts read equal rows."""
-    snapshot = table.snapshot(**request.moment)
-    given = sorted(request.options.items())  # values are hashed: an option may be a secret
-    digest = hashlib.sha256(repr(given).encode()).hexdigest()[:8]
-    parts = {
-        "columns": ", ".join(request.columns.names),
-        "filter": request.predicate,
-        "limit": request.limit,
-        "options": f"{', '.join(key for key, _ in given)} ({digest})" if given else None,
-    }
-    said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
-    number = None if snapshot is None else snapshot.id
-    return f"paimon {hide_secrets(str(table.location))}, snapshot {number}{said}, {choice.description}"
+        return scan_statistics(self.matching.scan, self.matching.plan.splits)

@@ -25,9 +25,6 @@ class ScanRequest:
     """True for every row that the query needs, and bound to the table with timestamps in microseconds
     (``FileStore.in_microseconds``). Of a condition on partition columns alone it is exact, and Spark does not evaluate
     such a condition again."""
-    filters: Any = None
-    """All filters of the query as a Java array of Spark's own (catalyst) expressions, resolved on the table's columns;
-    `None`: none."""
     limit: int | None = None
     """This number of rows is enough, whichever rows they are; Spark cuts the rest. `None`: all rows are needed."""
     options: Mapping[str, str] = field(default_factory=dict)

@@ -6,13 +6,10 @@ that name more of the table before those with more stars. The options of a state
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import SparkSession
-
 from paimon_core import options as core_options
 from paimon_core.errors import InvalidInputError, PaimonError, UnsupportedError
 from paimon_core.options.parse import boolean
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
-from paimon_spark.internals import settings_from
 from paimon_spark.option_names import (
     PROPERTY,
     READ_OPTIONS,
@@ -33,15 +30,15 @@ _NOT_OF_ROW_LEVEL = ("txnappid", "txnversion", "write.unchanged-since")
 _OF_READS = {*READ_OPTIONS, *STREAM_OPTIONS, *STREAM_STARTS, *STREAMS_ONLY, *TIME_TRAVEL_OPTIONS}
 
 
-def session_options(spark: SparkSession, catalog: str, database: str, table: str) -> dict[str, str]:
-    """Return the options that a classic session sets for a table, by their canonical names.
+def session_options(settings: Mapping[str, str], catalog: str, database: str, table: str) -> dict[str, str]:
+    """Return the options that settings of a session set for a table, by their canonical names.
 
     Raises InvalidInputError for an option that nobody knows, which names the nearest one; UnsupportedError for an
     option of streams.
     """
     found: list[tuple[int, str, str]] = []
-    for key, value in settings_from(spark, PREFIX, PREFIX[:-1] + chr(ord(".") + 1)).items():
-        if key == NATIVE_READS:
+    for key, value in settings.items():
+        if key == NATIVE_READS or not key.startswith(PREFIX):
             continue
         own, option = _split(key.removeprefix(PREFIX))
         if not _fits(own, (catalog, database, table)):
@@ -55,11 +52,13 @@ def session_options(spark: SparkSession, catalog: str, database: str, table: str
     return {name: text for _, name, text in sorted(found, key=lambda item: item[0])}
 
 
-def native_reads(spark: SparkSession) -> bool:
-    """Return True if Spark's own scans may read. Raises InvalidInputError for a setting that is not true or false."""
-    text = str(spark.conf.get(NATIVE_READS, "true"))
+def native_reads(text: str | None) -> bool:
+    """Return True if a value of `NATIVE_READS`, or none, lets Spark's own scans read.
+
+    Raises InvalidInputError for a value that is not true or false.
+    """
     try:
-        return boolean(text)
+        return text is None or boolean(text)
     except ValueError as error:
         raise InvalidInputError(f"setting {NATIVE_READS!r} is {text!r}: it {error}") from None
 

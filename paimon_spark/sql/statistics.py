@@ -1,10 +1,11 @@
 """Sizes of a scan for Spark's optimiser: of the files to read, and of the columns if the table was analysed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paimon_core.maintenance.analyze import ColumnStatistics, read_statistics
+from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS
@@ -13,12 +14,15 @@ _WITH_BOUNDS = {*INTEGER_ROOTS, *TEXT_ROOTS, "DATE", "DECIMAL", "BOOLEAN"}
 """Types whose minimum and maximum are stored as the text of Spark's internal value."""
 
 
-def scan_statistics(scan: TableScan) -> str:
+def scan_statistics(scan: TableScan, splits: Sequence[DataSplit]) -> str:
     """Return rows, bytes and columns of a scan as JSON, for ``PaimonScan.java``.
 
-    Rows of files that must be merged are counted once per file. Cost: the manifests of the scan.
+    Rows of files that must be merged are counted once per file.
+
+    Args:
+        scan: the scan.
+        splits: of its plan.
     """
-    splits = scan.plan().splits
     rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
     columns: Mapping[str, dict[str, Any]] = {}
     analysed = None if scan.snapshot is None else read_statistics(scan.store, scan.snapshot)

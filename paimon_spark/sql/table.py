@@ -20,6 +20,7 @@ from paimon_spark.sql.partitions import list_partitions, partition_spec
 from paimon_spark.sql.reads import TableReads
 from paimon_spark.sql.schema import description
 from paimon_spark.sql.session_options import (
+    PREFIX,
     read_options,
     row_level_options,
     session_options,
@@ -52,7 +53,7 @@ class TableFunction(TableReads):
         return read_options(session, given, moment=bool(self.when)) if session else given
 
     def _session_options(self) -> dict[str, str]:
-        return session_options(self.jvm.active_session(), *self._names())
+        return session_options(self.jvm.settings(PREFIX), *self._names())
 
     def _names(self) -> tuple[str, str, str]:
         catalog, database, table = [*self.name.split(".", 2), "", ""][:3]  # a table by its path has no database
@@ -163,7 +164,7 @@ class TableFunction(TableReads):
         """Run a statement on rows; Spark forgets what it has cached of the table, and reads it again."""
         self._merge_columns()
         spark = self.jvm.session(session)
-        given = session_options(spark, *self._names())
+        given = session_options(self.jvm.settings(PREFIX, spark), *self._names())
         own = table_options(given)
         table, commit = with_changed_options(self.table, own), row_level_options(given)
         counts = run(RowLevelStatement(self.jvm, spark, table, {**own, **self._options()}, session, plan, commit))

@@ -24,7 +24,7 @@ from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.pushdown import exact_predicate
 from paimon_spark.sql.replace import replace_rows
-from paimon_spark.sql.session_options import session_options, write_options
+from paimon_spark.sql.session_options import PREFIX, session_options, write_options
 from paimon_spark.writer import PaimonWriter, table_to_write
 
 _OF_STREAMS = ("checkpointlocation", "queryname")
@@ -89,7 +89,7 @@ class TableWrites:
 
     def _given(self, options: str) -> dict[str, str]:
         """Return the options of the session and of the statement, without those that name the table."""
-        session = session_options(self.jvm.active_session(), *self.name)
+        session = session_options(self.jvm.settings(PREFIX), *self.name)
         return write_options(session, json.loads(options))
 
     def _request(self, options: str) -> WriteRequest:

@@ -1,25 +1,33 @@
 package paimon.python;
 
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BiFunction;
 
 /**
  * The Python functions of the installed catalogs, by catalog name, and the call of one.
  *
- * Each class of this package implements interfaces of Spark and passes its questions on to one Python function, a
- * java.util.function.BiFunction of the name of the question and its arguments. A method that has a default in Spark's
- * interface keeps it, so the classes fit every Spark that has these interfaces. Janino compiles them on the driver: no
- * lambdas, no inference of type arguments.
+ * Each class of this package implements interfaces of Spark and passes its questions on to one PythonFunction. A method
+ * that has a default in Spark's interface keeps it, so the classes fit every Spark that has these interfaces. Janino
+ * compiles them on the driver: no lambdas, no inference of type arguments.
  */
 public class Bridge {
   public static final ConcurrentHashMap FUNCTIONS = new ConcurrentHashMap();
 
   static Object ask(Object python, String question, Object[] arguments) {
     try {
-      return ((BiFunction) python).apply(question, arguments);
+      Object[] given = new Object[PythonFunction.MOST];
+      if (arguments.length > given.length) {
+        given[0] = arguments;
+        return ask((PythonFunction) python, question, PythonFunction.IN_ARRAY, given);
+      }
+      System.arraycopy(arguments, 0, given, 0, arguments.length);
+      return ask((PythonFunction) python, question, arguments.length, given);
     } catch (java.lang.reflect.UndeclaredThrowableException error) {
       return Bridge.raise(error.getCause());  // a checked exception of Spark, raised by Python
     }
+  }
+
+  private static Object ask(PythonFunction python, String question, int number, Object[] a) {
+    return python.ask(question, number, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
   }
 
   private static Object raise(Throwable error) {

@@ -29,24 +29,16 @@ public class NativeFiles {
   private NativeFiles() {}
 
   /**
-   * Spark's scan of these files.
+   * Spark's scan of files.
    *
-   * @param format "parquet" or "orc"
-   * @param files a JSON object: bytes by path
-   * @param columns the columns of the files that a query can ask for
-   * @param required the columns that it asks for
+   * @param described "format": "parquet" or "orc"; "files": bytes by path; "columns" of the files that a query can ask
+   *     for and those "required", as Spark's JSON; "options" of Spark's data source
    * @param filters conditions for the reader to leave out row groups by; Spark evaluates them again
-   * @param options options of Spark's data source
    */
-  public static Scan of(
-      SparkSession spark,
-      String format,
-      String files,
-      StructType columns,
-      StructType required,
-      Expression[] filters,
-      Map options) {
-    KnownFiles known = new KnownFiles((Map) Trees.parsed(files));
+  static Scan of(SparkSession spark, Map described, Expression[] filters) {
+    StructType columns = Trees.struct((String) described.get("columns"));
+    Map options = (Map) described.get("options");
+    KnownFiles known = new KnownFiles((Map) described.get("files"));
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
     InMemoryFileIndex index =
         new InMemoryFileIndex(
@@ -58,12 +50,12 @@ public class NativeFiles {
             new Some(PartitionSpec.emptySpec()),
             Option.empty());
     FileScanBuilder builder =
-        format.equals("orc")
+        described.get("format").equals("orc")
             ? (FileScanBuilder) new OrcScanBuilder(spark, index, columns, columns, given)
             : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
-    builder.pruneColumns(required);
+    builder.pruneColumns(Trees.struct((String) described.get("required")));
     ArrayList pushed = new ArrayList();
-    for (int i = 0; filters != null && i < filters.length; i++) {
+    for (int i = 0; i < filters.length; i++) {
       if (!namesFloats(filters[i])) {
         pushed.add(filters[i]);
       }

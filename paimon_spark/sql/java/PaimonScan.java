@@ -3,9 +3,12 @@ package paimon.python;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -24,11 +27,13 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A scan that knows its rows and bytes before it runs, and whose files filters of a join leave out while it runs.
  *
- * The rows come from another scan of Spark, which Python makes when they are needed: "source" with trees of filters. Those
- * of a stream come from the Python data source.
+ * The rows come from another scan of Spark, which Python describes or makes when they are needed: "source" with trees of
+ * filters. Those of a stream come from the Python data source.
  */
-public class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
+class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
   private final Object python;
+  private final Expression[] filters;
+  private final SparkSession session;
   private final StructType schema;
   private final StructType whole;
   private final String[] partitionColumns;
@@ -37,22 +42,23 @@ public class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Fi
   private Scan source;
   private Statistics statistics;
 
-  /**
-   * @param schema the columns of the scan, as Spark's JSON
-   * @param whole all columns of the table
-   * @param partitionColumns the names of partition columns that the scan has, as JSON
-   */
-  public PaimonScan(Object python, String schema, String whole, String partitionColumns, String description) {
+  /** @param filters of the query, for Spark's own scan: it evaluates them again */
+  PaimonScan(Object python, Expression[] filters) {
     this.python = python;
-    this.schema = Trees.struct(schema);
-    this.whole = Trees.struct(whole);
-    this.partitionColumns = Trees.strings(partitionColumns);
-    this.description = description;
+    this.filters = filters;
+    session = SparkSession.active();
+    Map found = (Map) Trees.parsed((String) Bridge.ask(python, "description", new Object[0]));
+    schema = Trees.struct((String) found.get("columns"));
+    whole = Trees.struct((String) found.get("whole"));
+    partitionColumns = (String[]) ((List) found.get("partitions")).toArray(new String[0]);
+    description = (String) found.get("text");
   }
 
   private synchronized Scan source() {
     if (source == null) {
-      source = (Scan) Bridge.ask(python, "source", new Object[] {trees});
+      Object found = Bridge.ask(python, "source", new Object[] {trees});
+      boolean isNative = found instanceof String;
+      source = isNative ? NativeFiles.of(session, (Map) Trees.parsed((String) found), filters) : (Scan) found;
     }
     return source;
   }

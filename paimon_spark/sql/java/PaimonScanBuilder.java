@@ -123,7 +123,7 @@ class PaimonScanBuilder
       return answer;
     }
     String required = columns == null ? null : columns.json();
-    Object[] arguments = new Object[] {required, filters, trees, Integer.valueOf(limit), order, Trees.of(options)};
-    return (Scan) Bridge.ask(python, "scan", arguments);
+    Object[] arguments = new Object[] {required, trees, Integer.valueOf(limit), order, Trees.of(options)};
+    return new PaimonScan(Bridge.ask(python, "scan", arguments), filters);
   }
 }

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from paimon_core import Table
 from paimon_spark import frame_write
 from paimon_spark.sql import write as sql_write
-from paimon_spark.sql.session_options import session_options
+from paimon_spark.sql.jvm import Jvm
+from paimon_spark.sql.session_options import PREFIX, session_options
 from tests.spark.sql.test_native import TYPES
 
 NO_ROWS = "SELECT * FROM t WHERE false"
@@ -171,7 +172,7 @@ def test_options_of_the_session(sql, opened, setting):
     setting(f"spark.paimon.pm.{sql.database}.t.commit.user", "this t")
     setting("spark.paimon.pm.nope.t.file.format", "orc")
     setting("spark.paimon.scan.snapshot-id", "1")
-    assert session_options(sql.spark, "pm", sql.database, "t") == {
+    assert session_options(Jvm(sql.spark).settings(PREFIX), "pm", sql.database, "t") == {
         "commit.user": "this t",
         "scan.snapshot-id": "1",
     }

@@ -158,7 +158,7 @@ def test_a_join_leaves_out_partitions_while_it_runs(sql, monkeypatch):
     source = ScanFunction.source
 
     def recorded(function, trees):
-        asked.append((function.table.path.rpartition("/")[2], trees))
+        asked.append((function.shown.rpartition("/")[2], trees))
         return source(function, trees)
 
     monkeypatch.setattr(ScanFunction, "source", recorded)

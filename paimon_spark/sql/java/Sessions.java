@@ -1,0 +1,39 @@
+package paimon.python;
+
+import java.util.Iterator;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.classic.SparkSession$;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The session whose query is planned in a thread, and its settings. */
+public class Sessions {
+  private Sessions() {}
+
+  /** The session of this thread, or the other one if it has none. */
+  public static SparkSession active(SparkSession otherwise) {
+    Option found = SparkSession$.MODULE$.getActiveSession();
+    return found.isDefined() ? (SparkSession) found.get() : otherwise;
+  }
+
+  /**
+   * The settings whose names begin with a prefix, as a JSON object.
+   *
+   * @param ofThread true: of the session of this thread, if it has one
+   */
+  public static String settings(SparkSession session, boolean ofThread, String prefix) {
+    SparkSession asked = ofThread ? active(session) : session;
+    TreeMap found = new TreeMap();
+    Map every = CollectionConverters.asJava(asked.sessionState().conf().getAllConfs());
+    Iterator names = every.keySet().iterator();
+    while (names.hasNext()) {
+      String name = (String) names.next();
+      if (name.startsWith(prefix)) {
+        found.put(name, every.get(name));
+      }
+    }
+    return Trees.json(found);
+  }
+}
