@@ -277,9 +277,17 @@ class Jvm:
                 loader.loadClass(CATALOG_CLASS)
             except Py4JJavaError:
                 self._compile(loader)
-            check_names(self.spark, self.type(_PACKAGE).PaimonNames)
-            self._checked.add(self._gateway)
+            self.check()
         return self.type(_PACKAGE)
+
+    def check(self) -> None:
+        """Raise UnsupportedError if this Spark lacks a name that Python or the compiled classes need.
+
+        REQUIRES: the classes are compiled, as by `bridge`.
+        """
+        self._checked.discard(self._gateway)
+        check_names(self.spark, self.type(_PACKAGE).PaimonNames)
+        self._checked.add(self._gateway)
 
     def _delegates(self) -> str:
         """Return the Java text of the methods of this Spark's ParserInterface that pass a question on unchanged."""

@@ -20,6 +20,7 @@ def install_parser(jvm: Jvm) -> None:
     A second call changes nothing. Raises UnsupportedError if this Spark keeps its parser or its rules elsewhere.
     """
     bridge = jvm.bridge
+    jvm.check()
     bridge.PaimonParser.answerWith(jvm.function(StatementFunction(jvm)))
     for family in FAMILIES:
         bridge.PaimonParser.register(*family.keywords)
