@@ -1,20 +1,23 @@
 """The shuffle that brings rows to the task that owns their bucket, before a write."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
+from paimon_core.errors import UnsupportedError
 from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
+from paimon_spark.bucket_column import bucket_column
 from paimon_spark.options import write_request
 from paimon_spark.partitioner import BucketPartitioner, slots_for
 from paimon_spark.report import reporting
+from paimon_spark.types import spark_schema
 
 TASK_COLUMN = "__paimon_task"
 _SHUFFLE = re.compile(f"{TASK_COLUMN}_of_([1-9][0-9]*)(?:_by_([1-9][0-9]*))?")
@@ -51,12 +54,38 @@ def shuffle_for(table: Table, tasks: int | None = None) -> Callable[[DataFrame],
         if not partitioner.fields:
             single = frame.repartition(1)
             return single.withColumn(name, F.lit(0)) if partitioner.column_suffix else single
-        columns = [F.col(f"`{_column(frame, field)}`") for field in partitioner.fields]
-        task = typed_arrow_udf(reporting(partitioner.task_of), IntegerType())(*columns)
+        task = task_column(partitioner, frame)
         shuffled = frame.withColumn(name, task).repartitionById(partitioner.tasks, name)
         return shuffled if partitioner.column_suffix else shuffled.drop(name)
 
     return shuffle
+
+
+def task_column(partitioner: BucketPartitioner, frame: DataFrame) -> Column:
+    """Return the task of each row as a column.
+
+    It is an expression of Spark where one can build the bytes that are hashed: then no row goes through Python.
+    """
+    names = [_column(frame, field) for field in partitioner.fields]
+    columns = [F.col(f"`{name}`") for name in names]
+    found = _expression(partitioner, frame, dict(zip(partitioner.fields, names, strict=True)))
+    return typed_arrow_udf(reporting(partitioner.task_of), IntegerType())(*columns) if found is None else found
+
+
+def _expression(partitioner: BucketPartitioner, frame: DataFrame, names: Mapping[DataField, str]) -> Column | None:
+    given = {field.name.replace("`", "``"): field.dataType.simpleString() for field in frame.schema}
+    fields = spark_schema(partitioner.fields).fields
+    if any(given[names[own]] != field.dataType.simpleString() for own, field in zip(names, fields, strict=True)):
+        return None  # the writer casts the column, and the bucket is that of the value then
+    kinds = {own: given[name].upper() for own, name in names.items()}
+    try:
+        parts = [
+            bucket_column(count, [F.col(f"`{names[field]}`") for field in hashed], [kinds[field] for field in hashed])
+            for hashed, count in partitioner.hashed
+        ]
+    except UnsupportedError:  # a type whose bytes no expression builds
+        return None
+    return sum(parts[1:], parts[0]) % F.lit(partitioner.tasks) if parts else None
 
 
 def find_shuffle(columns: Sequence[str]) -> tuple[str, int, int] | None:

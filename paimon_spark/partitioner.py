@@ -1,5 +1,7 @@
 """The partitioner of a shuffle by bucket: the rule that gives each bucket its task."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +39,12 @@ class BucketPartitioner:
         keys = schema.primary_keys if self.by_key else schema.bucket_keys
         self._key = tuple(schema.field(name) for name in keys) if self._buckets > 1 else ()
         self.fields = (*self._partition, *(f for f in self._key if f not in self._partition))
+
+    @property
+    def hashed(self) -> Sequence[tuple[Sequence[DataField], int]]:
+        """The columns and the numbers of buckets whose sum gives a task; empty: the buckets follow another function."""
+        parts = ((self._partition, self.tasks), (self._key, self._buckets))
+        return [(fields, count) for fields, count in parts if fields] if self._function == "default" else ()
 
     @property
     def column_suffix(self) -> str:

@@ -3,7 +3,13 @@
 import pytest
 
 import paimon_spark
+from paimon_core.options import Options
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.table import Table
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
+from paimon_spark.clustered import task_column
+from paimon_spark.partitioner import BucketPartitioner
 from tests.support.compaction import levels_of
 from tests.support.hash_indexes import check_indexes, indexes_of
 from tests.support.tables import files_below
@@ -75,6 +81,46 @@ def test_clustered_gives_each_bucket_to_one_task(spark, path):
     inline = [s for s in table.snapshots() if s.commit_kind == "COMPACT"]
     assert inline, "tasks that own their buckets compact them"
     assert all(len(levels.runs) <= 2 for levels in levels_of(table).values())
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("partition", "key", "is_expression"),
+    [
+        ((), ("b", "s", "d", "x", "day", "flag"), True),
+        (("day",), ("day", "s"), True),
+        (("s", "x"), ("s", "x", "b"), True),
+        ((), ("at",), False),
+        (("flag",), ("flag", "f"), False),
+    ],
+)
+def test_the_task_of_a_row_in_spark_is_that_of_the_engine(spark, partition, key, is_expression):
+    rows = spark.range(200).selectExpr(
+        "id AS `B`",  # names of a DataFrame may differ in case
+        "IF(id % 5 = 0, NULL, repeat('é', int(id % 9))) AS s",
+        "CAST((id - 100) / 7 AS DECIMAL(9, 2)) AS d",
+        "IF(id % 6 = 0, NULL, CAST(id - 100 AS INT)) AS x",
+        "date_add(DATE '1969-12-20', int(id)) AS day",
+        "id % 2 = 0 AS flag",
+        "TIMESTAMP_NTZ '2020-01-01' + make_interval(0, 0, 0, int(id)) AS at",
+        "CAST(id AS FLOAT) AS f",
+    )
+    types = ("BIGINT", "STRING", "DECIMAL(9, 2)", "INT", "DATE", "BOOLEAN", "TIMESTAMP(6)", "FLOAT")
+    names = ("b", "s", "d", "x", "day", "flag", "at", "f")
+    fields = tuple(
+        DataField(n, name, parse_type(kind)) for n, (name, kind) in enumerate(zip(names, types, strict=True))
+    )
+    options = {"bucket": "7", "bucket-key": ",".join(name for name in key if name not in partition)}
+    schema = TableSchema(0, fields, 7, partition, (), Options(options))
+    partitioner = BucketPartitioner.of(schema, 5)
+    column = task_column(partitioner, rows)
+    assert ("task_of" not in str(column)) == is_expression
+    found = rows.select("*", column.alias("task")).toArrow()
+    own = {name.lower(): name for name in found.column_names}
+    columns = [found.column(own[field.name]).combine_chunks() for field in partitioner.fields]
+    tasks = found.column("task").to_pylist()
+    assert tasks == partitioner.task_of(*columns).to_pylist()
+    assert set(tasks) == set(range(5))
 
 
 DAILY = {"primary_key": "dt,id", "partition": "dt", "bucket": "-1", "write-only": "true"}
