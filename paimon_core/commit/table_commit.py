@@ -286,6 +286,18 @@ class TableCommit:
         """Remove the rows of the partitions that match a bound predicate on partition columns."""
         return self._replace(self.identity(), partitions, set(), [])
 
+    def drop_unchanged(
+        self, partitions: Predicate | None, read_at: Snapshot, properties: Mapping[str, str] | None = None
+    ) -> Snapshot | None:
+        """Remove the rows of partitions; CommitConflictError if their files have changed since ``read_at``.
+
+        Args:
+            partitions: a bound predicate on partition columns; ``None``: all partitions.
+            read_at: the snapshot from which the caller knows the rows.
+            properties: texts to store in the snapshot.
+        """
+        return self._replace(self.identity(None, properties), partitions, set(), [], read_at)
+
     def analyze(self, statistics: str, schema_id: int) -> Snapshot | None:
         """Publish a file of statistics as a snapshot of the same rows; return it; `None`: there is no snapshot.
 

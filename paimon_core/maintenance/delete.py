@@ -9,6 +9,7 @@ back, and no row is deleted that does not match any more.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,7 @@ from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CommitUnknownError, UnsupportedError
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
+from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.remove_rows import without_rows
 from paimon_core.maintenance.task import BucketFiles
 from paimon_core.manifest.bucket import BucketLocation
@@ -37,6 +39,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.entries import live_entries
+from paimon_core.scan.metadata_aggregate import Function, aggregate
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
@@ -45,6 +48,7 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
 from paimon_core.types.system_fields import ROW_POSITION
+from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_core.write.table_write import TableWrite
 
 RETRIES = 10  # attempts, if others change the same files each time
@@ -84,6 +88,57 @@ def drops_partitions(schema: TableSchema, predicate: Predicate) -> bool:
         return False
     asked = columns(predicate)
     return bool(asked) and asked <= set(schema.partition_keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Whole partitions that were removed unread: their rows, and the snapshot; `None`: there were no rows."""
+
+    rows: int
+    snapshot: Snapshot | None
+
+
+def drop_counted(
+    store: FileStore,
+    predicate: Predicate | None,
+    user: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Dropped | None:
+    """Remove the rows of whole partitions unread, and count them by metadata.
+
+    `None`: nothing was done, because metadata do not know the rows that a read would show, or because the table emits
+    each deleted row in its changelog.
+
+    Args:
+        store: of the table.
+        predicate: a bound predicate on partition columns; `None`: all partitions.
+        user: of the commit; `None`: a new one.
+        properties: texts to store in the snapshot.
+
+    Raises the errors of `delete_rows`.
+    """
+    check_writable(store.schema)
+    check_deletes(store.schema)
+    traits = store.traits
+    emits = traits.changelog_producer != "none" or store.options.value(DELETE_FORCE_PRODUCE_CHANGELOG)
+    if (traits.keyed and emits) or bucket_mode(store.schema) is BucketMode.POSTPONE:
+        return None
+    shown = store.with_options(shows_all(store.schema))
+
+    def attempt() -> Dropped | None:
+        snapshot = store.snapshots.latest()
+        if snapshot is None:
+            return Dropped(0, None)
+        found = aggregate(TableScan(shown, snapshot, predicate), (), [Function("count")])
+        if found is None:
+            return None
+        [(rows,)] = found
+        return Dropped(rows, TableCommit(store, user).drop_unchanged(predicate, snapshot, properties) if rows else None)
+
+    dropped = retry_on_conflict(attempt, RETRIES)
+    if dropped is not None and dropped.snapshot is not None:
+        expire_after_commit(store)
+    return dropped
 
 
 def check_deletes(schema: TableSchema) -> None:

@@ -5,8 +5,11 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
+from paimon_core.maintenance.delete import Dropped, drop_counted
 from paimon_core.maintenance.execute import Progress
+from paimon_core.predicate.expr import TRUE, Predicate
 from paimon_core.table import Table
+from paimon_spark.options import write_request
 from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.checks import check_delete, check_merge, check_updates
 from paimon_spark.row_level.rows import Merge, deleted_rows, updated_rows
@@ -14,9 +17,25 @@ from paimon_spark.row_level.target import Target, TargetRows
 from paimon_spark.row_level.write import Work, change_rows
 
 
-def delete(target: Target, condition: Column | None, progress: Progress | None = None) -> RowChanges:
-    """Delete the rows for which a condition is true; `None`: all. UnsupportedError if the table takes no deletes."""
+def delete(
+    target: Target,
+    condition: Column | None,
+    progress: Progress | None = None,
+    partitions: Predicate | None = None,
+) -> RowChanges:
+    """Delete the rows for which a condition is true; `None`: all. UnsupportedError if the table takes no deletes.
+
+    Args:
+        target: the table.
+        condition: of the rows.
+        progress: as of `change_rows`.
+        partitions: a bound predicate on partition columns, equal to the condition: these partitions are dropped unread
+            where metadata know the number of their rows. `None`: there is none.
+    """
     check_delete(target.table.schema, "DELETE")
+    dropped = None if partitions is None else _dropped(target, partitions)
+    if dropped is not None:
+        return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot)
     return change_rows(target, Work("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
 
 
@@ -49,6 +68,14 @@ def merge(target: Target, merging: Merge, progress: Progress | None = None) -> R
         return merging.changed_rows(rows if inserts else _only(rows, target, columns))
 
     return change_rows(target, Work("MERGE INTO", changes, columns, merging.may_repeat), progress)
+
+
+def _dropped(target: Target, partitions: Predicate) -> Dropped | None:
+    request = write_request({**target.options, **target.commit}, target.table.schema.names)
+    every = partitions == TRUE
+    return drop_counted(
+        target.table.store, None if every else partitions, request.commit_user, request.properties or None
+    )
 
 
 def describe(table: Table) -> str:

@@ -27,7 +27,14 @@ from paimon_spark.sql.session_options import (
     table_options,
     write_options,
 )
-from paimon_spark.sql.statements.row_level import Counts, RowLevelStatement, delete_rows, merge_rows, update_rows
+from paimon_spark.sql.statements.row_level import (
+    Counts,
+    RowLevelStatement,
+    delete_rows,
+    merge_rows,
+    update_rows,
+    whole_partitions,
+)
 from paimon_spark.sql.write import TableWrites
 
 _log = logging.getLogger(__name__)
@@ -144,8 +151,13 @@ class TableFunction(TableReads):
         view = replace(self.table.location, branch=None)
         return {**storage, "path": str(view), "branch": self.table.store.branch}
 
-    def change_way(self) -> str:
-        """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN."""
+    def change_way(self, trees: str | None) -> str:
+        """Return how DELETE, UPDATE and MERGE change the rows of the table, for EXPLAIN.
+
+        `trees`: the condition of DELETE, as JSON.
+        """
+        if trees is not None and whole_partitions(json.loads(trees), self.table) is not None:
+            return "whole partitions are dropped unread, if metadata have the number of their rows"
         return f"{describe_changes(self.table)}; {way_of_target(self.jvm.active_session(), self.table)}"
 
     def delete_rows(self, session: Any, plan: Any) -> Any:

@@ -65,11 +65,14 @@ class PaimonRowLevelRule extends Rule {
     }
     session.sessionState().analyzer().checkAnalysis(complete);
     PaimonTable table = (PaimonTable) relation.table();
+    RowLevelPlan changes = new RowLevelPlan(complete, relation);
+    String trees = complete instanceof DeleteFromTable ? changes.trees() : null;
+    Object way = Bridge.ask(table.python(), "change_way", new Object[] {trees});
     return new PaimonCommand(
-        "Paimon " + verb + " " + table.name() + ": " + Bridge.ask(table.python(), "change_way", new Object[] {}),
+        "Paimon " + verb + " " + table.name() + ": " + way,
         table.python(),
         question,
-        new RowLevelPlan(complete, relation),
+        changes,
         schema,
         complete);
   }

@@ -11,9 +11,12 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
+import org.apache.spark.sql.catalyst.optimizer.ConstantFolding$;
+import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
@@ -53,6 +56,15 @@ public class RowLevelPlan {
       return column(((UpdateTable) plan).condition());
     }
     return column(((MergeIntoTable) plan).mergeCondition());
+  }
+
+  /** Return the condition of DELETE as a list of one tree, with constants computed; null for a condition without one. */
+  public String trees() {
+    LogicalPlan filter = new Filter(((DeleteFromTable) plan).condition(), target);
+    filter = UnwrapCastInBinaryComparison$.MODULE$.apply(ConstantFolding$.MODULE$.apply(filter));
+    ArrayList conditions = new ArrayList();
+    conditions.add(((Filter) filter).condition());
+    return PaimonScanBuilder.trees(conditions);
   }
 
   /** Return the assignments of UPDATE. */

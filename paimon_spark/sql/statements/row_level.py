@@ -1,5 +1,6 @@
 """DELETE, UPDATE and MERGE INTO: Spark's analysed statements as columns and DataFrames."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from paimon_core.errors import UnsupportedError
+from paimon_core.predicate.expr import TRUE, Predicate
+from paimon_core.predicate.rewrite import bind, columns
 from paimon_core.table import Table
 from paimon_spark.internals import java_rows
 from paimon_spark.row_level.changes import RowChanges
@@ -15,6 +18,10 @@ from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native_rows import stored_rows
+from paimon_spark.sql.pushdown import Tree, exact_predicate
+
+_INEXACT_ROOTS = ("CHAR", "FLOAT", "DOUBLE")
+"""Types of columns that Spark compares otherwise than the engine: with blanks at the end, or by the sign of zero."""
 
 Counts = Sequence[Sequence[int | None]]
 """One row: affected rows; of MERGE INTO also updated, deleted and inserted rows."""
@@ -39,6 +46,11 @@ class RowLevelStatement:
     def condition(self) -> Column | None:
         """The condition of WHERE or ON."""
         return _column(self.plan.condition())
+
+    @property
+    def partitions(self) -> Predicate | None:
+        """The condition of DELETE as a predicate on partition columns; `None`: rows must be read."""
+        return whole_partitions(json.loads(self.plan.trees()), self.table)
 
     @property
     def values(self) -> dict[str, Column]:
@@ -68,9 +80,23 @@ class RowLevelStatement:
         return self.jvm.frame(self.plan.bind(self.session, java_rows(rows)))
 
 
+def whole_partitions(trees: Sequence[Tree | None], table: Table) -> Predicate | None:
+    """Return a predicate on partition columns that is equal to the AND of filters of Spark; `None`: there is none."""
+    schema = table.store.in_microseconds().schema
+    found = exact_predicate(trees, schema)
+    if found is None:
+        return None
+    asked = columns(found)
+    inexact = any(getattr(schema.field(name).type, "root", "") in _INEXACT_ROOTS for name in asked)
+    if inexact or not asked <= set(schema.partition_keys) or not (asked or found == TRUE):
+        return None
+    return found if found == TRUE else bind(found, table.schema.fields)
+
+
 def delete_rows(statement: RowLevelStatement) -> Counts:
     """Run DELETE and return its counts."""
-    return [[delete(statement.target, statement.condition).num_affected_rows]]
+    changes = delete(statement.target, statement.condition, partitions=statement.partitions)
+    return [[changes.num_affected_rows]]
 
 
 def update_rows(statement: RowLevelStatement) -> Counts:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import functions as F
 
+from paimon_core.table import Table
 from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
 from paimon_spark.sql.jvm import Jvm
@@ -243,3 +244,34 @@ def test_no_row_group_is_left_out_by_floats(spark, catalog_name, tmp_path):
     frame = native_frame(Jvm(spark), sizes, [DataField(0, "d", DOUBLE)], AllFiles())
     assert frame.where("d > 100").count() == 1
     assert frame.where("d = 0.0D").count() == 1
+
+
+@pytest.mark.versions
+def test_delete_of_whole_partitions_reads_no_row(sql):
+    for number, (properties, drops) in enumerate(
+        [
+            ("'bucket' = '-1'", True),
+            ("'deletion-vectors.enabled' = 'true'", True),
+            ("'primary-key' = 'p,d,id', 'bucket' = '1'", True),
+            ("'primary-key' = 'p,d,id', 'bucket' = '1', 'changelog-producer' = 'input'", False),
+        ][: None if sql.spark.version >= "4.3" else 1]
+    ):
+        name = f"t{number}"
+        sql(f"""CREATE TABLE {name} (id INT NOT NULL, p STRING, d DATE) PARTITIONED BY (p, d)
+            TBLPROPERTIES ({properties})""")
+        sql(f"""INSERT INTO {name} SELECT id, concat('p', id % 4), DATE'2026-01-01' + CAST(id % 3 AS INT)
+            FROM range(24) AS r(id)""")
+        sql(f"DELETE FROM {name} WHERE id = 1")
+        path = sql(f"DESCRIBE EXTENDED {name}")
+        table = Table.open(dict(row[:2] for row in path)["Location"])
+        before = len(table.snapshots())
+        plan = sql(f"EXPLAIN DELETE FROM {name} WHERE p = 'p1'")[0][0]
+        assert "whole partitions are dropped unread" in plan
+        assert sql(f"DELETE FROM {name} WHERE p = 'p1' AND d >= '2026-01-02'") == [(3,)]
+        assert sql(f"DELETE FROM {name} WHERE p IN ('p2', 'p7')") == [(6,)]
+        assert sql(f"DELETE FROM {name} WHERE p = 'p7'") == [(0,)]
+        kinds = [snapshot.commit_kind for snapshot in table.snapshots()[before:]]
+        assert ("OVERWRITE" in kinds) == drops
+        assert sql(f"SELECT p, count(*) FROM {name} GROUP BY p ORDER BY p") == [("p0", 6), ("p1", 2), ("p3", 6)]
+        assert sql(f"DELETE FROM {name}") == [(14,)]
+        assert sql(f"SELECT * FROM {name}") == []
