@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from paimon_core.errors import InvalidInputError, hide_secrets
-from paimon_core.maintenance.delete import drops_partitions
+from paimon_core.maintenance.delete import drop_counted, drops_partitions
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.table_branches import TableBranches
@@ -32,6 +33,7 @@ from paimon_spark.progress import progress_bar
 from paimon_spark.reader import open_table
 from paimon_spark.report import reporting
 from paimon_spark.row_level.changes import RowChanges
+from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.row_level.merge_builder import MergeBuilder
 from paimon_spark.row_level.statements import delete, update
 from paimon_spark.row_level.target import Target
@@ -175,11 +177,16 @@ class PaimonTable:
             with self._progress("delete from", progress) as report:
                 return delete(self._target(table), filter, report)
         predicate = parse_predicate(filter) if isinstance(filter, str) else filter
-        if drops_partitions(table.schema, bind(predicate, table.schema.fields)):
+        bound = bind(predicate, table.schema.fields)
+        if drops_partitions(table.schema, bound):
+            dropped = drop_counted(table.store, bound)
+            if dropped is not None:
+                return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot)
             snapshot = table.delete(predicate)
             return RowChanges(num_deleted_rows=0 if snapshot is None else None, snapshot=snapshot)
+        target = replace(self._target(table, str(predicate)), filter_column=filter_column(bound, table.schema.fields))
         with self._progress("delete from", progress) as report:
-            return delete(self._target(table, str(predicate)), None, report)
+            return delete(target, None, report)
 
     def update(
         self,

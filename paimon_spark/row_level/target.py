@@ -98,8 +98,9 @@ class Target:
         options: where the table is, and table options for reads and writes.
         bind: gives the rows the names by which the statement calls them.
         filter: a filter of the engine, as a text: other rows are not changed. `None`: all rows may be.
+        filter_column: a column that is equal to the filter; `None`: only the engine evaluates it.
         commit: options of the commit.
-        read_stored: reads the rows where no filter is given and Spark's own scan can.
+        read_stored: reads the rows where Spark's own scan can, and where Spark can evaluate the filter.
     """
 
     spark: SparkSession
@@ -107,6 +108,7 @@ class Target:
     options: Mapping[str, str]
     bind: Callable[[DataFrame], DataFrame] = lambda rows: rows
     filter: str | None = None
+    filter_column: Column | None = None
     commit: Mapping[str, str] = field(default_factory=dict)
     read_stored: ReadStored = through_python
 
@@ -118,10 +120,10 @@ class Target:
         names = tuple(field.name for field in positions)
         fields = spark_schema((*schema.fields, *positions))
         stored = None
-        if snapshot is not None and self.filter is None:
+        if snapshot is not None and (self.filter is None or self.filter_column is not None):
             stored = self.read_stored(self.spark, self.table, snapshot, names)
         if stored is not None:
-            frame = stored
+            frame = stored if self.filter_column is None else stored.where(self.filter_column)
         elif snapshot is None:
             frame = self.spark.createDataFrame([], fields)
         else:

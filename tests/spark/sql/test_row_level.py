@@ -8,11 +8,14 @@ import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import functions as F
 
+from paimon_core.predicate.parse import parse_predicate
+from paimon_core.predicate.rewrite import bind
 from paimon_core.table import Table
 from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
+from paimon_spark.row_level.filter_column import filter_column
 from paimon_spark.sql.jvm import Jvm
-from paimon_spark.sql.native_rows import FilesFunction, native_frame
+from paimon_spark.sql.native_rows import FilesFunction, native_frame, stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.sql.test_native import TYPES
 
@@ -275,3 +278,47 @@ def test_delete_of_whole_partitions_reads_no_row(sql):
         assert sql(f"SELECT p, count(*) FROM {name} GROUP BY p ORDER BY p") == [("p0", 6), ("p1", 2), ("p3", 6)]
         assert sql(f"DELETE FROM {name}") == [(14,)]
         assert sql(f"SELECT * FROM {name}") == []
+
+
+FILTERS = [
+    "i = 5", "i != 5", "i < 5", "i >= 2.5", "i <=> 5", "i <=> NULL", "i IN (1, NULL)", "i NOT IN (1, 5)",
+    "i IN (9, 2.5)",
+    "NOT (i > 1 OR s = 'a')", "i IS NULL", "s IS NOT NULL AND i < 100000000000", "s LIKE 'a%'",
+    "s LIKE '%\\%%'", "s > 'a' AND NOT s LIKE '%c%'", "s = 'it''s' OR `o.d``d` = 1", "b", "NOT b",
+    "b = FALSE OR b IS NULL",
+    "d = DATE '2026-01-02'", "d < DATE '1000-01-01'", "d IN (DATE '2026-01-02', DATE '9999-12-31')", "TRUE", "i = NULL",
+]  # fmt: skip
+
+
+@pytest.mark.more
+def test_filters_of_the_engine_are_equal_to_their_columns(sql):
+    sql("CREATE TABLE t (i INT, s STRING, b BOOLEAN, d DATE, `o.d``d` BIGINT, f DOUBLE)")
+    sql("""INSERT INTO t VALUES (1, 'a', true, DATE'2026-01-02', 1, 0.0), (5, 'a%', false, DATE'0001-01-01', 2, 1.0),
+        (NULL, NULL, NULL, NULL, NULL, NULL), (2, 'xbc', true, DATE'9999-12-31', 3, 2.0),
+        (9, 'it''s', false, NULL, 4, 3.0)""")
+    table = Table.open(dict(row[:2] for row in sql("DESCRIBE EXTENDED t"))["Location"])
+    fields, rows = table.schema.fields, sql.spark.table("t")
+    for text in FILTERS:
+        column = filter_column(bind(parse_predicate(text), fields), fields)
+        assert column is not None, text
+        found = rows.where(column).toArrow().column("f").to_pylist()
+        assert sorted(found, key=str) == sorted(table.to_arrow(filter=text).column("f").to_pylist(), key=str), text
+    assert filter_column(bind(parse_predicate("f = 0"), fields), fields) is None  # the sign of zero
+
+
+def test_a_text_filter_deletes_where_spark_reads_the_rows(sql, monkeypatch):
+    sql("CREATE TABLE t (i INT, s STRING, f DOUBLE)")
+    sql("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3), (4, 'd', 4)")
+    asked = []
+
+    def noted(*arguments):
+        asked.append(stored_rows(*arguments))
+        return asked[-1]
+
+    monkeypatch.setattr("paimon_spark.table.stored_rows", noted)
+    table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
+    assert table.delete("i = 1 OR s LIKE 'b%'").num_deleted_rows == 2
+    assert len(asked) == 1
+    assert asked[0] is not None
+    assert table.delete("f = 3").num_deleted_rows == 1  # which Python reads
+    assert (len(asked), sql("SELECT i FROM t")) == (1, [(4,)])

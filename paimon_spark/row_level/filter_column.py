@@ -1,0 +1,75 @@
+"""Filters of the engine as columns of Spark, so that Spark's own scan can read the rows of a statement."""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from paimon_core.predicate.expr import And, Constant, Leaf, Not, Or, Predicate
+from paimon_core.types.datatype import INTEGER_ROOTS, AtomicType, DataField
+
+_EPOCH = dt.date(1970, 1, 1)
+_ROOTS = {*INTEGER_ROOTS, "STRING", "VARCHAR", "BOOLEAN", "DATE"}
+"""Types whose values Spark and the engine compare in the same way."""
+_TESTS: dict[str, Callable[..., Column]] = {
+    "=": lambda column, value: column == value,
+    "!=": lambda column, value: column != value,
+    "<": lambda column, value: column < value,
+    "<=": lambda column, value: column <= value,
+    ">": lambda column, value: column > value,
+    ">=": lambda column, value: column >= value,
+    "<=>": lambda column, value: column.eqNullSafe(value),
+    "in": lambda column, *values: column.isin(*values),
+    "not in": lambda column, *values: ~column.isin(*values),
+    "is null": lambda column: column.isNull(),
+    "is not null": lambda column: column.isNotNull(),
+    "starts with": lambda column, value: column.startswith(value),
+    "ends with": lambda column, value: column.endswith(value),
+    "contains": lambda column, value: column.contains(value),
+}
+
+
+def filter_column(filter: Predicate, fields: Sequence[DataField]) -> Column | None:
+    """Return a column that is true, false or NULL where the filter is so; `None`: there is none.
+
+    Args:
+        filter: bound to the columns.
+        fields: the columns.
+    """
+    match filter:
+        case Constant(value):
+            return F.lit(value).cast("boolean")
+        case Not(child):
+            negated = filter_column(child, fields)
+            return None if negated is None else ~negated
+        case And(children) | Or(children):
+            found = [filter_column(child, fields) for child in children]
+            known = [column for column in found if column is not None]
+            if len(known) < len(found):
+                return None
+            return reduce(lambda a, b: a & b if isinstance(filter, And) else a | b, known)
+        case Leaf():
+            return _test(filter, next(field for field in fields if field.name == filter.column))
+    return None
+
+
+def _test(leaf: Leaf, field: DataField) -> Column | None:
+    column = F.col("`" + field.name.replace("`", "``") + "`")
+    if not leaf.values:
+        return _TESTS[leaf.op](column) if leaf.op in ("is null", "is not null") else None
+    if not isinstance(field.type, AtomicType) or field.type.root not in _ROOTS:
+        return None
+    try:
+        values = [_literal(value, field.type.root) for value in leaf.values]
+    except OverflowError:  # a day that Python's dates do not have
+        return None
+    return _TESTS[leaf.op](column, *values)
+
+
+def _literal(value: Any, root: str) -> Column:
+    if root == "DATE" and isinstance(value, int):
+        return F.lit(_EPOCH + dt.timedelta(days=value))
+    return F.lit(value)
