@@ -11,7 +11,10 @@ from paimon_spark.internals import java_session, session_state
 from paimon_spark.sql.incremental import install_table_functions
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.statements.statement import FAMILIES, Statement
-from paimon_spark.sql.tokens import SyntaxMismatch
+from paimon_spark.sql.tokens import SyntaxMismatch, with_settings
+
+_DOUBLE_QUOTED = "spark.sql.ansi.doubleQuotedIdentifiers"
+_PLAIN_STRINGS = "spark.sql.parser.escapedStringLiterals"
 
 
 def install_parser(jvm: Jvm) -> None:
@@ -53,12 +56,19 @@ class StatementFunction:
 
     def _statement(self, text: str) -> Statement | None:
         spark = self.jvm.active_session()
+        names, strings = (str(spark.conf.get(key, "false")) == "true" for key in (_DOUBLE_QUOTED, _PLAIN_STRINGS))
+        if names or strings:
+            text = with_settings(text, double_quoted_names=names and _is_ansi(spark), plain_strings=strings)
         try:
             found = [family.parse(text) for family in FAMILIES]
         except SyntaxMismatch as error:
             raise self.jvm.parse_error(text, error.line, error.column, error.near) from None
         own = [statement for statement in found if statement is not None and _is_ours(self.jvm, spark, statement)]
         return own[0] if own else None
+
+
+def _is_ansi(spark: SparkSession) -> bool:
+    return str(spark.conf.get("spark.sql.ansi.enabled", "true")) == "true"
 
 
 def _is_ours(jvm: Jvm, spark: SparkSession, statement: Statement) -> bool:

@@ -4,15 +4,16 @@ import re
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
-    r"""(?P<blank>\s+|--[^\n]*)
+    r"""(?P<blank>\s+|--(?:\\\n|[^\r\n])*)
       | (?P<comment>/\*)
-      | (?P<string>[rR]?'(?:[^'\\]|\\.|'')*'|[rR]?"(?:[^"\\]|\\.|"")*")
+      | (?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<number>\d+(?![\w$]))
       | (?P<name>[\w$]+)
       | (?P<sign>=>|.)""",
     re.VERBOSE | re.DOTALL,
 )
+_ESCAPE = r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
@@ -45,10 +46,40 @@ class Token:
         quote = self.text[-1]
         if self.text[0] in "rR":
             return self.text[2:-1]
-        found = self.text[1:-1]
-        return re.sub(
-            rf"\\(.)|{quote}{quote}", lambda m: _ESCAPES.get(m[1], m[1]) if m[1] else quote, found, flags=re.S
-        )
+        return re.sub(rf"{_ESCAPE}|{quote}{quote}", lambda m: _unescaped(m) or quote, self.text[1:-1], flags=re.S)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """Return the character that an escape means; "": it is none."""
+    short, long, octal, other = match.groups()
+    if octal is not None:
+        return chr(int(octal, 8))
+    if short or long:
+        return chr(int(short or long, 16))
+    return _ESCAPES.get(other, other) if other else ""
+
+
+def with_settings(text: str, *, double_quoted_names: bool, plain_strings: bool) -> str:
+    """Return a text that means by default what another text means under settings of Spark.
+
+    Args:
+        text: as written.
+        double_quoted_names: True if a text between double quotes is a name.
+        plain_strings: True if a backslash in a string is a backslash.
+    """
+    found, end = [], 0
+    for token in tokens_of(text):
+        if token.kind != "string" or token.text[0] in "rR":
+            continue
+        new = token.text
+        if double_quoted_names and new[0] == '"':
+            new = "`" + new[1:-1].replace('""', '"').replace("`", "``") + "`"
+        elif plain_strings:
+            inside = new[1:-1].replace("\\", "\\\\").replace(new[0], "\\" + new[0])
+            new = new[0] + inside + new[0]
+        found += [text[end : token.start], new]
+        end = token.start + len(token.text)
+    return "".join([*found, text[end:]])
 
 
 def tokens_of(text: str) -> list[Token]:

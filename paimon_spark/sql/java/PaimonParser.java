@@ -79,17 +79,23 @@ public class PaimonParser implements ParserInterface {
   /** Return the position behind EXPLAIN and its mode; 0: the text does not begin with this word. */
   private static int afterExplain(String text) {
     int at = skipBlanks(text);
-    if (!text.regionMatches(true, at, "EXPLAIN", 0, "EXPLAIN".length())) {
+    if (!isWord(text, at, "EXPLAIN")) {
       return 0;
     }
     at += "EXPLAIN".length();
     int mode = skipBlanks(text.substring(at)) + at;
     for (int i = 0; i < MODES.length; i++) {
-      if (text.regionMatches(true, mode, MODES[i], 0, MODES[i].length())) {
+      if (isWord(text, mode, MODES[i])) {
         return mode + MODES[i].length();
       }
     }
     return at;
+  }
+
+  private static boolean isWord(String text, int at, String word) {
+    int end = at + word.length();
+    return text.regionMatches(true, at, word, 0, word.length())
+        && (end == text.length() || !Character.isJavaIdentifierPart(text.charAt(end)));
   }
 
   private static boolean isCandidate(String text) {
@@ -125,8 +131,9 @@ public class PaimonParser implements ParserInterface {
         depth -= closes ? 1 : 0;
         at += closes ? 2 : 1;
       } else if (text.startsWith("--", at)) {
-        int end = text.indexOf('\n', at);
-        at = end < 0 ? text.length() : end;
+        while (at < text.length() && text.charAt(at) != '\r' && text.charAt(at) != '\n') {
+          at += text.startsWith("\\\n", at) ? 2 : 1;  // Spark's comments go on behind a backslash
+        }
       } else if (Character.isWhitespace(text.charAt(at))) {
         at++;
       } else {

@@ -11,6 +11,8 @@ from paimon_spark.analyze import ALL, analyze
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.tokens import Cursor
 
+_TABLES = "TABLES"
+
 
 @dataclass(frozen=True)
 class AnalyzeStatement:
@@ -31,6 +33,10 @@ class AnalyzeStatement:
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Compute the statistics and commit them; return no row."""
+        if self.refused == _TABLES:
+            raise UnsupportedError(
+                "ANALYZE TABLES is not possible for Paimon tables: say ANALYZE TABLE for each of them"
+            )
         table, storage = jvm.table_and_storage(spark, self.table, "ANALYZE TABLE")
         if self.refused is not None:
             raise UnsupportedError(
@@ -42,8 +48,14 @@ class AnalyzeStatement:
 
 
 def parse_analyze(text: str) -> AnalyzeStatement | None:
-    """Parse ``ANALYZE TABLE``; `None`: another statement, ``ANALYZE TABLES`` among others."""
+    """Parse ``ANALYZE TABLE`` and ``ANALYZE TABLES``, which is refused; `None`: another statement."""
     cursor = Cursor(text)
+    if cursor.accept("ANALYZE", "TABLES"):
+        database = cursor.parts() if cursor.accept("IN") or cursor.accept("FROM") else ()
+        cursor.expect("COMPUTE", "STATISTICS")
+        cursor.accept("NOSCAN")
+        cursor.end()
+        return AnalyzeStatement(database, None, _TABLES)
     if not cursor.accept("ANALYZE", "TABLE") or cursor.next.kind not in ("name", "quoted", "number"):
         return None
     table, refused = cursor.parts(), None

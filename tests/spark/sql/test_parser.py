@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException
 import paimon_spark
 from paimon_core.maintenance.analyze import read_statistics
 from paimon_core.table import Table
-from paimon_spark.sql.tokens import Cursor, tokens_of
+from paimon_spark.sql.tokens import Cursor, tokens_of, with_settings
 
 HOSTILE = [
     "SELECT 'ALTER TABLE t CREATE TAG x' AS a",
@@ -17,6 +17,8 @@ HOSTILE = [
     "ALTER TABLE t SET TBLPROPERTIES ('tag' = 'DELETE TAG x')",
     "ALTER TABLE t ADD COLUMN tag INT",
     "SHOW TABLES LIKE 'tags'",
+    "ALTER TABLE t SET TBLPROPERTIES ('a' = r'\\', 'b' = 'CREATE TAG')",
+    "-- EXPLAIN\\\nSHOW TAGS t\nSELECT 1",
 ]
 
 
@@ -119,6 +121,93 @@ def test_words_of_a_text():
         ("end", ""),
     ]
     assert Cursor("/* never closed").next.kind == "end"
+    strings = r"""'a\u0041\101\'b''c\%' r'\' R"\n" "it's" """
+    assert [token.value for token in tokens_of(strings)] == ["aAA'b'c\\%", "\\", "\\n", "it's", ""]
+    assert [token.value for token in tokens_of("-- c\\\n x\n y -- c\r z")] == ["y", "z", ""]
+
+
+def test_texts_under_settings_of_spark_are_rewritten():
+    text = r"""SHOW "t""q" 'a\n' 'it\'s' r'\n' "x`y";"""
+    names = with_settings(text, double_quoted_names=True, plain_strings=False)
+    assert names == r"""SHOW `t"q` 'a\n' 'it\'s' r'\n' `x``y`;"""
+    plain = with_settings(text, double_quoted_names=False, plain_strings=True)
+    assert [token.value for token in tokens_of(plain)] == ["SHOW", 't""q', "a\\n", "it\\'s", "\\n", "x`y", ""]
+
+
+PLAIN = [  # each means the same on a table of Spark
+    r"""INSERT INTO {t} VALUES (1, 'it\'s'), (2, r'a\n'), (3, 'x''y'), (4, "d""q"), (5, '-- no'), (6, '/* no */'),
+        (7, ';'), (8, 'a\nb'), (9, 'CREATE TAG \u0041\101')""",
+    "SELECT /* a /* nested */ b */ a -- end\n FROM {t} WHERE a = 1 -- last",
+    "SELECT `a` FROM {t} AS `x.``y` WHERE `x.``y`.`a` = 1;",
+    "INSERT INTO IDENTIFIER('{t}') VALUES (11, 'i')",
+    "BEGIN DECLARE x INT DEFAULT 5; INSERT INTO {t} VALUES (x + 7, 'x;y'); SELECT count(*) AS c FROM {t}; END",
+    "EXECUTE IMMEDIATE 'INSERT INTO {t} VALUES (13, ''q'')'",
+    "EXECUTE IMMEDIATE 'SELECT count(*) FROM {t} WHERE a > ?' USING 3",
+    "WITH c AS (SELECT 14 AS a, 'c' AS v) INSERT INTO {t} SELECT * FROM c",
+    "FROM VALUES (15, 'f') AS s(a, v) INSERT INTO {t} SELECT a, v",
+    "FROM {t} |> WHERE a > 3 |> AGGREGATE count(*)",
+    "SELECT a, v, length(v) FROM {t} ORDER BY a",
+]
+CHANGES = [  # on rows, which Spark's tables cannot do: what counts is the text
+    ("UPDATE t SET v = 'it''s; -- \\'x\\'' WHERE a = 1 -- c", (1,)),
+    ("WITH c AS (SELECT 1 AS a, r'w\\' AS v) MERGE INTO t USING c ON t.a = c.a WHEN MATCHED THEN UPDATE SET *", None),
+    ("WITH c AS (SELECT 2 AS a) DELETE FROM t WHERE a IN (SELECT a FROM c);", (1,)),
+    ("WITH c AS (SELECT 3 AS a) UPDATE t SET v = 'cte' WHERE a IN (SELECT a FROM c)", (1,)),
+    ("EXECUTE IMMEDIATE 'UPDATE t SET v = :v WHERE a = :a' USING 'named' AS v, 4 AS a", (1,)),
+    (
+        "EXECUTE IMMEDIATE 'MERGE INTO t USING (SELECT ? AS a, ''e'' AS v) s ON t.a = s.a WHEN MATCHED THEN UPDATE "
+        "SET *' USING 5",
+        None,
+    ),
+    ("DELETE FROM IDENTIFIER('t') /* /* '' */ \" */ WHERE a = 6", (1,)),
+    ("EXECUTE IMMEDIATE 'ALTER TABLE t CREATE TAG now'", None),
+    (
+        "BEGIN DECLARE n INT DEFAULT 7; UPDATE t SET v = 'scr;ipt' WHERE a = n; IF n > 2 THEN DELETE FROM t WHERE "
+        "a = 8; END IF; EXECUTE IMMEDIATE 'ALTER TABLE t CREATE TAG inside'; END",
+        None,
+    ),
+]
+
+
+@pytest.mark.more
+def test_texts_mean_the_same_as_on_a_table_of_spark(sql):
+    sql("CREATE TABLE t (a INT, v STRING)")
+    sql("CREATE TABLE spark_catalog.default.parser_t (a INT, v STRING) USING parquet")
+    try:
+        for text in PLAIN:
+            ours, theirs = (sql(text.replace("{t}", name)) for name in ("t", "spark_catalog.default.parser_t"))
+            assert ours == theirs, text
+            explained = sql(f"EXPLAIN /* c */ EXTENDED {text}".replace("{t}", "t")) if text[0] in "SIF" else [("Plan",)]
+            assert "Plan" in explained[0][0]
+    finally:
+        sql("DROP TABLE spark_catalog.default.parser_t")
+    for text, counts in CHANGES:
+        found = sql(text)
+        assert counts is None or found == [counts], text
+    assert sql("SELECT a, v FROM t WHERE a < 9 ORDER BY a") == [
+        (1, "w\\"), (3, "cte"), (4, "named"), (5, "e"), (7, "scr;ipt"),
+    ]  # fmt: skip
+    assert sorted(sql("SHOW TAGS t")) == [("inside",), ("now",)]
+    for mode in ("EXTENDED", "FORMATTED", "COST", "CODEGEN", ""):
+        assert sql(f"EXPLAIN {mode}\n-- c\nDELETE FROM t WHERE a = 1")[0][0]
+    assert len(sql("SELECT * FROM t WHERE a = 1")) == 1
+    for text in (
+        "EXPLAINSHOW TAGS t",
+        "EXPLAIN EXTENDEDSHOW TAGS t",
+        "SHOW TAGS t; SHOW TAGS t",
+        "BEGIN SHOW TAGS t; END",
+    ):
+        with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+            sql(text)
+    with pytest.raises(Exception, match="ANALYZE TABLES is not possible"):
+        sql(f"ANALYZE TABLES IN pm.{sql.database} COMPUTE STATISTICS")
+    sql.spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    try:
+        sql('ALTER TABLE "t" CREATE TAG "a""b`"')
+        assert sql('UPDATE "t" SET "v" = \'dq\' WHERE "a" = 3') == [(1,)]
+        assert ('a"b`',) in sql('SHOW TAGS "t"')
+    finally:
+        sql.spark.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
 
 
 @pytest.mark.more
