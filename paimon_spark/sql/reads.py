@@ -13,8 +13,10 @@ from paimon_core.predicate.rewrite import columns
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.scan.top_rows import TopRows, first_rows
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.table import Table, with_store
 from paimon_spark.internals import analyzed
+from paimon_spark.option_names import canonical
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
@@ -145,10 +147,21 @@ class TableReads:
     def _general_scan(self, request: ScanRequest) -> Any:
         """Return the scan of the Python data source."""
         spark = self.jvm.active_session()
-        given = {**self._options(), **request.reader_options()}
+        given = {**self._options(), **self._with_known_columns(request).reader_options()}
         frame = spark.read.format("paimon").options(**given).schema(request.columns).load()
         relation = analyzed(frame)
         return relation.table().newScanBuilder(relation.options()).build()
+
+    def _with_known_columns(self, request: ScanRequest) -> ScanRequest:
+        """Return the request so that a moment chosen by an option has the columns that Spark knows: those of now."""
+        if self.when or not request.moment:
+            return request
+        scan = self._scan_of(self._current(), request)
+        if scan.snapshot is None or scan.store.schema.fields == self._read_schema().fields:
+            return request
+        named = canonical(request.options)
+        others = {key: value for key, value in named.items() if key not in (*TIME_TRAVEL_OPTIONS, "scan.mode")}
+        return replace(request, options={**others, "read.rows-of-snapshot": str(scan.snapshot.id)})
 
     def _read_schema(self) -> TableSchema:
         """Return the schema that reads use: Spark's timestamps have microseconds."""

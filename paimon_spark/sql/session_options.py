@@ -20,6 +20,7 @@ from paimon_spark.option_names import (
     canonical,
     check_known,
 )
+from paimon_spark.options import is_about_changes, read_request, stream_request
 
 PREFIX = "spark.paimon."
 NATIVE_READS = f"{PREFIX}read.native"
@@ -61,6 +62,16 @@ def native_reads(text: str | None) -> bool:
         return text is None or boolean(text)
     except ValueError as error:
         raise InvalidInputError(f"setting {NATIVE_READS!r} is {text!r}: it {error}") from None
+
+
+def check_read_options(given: Mapping[str, str]) -> None:
+    """Raise the error of an option of a read that is unknown, has a wrong value, or names the table."""
+    named = canonical(given)
+    own = next((key for key in ("path", "warehouse", "table") if key in named), None)
+    if own is not None:
+        raise InvalidInputError(f"option {own!r} is for reads without a catalog: the statement names the table")
+    parse = stream_request if is_about_changes(named) else read_request
+    parse({**named, "path": "/"})
 
 
 def read_options(session: Mapping[str, str], given: Mapping[str, str], *, moment: bool = False) -> dict[str, str]:

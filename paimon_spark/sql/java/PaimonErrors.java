@@ -3,6 +3,7 @@ package paimon.python;
 import java.lang.reflect.Constructor;
 import java.util.Arrays;
 import java.util.HashMap;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.trees.Origin;
 import scala.Option;
@@ -17,6 +18,16 @@ public class PaimonErrors {
     parameters.put("hint", "");
     return new ParseException(
         Option.apply(text), origin(line, column), "PARSE_SYNTAX_ERROR",
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
+  }
+
+  /** Return the error of a table that is missing, which unlike NoSuchTableException ends Spark's search for it. */
+  public static AnalysisException noTable(String name, String current) {
+    HashMap parameters = new HashMap();
+    parameters.put("relationName", name);
+    parameters.put("searchPath", "[" + current + "]");
+    return new AnalysisException(
+        "TABLE_OR_VIEW_NOT_FOUND",
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
   }
 

@@ -1,7 +1,9 @@
 """Settings of the session reach statements on rows and procedures, not only reads and INSERT."""
 
 import pytest
+from pyspark.errors import AnalysisException, IllegalArgumentException
 
+import paimon_spark
 from paimon_core.scan.entries import live_entries
 from tests.spark.sql.test_insert import opened  # noqa: F401
 
@@ -37,3 +39,40 @@ def formats(table):
     """Return the formats of the files that the newest snapshot has."""
     live = live_entries(table.store, table.snapshot()).live
     return {entry.file.file_name.rpartition(".")[2] for entry in live}
+
+
+def test_an_option_of_a_statement_is_checked_before_the_read(sql):
+    sql("CREATE TABLE t (a INT)")
+    sql("INSERT INTO t VALUES (1)")
+    sql("INSERT INTO t VALUES (2)")
+    assert sql("SELECT * FROM t WITH ('scan.snapshot-id' = '1')") == [(1,)]
+    sql("ALTER TABLE t ADD COLUMNS (b INT, s STRUCT<x: INT>)")
+    sql("INSERT INTO t VALUES (3, 3, named_struct('x', 3))")
+    sql("ALTER TABLE t RENAME COLUMN a TO c")
+    sql("ALTER TABLE t RENAME COLUMN s.x TO y")
+    assert sql("SELECT c, b, s.y FROM t WITH ('scan.snapshot-id' = '1') WHERE c > 0") == [(1, None, None)]
+    assert sql("SELECT count(*), max(s.y) FROM t WITH ('scan.version' = '3', 'limit' = '9') WHERE c = 3") == [(1, 3)]
+    for option, message in (
+        ("'scan.snapshot-idd' = '1'", "did you mean 'scan.snapshot-id'"),
+        ("'scan.snapshot-id' = 'x'", "scan.snapshot-id"),
+        ("'path' = '/elsewhere'", "option 'path' is for reads without a catalog"),
+    ):
+        with pytest.raises(IllegalArgumentException, match=message):
+            sql(f"SELECT * FROM t WITH ({option})")
+    with pytest.raises(IllegalArgumentException, match=r"did you mean 'read\.min-tasks'"):
+        sql.spark.read.option("read.min-task", "1").table("t").collect()
+
+
+@pytest.mark.versions
+def test_a_catalog_may_have_the_name_of_the_data_source(sql, tmp_path):
+    paimon_spark.catalog(sql.spark, "paimon", warehouse=str(tmp_path))
+    sql("CREATE TABLE paimon.default.t (a INT)")
+    sql(f"INSERT INTO paimon.`{tmp_path}/default.db/t` VALUES (1)")
+    assert sql(f"SELECT * FROM paimon.`{tmp_path}/default.db/t`") == [(1,)]
+    for name in (f"paimon.`{tmp_path}/nope`", "paimon.nope"):
+        for text in (f"SELECT * FROM {name}", f"INSERT INTO {name} VALUES (1)", f"DELETE FROM {name}"):
+            with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND") as caught:
+                sql(text)
+            assert "nope" in str(caught.value)
+    assert not sql.spark.catalog.tableExists(f"paimon.`{tmp_path}/nope`")
+    sql("DROP TABLE IF EXISTS paimon.default.nope")
