@@ -3,8 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
@@ -12,6 +14,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PaimonError, UnsupportedError
 from paimon_core.fileio.paths import check_name
 from paimon_core.schema.schema import Schema
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
 from paimon_core.table import Table
 from paimon_spark.internals import is_classic
@@ -37,6 +40,7 @@ _CAPABILITIES = (
     "OVERWRITE_DYNAMIC",
 )
 _DEFAULT_DATABASE = "default"
+_DATA_SOURCE = "paimon"
 _FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
 
 
@@ -116,10 +120,11 @@ class CatalogFunction(DatabaseFunction):
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Create a table and return it. TableAlreadyExistsException if it exists."""
+        return self._created(identifier, self._schema(identifier, columns, partitions, properties))
+
+    def _created(self, identifier: Any, schema: Schema) -> Any:
         try:
-            table = self.catalog.create_table(
-                self._own(self._parts(identifier)), self._schema(identifier, columns, partitions, properties)
-            )
+            table = self.catalog.create_table(self._own(self._parts(identifier)), schema)
         except AlreadyExistsError:
             raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
         except NotFoundError:
@@ -150,7 +155,11 @@ class CatalogFunction(DatabaseFunction):
         unset = ("location", "provider")
         properties = {str(key): str(value) for key, value in source.properties().items() if key not in unset}
         properties |= {str(key): str(value) for key, value in given.properties().items()}
-        return self.create_table(identifier, source.columns(), source.partitioning(), properties)
+        schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
+        own = self.jvm.ask(source, "stored_schema")
+        if own is not None:  # Spark's columns have no lengths of texts, and fewer types
+            schema = replace(schema, fields=TableSchema.from_json(str(own).encode(), "the source").fields)
+        return self._created(identifier, schema)
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
@@ -230,7 +239,7 @@ class CatalogFunction(DatabaseFunction):
         """Return the table of an identifier. NoSuchTableException if it is missing."""
         parts = self._parts(identifier)
         if not _is_path(parts) and len(parts) != 2:
-            raise self.jvm.exception("NoSuchTableException", identifier)
+            raise self._missing(identifier, parts)
         try:
             if not _is_path(parts):
                 self._own(parts)
@@ -239,7 +248,16 @@ class CatalogFunction(DatabaseFunction):
         try:
             return self._table(parts)
         except NotFoundError:
-            raise self.jvm.exception("NoSuchTableException", identifier) from None
+            raise self._missing(identifier, parts) from None
+
+    def _missing(self, identifier: Any, parts: Sequence[str]) -> Py4JJavaError:
+        """Return the error that there is no such table.
+
+        A single name after one that is also that of a data source Spark would then take for a file of that source.
+        """
+        if len(parts) == 1 and self.name.lower() == _DATA_SOURCE:
+            return self.jvm.no_table(f"`{self.name}`.`{parts[0]}`")
+        return self.jvm.exception("NoSuchTableException", identifier)
 
     def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Schema:
         given = {str(key): str(value) for key, value in properties.items()}

@@ -138,6 +138,12 @@ class Jvm:
         """Return an IllegalArgumentException, to be raised out of a callback."""
         return Py4JJavaError(message, self.java.java.lang.IllegalArgumentException(message))
 
+    def ask(self, table: Any, question: str) -> Any:
+        """Return the answer to a question without arguments about a Java table; `None`: it is not of this connector."""
+        if not str(table.getClass().getName()).startswith(_PACKAGE):
+            return None
+        return table.python().apply(question, self.array("java.lang.Object", []))
+
     def function(self, target: object) -> Function:
         """Return a Function that answers a question with the method of its name; errors arrive as Spark's kinds."""
 
@@ -244,6 +250,13 @@ class Jvm:
     def parse_error(self, text: str, line: int, column: int, near: str) -> Py4JJavaError:
         """Return a ParseException of kind PARSE_SYNTAX_ERROR at a place of a text, to be raised out of a callback."""
         error = self.bridge.PaimonErrors.syntax(text, line, column, f"'{near}'" if near else "end of input")
+        return Py4JJavaError(str(error.getMessage()), error)
+
+    def no_table(self, name: str) -> Py4JJavaError:
+        """Return an AnalysisException of kind TABLE_OR_VIEW_NOT_FOUND, which ends the search for the table."""
+        manager = session_state(self.active_session()).catalogManager()
+        current = ".".join([str(manager.currentCatalog().name()), *manager.currentNamespace()])
+        error = self.bridge.PaimonErrors.noTable(name, current)
         return Py4JJavaError(str(error.getMessage()), error)
 
     def struct(self, schema: StructType) -> Any:

@@ -21,6 +21,7 @@ from paimon_spark.sql.reads import TableReads
 from paimon_spark.sql.schema import description
 from paimon_spark.sql.session_options import (
     PREFIX,
+    check_read_options,
     read_options,
     row_level_options,
     session_options,
@@ -56,6 +57,8 @@ class TableFunction(TableReads):
     def _read_options(self, options: str) -> dict[str, str]:
         """Return the options of a read: of the session, under those of the statement."""
         given: dict[str, str] = json.loads(options)
+        if given:
+            check_read_options(given)
         session = self._session_options()
         return read_options(session, given, moment=bool(self.when)) if session else given
 
@@ -65,6 +68,10 @@ class TableFunction(TableReads):
     def _names(self) -> tuple[str, str, str]:
         catalog, database, table = [*self.name.split(".", 2), "", ""][:3]  # a table by its path has no database
         return catalog, database, table
+
+    def stored_schema(self) -> str:
+        """Return the schema as the engine stores it."""
+        return self.schema.to_json().decode()
 
     def truncate(self) -> bool:
         """Remove every row."""

@@ -11,6 +11,7 @@ from paimon_spark.sql.statements import tags
 from paimon_spark.sql.statements.analyze import parse_analyze
 from paimon_spark.sql.statements.copy_into import parse_copy
 from paimon_spark.sql.statements.create_like import parse_like
+from paimon_spark.sql.statements.show_create import parse_show_create
 
 
 class Statement(Protocol):
@@ -54,4 +55,5 @@ FAMILIES = (
     Family(("ANALYZE", "STATISTICS"), parse_analyze),
     Family(("COPY", "INTO"), parse_copy),
     Family(("CREATE", "LIKE"), parse_like),
+    Family(("SHOW", "CREATE"), parse_show_create),
 )

@@ -8,6 +8,9 @@ from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.base import IllegalArgumentException, UnsupportedOperationException
 
 import paimon_spark
+from paimon_core import Schema, Table
+from paimon_core.types.datatype import DataField
+from paimon_core.types.parse import parse_type
 
 
 def described(sql, statement):
@@ -84,18 +87,50 @@ def test_replaced_columns_keep_their_rows(sql):
     assert sql("SELECT s FROM t") == [((3,),)]
 
 
-@pytest.mark.more
+def stored(sql, name):
+    """The schema of a table but for its time."""
+    schema = Table.open(described(sql, f"DESCRIBE EXTENDED {name}")["Location"]).schema
+    fields = [(f.id, f.name, str(f.type), f.description, f.default) for f in schema.fields]
+    return fields, str(schema.fields), schema.primary_keys, schema.partition_keys, dict(schema.options), schema.comment
+
+
+@pytest.mark.versions
 def test_what_show_create_table_prints_makes_the_same_table(sql):
-    sql(
-        "CREATE TABLE t (id BIGINT NOT NULL COMMENT 'it''s', p STRING NOT NULL, s STRUCT<a: INT, b: ARRAY<STRING>>, "
-        "v STRING DEFAULT 'x''y') PARTITIONED BY (P) COMMENT 'c' TBLPROPERTIES ('primary-key' = 'ID,p', 'bucket' = '2')"
-    )
+    sql(r"""CREATE TABLE t (id BIGINT NOT NULL COMMENT 'it''s \\ "x"\n--y', p VARCHAR(7) NOT NULL, `a.b``c ü` CHAR(3),
+        s STRUCT<a: INT NOT NULL COMMENT 'c;''d', `b x`: ARRAY<STRUCT<v: VARCHAR(2), c: CHAR(1)>>>,
+        ar ARRAY<VARCHAR(4)>, m MAP<INT, STRUCT<d: DATE NOT NULL>>, v STRING DEFAULT 'x''y\\z', i INT DEFAULT -5,
+        d DECIMAL(10, 2) DEFAULT 1.5, dt DATE DEFAULT DATE'2020-01-01',
+        ts TIMESTAMP, tn TIMESTAMP_NTZ, bi BINARY, b BOOLEAN, ti TINYINT, si SMALLINT,
+        f FLOAT, do DOUBLE, va VARIANT, `select` STRING)
+        PARTITIONED BY (P) COMMENT 'c''d\\e' TBLPROPERTIES ('primary-key' = 'ID,p', 'bucket' = '2',
+        'fields.i.aggregate-function' = 'sum', 'csv.field-delimiter' = '\t''\\', 'merge-engine' = 'aggregation')""")
+    before = stored(sql, "t")
+    assert sql("SHOW CREATE TABLE pm.`" + sql.database + "`.`t` -- c\n;") == sql("SHOW CREATE TABLE t")
     [(text,)] = sql("SHOW CREATE TABLE t")
     sql("DROP TABLE t")
     sql(text)
-    assert sql("SHOW CREATE TABLE t") == [(text,)]
+    assert (sql("SHOW CREATE TABLE t"), stored(sql, "t")) == ([(text,)], before)
     assert "PARTITIONED BY (p)" in text
     assert "'primary-key' = 'id,p'" in text
+    assert "-- column" not in text
+    sql("CREATE TABLE l LIKE t")
+    assert stored(sql, "l") == before
+
+
+@pytest.mark.more
+def test_show_create_table_names_what_sql_cannot_declare(sql, tmp_path):
+    types = {"a": "TIMESTAMP(3)", "b": "ARRAY<INT NOT NULL>", "c": "VARBINARY(5)", "d": "INT", "e": "TIMESTAMP_LTZ(9)"}
+    fields = [DataField(n, name, parse_type(text)) for n, (name, text) in enumerate(types.items())]
+    path = str(tmp_path / "t")
+    Table.create(path, Schema(fields))
+    [(text,)] = sql(f"SHOW CREATE TABLE pm.`{path}`")
+    assert "  a TIMESTAMP_NTZ,\n  b ARRAY<INT>,\n  c BINARY,\n  d INT,\n  e TIMESTAMP_LTZ)" in text
+    assert [line.split()[2] for line in text.splitlines() if line.startswith("-- column")] == ["a", "b", "c", "e"]
+    assert "-- column a is TIMESTAMP(3), which SQL cannot declare" in text
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql("SHOW CREATE TABLE nope")
+    with pytest.raises(Exception, match="SERDE"):
+        sql(f"SHOW CREATE TABLE pm.`{path}` AS SERDE")
 
 
 @pytest.mark.more
