@@ -20,7 +20,7 @@ from paimon_core.store.file_store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class TableMaintenance:
-    """Compaction, expiry and rescaling of one table; ``runner`` runs the tasks of compactions."""
+    """Compaction, expiry and rescaling of one table; ``runner`` runs the tasks that rewrite files."""
 
     store: FileStore
     runner: Runner = LOCAL
@@ -123,4 +123,4 @@ class TableMaintenance:
                 )
             store = store.alter([SetOption("bucket", str(buckets))])
         predicate = bound_filter(filter, store.schema.fields)
-        return rescale(store, partitions=partitions, filter=predicate, progress=progress)
+        return rescale(store, partitions=partitions, filter=predicate, progress=progress, runner=self.runner)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.maintenance.idle_partitions import idle_partitions
+from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.options.parse import duration
 from paimon_core.predicate.filter import Filter
 from paimon_spark.option_names import column_list
@@ -88,7 +89,8 @@ def rescale(call: Call) -> Rows:
     table, buckets = call.table(), call["bucket_num"]
     if buckets is not None and buckets < 1:
         raise InvalidInputError(f"bucket_num is 1 or more, not {buckets}")
-    table.rescale(buckets, partitions=call.partitions(table), filter=call.text("where"))
+    maintenance = TableMaintenance(table.store, call.runner(table))
+    maintenance.rescale(buckets, partitions=call.partitions(table), filter=call.text("where"))
     return DONE
 
 

@@ -1,9 +1,14 @@
 """Rescaling: the rows of a table stay what they are, whatever its options, in another number of buckets."""
 
+import pickle
+
 import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CommitConflictError, InvalidInputError
+from paimon_core.maintenance.execute import LOCAL
+from paimon_core.maintenance.rescale import RescaleTask
+from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.row.binary_row import EMPTY_ROW
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.change import SetOption
@@ -119,3 +124,47 @@ def test_other_tables_are_not_rescaled(tmp_path):
         fixed.rescale(-1)
     assert fixed.rescale() is None
     assert fixed.alter([SetOption("bucket", "3")]).rescale() is None
+
+
+class PickledTasks:
+    """A runner that runs tasks as other processes would."""
+
+    parts = 4
+
+    def __init__(self):
+        self.tasks = []
+
+    def run_all(self, store, tasks, run, progress):
+        tasks, run = pickle.loads(pickle.dumps((tasks, run)))
+        self.tasks += tasks
+        return LOCAL.run_all(store, tasks, run, progress)
+
+
+@pytest.mark.parametrize("function", ["default", "mod"])
+@pytest.mark.parametrize(("old", "new", "reads"), [(4, 8, 1), (4, 2, 2), (3, 4, 3), (6, 4, 3), (1, 3, 1)])
+def test_a_task_for_each_new_bucket_reads_the_buckets_that_can_hold_its_rows(tmp_path, function, old, new, reads):
+    options = {"bucket": str(old), "bucket-function.type": function}
+    table = keyed_table(tmp_path / "t", **options)
+    table.write(orders(*((k, f"v{k}", k) for k in range(-60, 60))))
+    table.write(orders(*((k, f"w{k}", k) for k in range(20))))
+    expected, runner = rows_of(table.to_arrow()), PickledTasks()
+    TableMaintenance(table.store, runner).rescale(new)
+    table = Table.open(table.path)
+    assert rows_of(table.to_arrow()) == expected
+    assert totals(table) == ({new}, set(range(new)))
+    written = [task for task in runner.tasks if isinstance(task, RescaleTask)]
+    assert {len({split.bucket for split in task.splits}) for task in written} == {reads}
+    assert table.get({"id": -59}) is not None  # each row is where a look-up expects it
+
+
+@pytest.mark.parametrize("name", ["keys", "marked lookup", "full compaction"])
+def test_tasks_write_what_this_process_would(tmp_path, name):
+    table, same = keyed_table(tmp_path / "t", **TABLES[name]), keyed_table(tmp_path / "same", **TABLES[name])
+    written(table, kinds=True)
+    written(same, kinds=True)
+    TableMaintenance(table.store, PickledTasks()).rescale(5)
+    same.rescale(5)
+    table, same = Table.open(table.path), Table.open(same.path)
+    assert rows_of(table.to_arrow()) == rows_of(same.to_arrow())
+    assert table.snapshot().commit_kind == same.snapshot().commit_kind
+    assert totals(table) == totals(same)
