@@ -156,9 +156,9 @@ class CatalogFunction(DatabaseFunction):
         properties = {str(key): str(value) for key, value in source.properties().items() if key not in unset}
         properties |= {str(key): str(value) for key, value in given.properties().items()}
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
-        own = self.jvm.ask(source, "stored_schema")
+        own = self.jvm.stored_schema(source)
         if own is not None:  # Spark's columns have no lengths of texts, and fewer types
-            schema = replace(schema, fields=TableSchema.from_json(str(own).encode(), "the source").fields)
+            schema = replace(schema, fields=TableSchema.from_json(own.encode(), "the source").fields)
         return self._created(identifier, schema)
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:

@@ -138,11 +138,10 @@ class Jvm:
         """Return an IllegalArgumentException, to be raised out of a callback."""
         return Py4JJavaError(message, self.java.java.lang.IllegalArgumentException(message))
 
-    def ask(self, table: Any, question: str) -> Any:
-        """Return the answer to a question without arguments about a Java table; `None`: it is not of this connector."""
-        if not str(table.getClass().getName()).startswith(_PACKAGE):
-            return None
-        return table.python().apply(question, self.array("java.lang.Object", []))
+    def stored_schema(self, table: Any) -> str | None:
+        """Return the schema of a Java table as the engine stores it; `None`: the table is not of this connector."""
+        own = str(table.getClass().getName()).startswith(f"{_PACKAGE}.")
+        return str(table.storedSchema()) if own else None
 
     def function(self, target: object) -> Function:
         """Return a Function that answers a question with the method of its name; errors arrive as Spark's kinds."""

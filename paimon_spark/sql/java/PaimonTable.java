@@ -70,6 +70,11 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
     return ((Boolean) Bridge.ask(python, "truncate", new Object[0])).booleanValue();
   }
 
+  /** Return the schema as the engine stores it. */
+  public String storedSchema() {
+    return (String) Bridge.ask(python, "stored_schema", new Object[0]);
+  }
+
   /** Return the function that answers the questions about the table. */
   public Object python() {
     return python;
