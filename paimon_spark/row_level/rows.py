@@ -76,8 +76,9 @@ class Merge:
         """
         joined = self._joined(target)
         columns = [self._decided(target, name).alias(name) for name in target.columns]
-        kinds = F.array(*[F.lit(_KINDS[clause.action]) for clause in self.clauses])
-        kind = F.coalesce(F.element_at(kinds, F.col(_ACTION) + 1), F.lit(MATCHED))
+        kind = F.lit(MATCHED)  # element_at(kinds, NULL) would be no NULL: in ANSI mode Spark takes it for a kind
+        for number, clause in enumerate(self.clauses):
+            kind = F.when(F.col(_ACTION) == number, F.lit(_KINDS[clause.action])).otherwise(kind)
         wanted = F.col(_ACTION).isNotNull()
         if not target.positions:
             return self._checked(target, joined).where(wanted).select(*columns, kind.alias(ROW_KIND.name))

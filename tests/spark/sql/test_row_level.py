@@ -91,6 +91,18 @@ def test_rows_of_a_table_without_a_primary_key_change(sql, options):
     assert sql("SELECT id FROM t ORDER BY id") == [(3,), (5,), (9,)]
 
 
+@pytest.mark.versions
+def test_a_matched_row_that_no_clause_changes_stays(sql):
+    for name, options in (("a", "'bucket' = '-1'"), ("k", "'primary-key' = 'id', 'bucket' = '1'")):
+        sql(f"CREATE TABLE {name} (id INT NOT NULL, v STRING) TBLPROPERTIES ({options})")
+        sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+        source = "(SELECT 1 AS id, 'x' AS v UNION ALL SELECT 2, 'y' UNION ALL SELECT 9, 'z') s"
+        merge = f"MERGE INTO {name} t USING {source} ON t.id = s.id WHEN MATCHED AND s.id = 2 THEN UPDATE SET v = s.v"
+        assert sql(f"{merge} WHEN NOT MATCHED THEN INSERT *") == [(2, 1, 0, 1)]
+        assert sql(f"{merge} WHEN MATCHED AND s.id = 7 THEN DELETE") == [(1, 1, 0, 0)]
+        assert sql(f"SELECT * FROM {name} ORDER BY id") == [(1, "a"), (2, "y"), (3, "c"), (9, "z")]
+
+
 def test_rows_that_an_upsert_cannot_change_are_refused(sql):
     sql("""CREATE TABLE sums (a INT NOT NULL, b INT) TBLPROPERTIES
         ('primary-key' = 'a', 'bucket' = '1', 'merge-engine' = 'aggregation', 'fields.b.aggregate-function' = 'sum')""")
