@@ -13,6 +13,9 @@ from pyspark.sql import functions as F
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.maintenance.delete import shows_all
+from paimon_core.read.newer_rows import newer_rows
+from paimon_core.scan.base_run import base_run
+from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
@@ -22,6 +25,7 @@ from paimon_spark.internals import is_classic, java_session
 from paimon_spark.row_level.target import position_fields
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import OPTIONS, NativeFiles, native_files, path_of, sizes_of
+from paimon_spark.sql.newer_rows import with_newer_rows
 from paimon_spark.sql.pushdown import predicate_of
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
 from paimon_spark.types import spark_schema
@@ -62,14 +66,17 @@ def stored_rows(spark: SparkSession, table: Table, snapshot: Snapshot, positions
         positions: names of the columns that say where a row is stored; none if rows have a primary key.
     """
     try:
-        files = native_target(spark, table, snapshot, positions)
-        if isinstance(files, str):
+        found = native_target(spark, table, snapshot, positions)
+        if isinstance(found, str):
             return None
-        jvm = Jvm(spark)
-        shown = json.loads(jvm.own("NativeRows").shown(json.dumps(files.sizes)))
+        jvm, sizes = Jvm(spark), found.files.sizes
+        shown = json.loads(jvm.own("NativeRows").shown(json.dumps(sizes)))
         if any(_decoded(path) != path_of(uri) for path, uri in shown.items()):
             return None
-        rows = native_frame(jvm, files.sizes, table.schema.fields, FilesFunction(_scan(table, snapshot)))
+        scan = _scan(table, snapshot)
+        rows = native_frame(jvm, sizes, table.schema.fields, FilesFunction(scan))
+        if found.newer:
+            rows = with_newer_rows(rows, newer_rows(scan.store, found.newer), table.schema)
     except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
         _log.info("the Python data source reads the target: %s", error)
         return None
@@ -104,7 +111,21 @@ def _decoded(uri: str) -> str:
     return re.sub(_LOCAL, "", unquote(uri))
 
 
-def native_target(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> NativeFiles | str:
+@dataclass(frozen=True)
+class NativeTarget:
+    """The files of a target that Spark reads, and the splits of newer rows that the engine merges."""
+
+    files: NativeFiles
+    newer: Sequence[DataSplit] = ()
+
+    def __str__(self) -> str:
+        rows = sum(split.row_count for split in self.newer)
+        return f"{self.files}, and {rows} newer rows through Python" if self.newer else str(self.files)
+
+
+def native_target(
+    spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]
+) -> NativeTarget | str:
     """Return the files of the target of a statement, as `stored_rows` reads them; a text: why Python reads the rows."""
     if not is_classic(spark):
         return "a session of Spark Connect has no JVM to call"
@@ -117,10 +138,19 @@ def native_target(spark: SparkSession, table: Table, snapshot: Snapshot, positio
     if any(field.name.lower() == _METADATA for field in table.schema.fields):
         return f"a column is called {_METADATA}, as Spark calls the positions of rows"
     scan = _scan(table, snapshot)
-    files = native_files(Jvm(spark), scan.store, spark_schema(table.schema.fields), scan.plan)
-    if isinstance(files, NativeFiles) and files.kind != "parquet":
-        return "the files are not Parquet"
-    return files
+    plan, divided = scan.plan(), None
+    if scan.store.traits.keyed and not any(root in kind for kind in _key_types(table) for root in _FLOATS):
+        divided = base_run(scan.store, plan)
+    base, newer = (plan, ()) if divided is None else (divided.plan, divided.newer)
+    files = native_files(Jvm(spark), scan.store, spark_schema(table.schema.fields), lambda: base)
+    if isinstance(files, str):
+        return files
+    return NativeTarget(files, newer) if files.kind == "parquet" else "the files are not Parquet"
+
+
+def _key_types(table: Table) -> list[str]:
+    """Return the types of the primary key: Spark takes -0.0 and 0.0 for equal numbers, and keys do not."""
+    return [str(table.schema.field(name).type) for name in table.schema.primary_keys]
 
 
 def way_of_target(spark: SparkSession, table: Table) -> str:
