@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
@@ -150,6 +151,13 @@ class TableFunction(TableReads):
         self._merge_columns()
         self._writes().insert(rows, mode, trees, options)
 
+    def overwrite_partitions(self, session: Any, write: Any) -> Any:
+        """Replace the partitions of the rows of a statement (``OverwritePlan.java``) in one commit; return no row."""
+        self._merge_columns()
+        self._writes().insert(write.rows(session), "dynamic", "[]", write.options())
+        self._refresh(self.jvm.session(session))
+        return self.jvm.rows([])
+
     def _writes(self) -> TableWrites:
         return TableWrites(self.jvm, self._names(), self.table, self._options())
 
@@ -187,7 +195,11 @@ class TableFunction(TableReads):
         own = table_options(given)
         table, commit = with_changed_options(self.table, own), row_level_options(given)
         counts = run(RowLevelStatement(self.jvm, spark, table, {**own, **self._options()}, session, plan, commit))
+        self._refresh(spark)
+        return self.jvm.rows(counts)
+
+    def _refresh(self, spark: SparkSession) -> None:
+        """Let Spark forget what it has cached of the table."""
         catalog, _, name = self.name.partition(".")
         parts = [name] if name.startswith("`") else [_quoted(part) for part in name.split(".", 1)]  # a path is quoted
         spark.catalog.refreshTable(".".join([_quoted(catalog), *parts]))
-        return self.jvm.rows(counts)

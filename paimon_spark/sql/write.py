@@ -1,7 +1,7 @@
 """INSERT and the other writes of rows into a table of a catalog.
 
-Spark hands over the rows as a DataFrame. One job writes them, and this process commits. Dynamic overwrites and streams
-are writes of the Python data source, because Spark has no such hand-over for them.
+Spark hands over the rows as a DataFrame. One job writes them, and this process commits. Streams are writes of the
+Python data source, because Spark has no such hand-over for them.
 """
 
 import json
@@ -56,12 +56,12 @@ class TableWrites:
 
         Args:
             rows: as Spark has cast them to the columns of the table.
-            mode: append or overwrite.
+            mode: append, overwrite, or dynamic: the partitions of the rows are replaced.
             trees: of an overwrite, the filters whose rows are replaced (``Trees.java``).
             options: of the statement, as JSON.
         """
         frame = self.jvm.frame(rows)
-        request = self._request(options)
+        request = replace(self._request(options), dynamic=mode == "dynamic")
         table = table_to_write(request, frame.schema)
         replaced = self._replaced(mode, trees)
         if replaced is not None and not columns(replaced) <= set(table.schema.partition_keys):

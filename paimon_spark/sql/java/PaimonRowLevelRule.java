@@ -7,8 +7,10 @@ import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
@@ -43,7 +45,23 @@ class PaimonRowLevelRule extends Rule {
     if (plan instanceof MergeIntoTable) {
       return command("MERGE INTO", (LogicalPlan) plan, ((MergeIntoTable) plan).targetTable(), "merge_rows", MERGED);
     }
-    return plan;
+    return plan instanceof OverwritePartitionsDynamic ? overwrite((OverwritePartitionsDynamic) plan) : plan;
+  }
+
+  /** Return the command of a dynamic overwrite, for which Spark has no hand-over of a DataFrame. */
+  private TreeNode overwrite(OverwritePartitionsDynamic plan) {
+    LogicalPlan found = (LogicalPlan) ((V2WriteCommand) plan).table();
+    if (!plan.resolved()
+        || !(found instanceof DataSourceV2Relation)
+        || !(((DataSourceV2Relation) found).table() instanceof PaimonTable)) {
+      return plan;
+    }
+    session.sessionState().analyzer().checkAnalysis(plan);
+    PaimonTable table = (PaimonTable) ((DataSourceV2Relation) found).table();
+    OverwritePlan write = new OverwritePlan(plan, (DataSourceV2Relation) found);
+    Bridge.ask(table.python(), "check_write", new Object[] {"dynamic", "[]", write.options()});
+    String title = "Paimon INSERT OVERWRITE " + table.name() + ": the partitions of the rows are replaced";
+    return new PaimonCommand(title, table.python(), "overwrite_partitions", write, new StructType(), plan);
   }
 
   private TreeNode command(

@@ -5,6 +5,9 @@ from datetime import date
 
 import pytest
 
+from paimon_core import Table
+from paimon_core.scan.entries import live_entries
+
 DAY = date(2024, 1, 1)
 
 
@@ -67,6 +70,33 @@ def test_dynamic_overwrites_replace_only_partitions_with_rows(sql, table):
         assert len(sql("SELECT * FROM t")) == 3
     finally:
         sql("SET spark.sql.sources.partitionOverwriteMode = static")
+
+
+def test_a_dynamic_overwrite_has_one_task_for_a_bucket(sql, monkeypatch):
+    sql("""CREATE TABLE t (id INT NOT NULL, p INT NOT NULL) PARTITIONED BY (p)
+        TBLPROPERTIES ('primary-key' = 'id,p', 'bucket' = '2', 'write-only' = 'true')""")
+    sql("INSERT INTO t VALUES (1, 0), (1, 1), (1, 2)")
+    monkeypatch.setattr("paimon_spark.frame_write.FEW_ROWS", 0)
+    rows = sql.spark.range(0, 300, numPartitions=3).selectExpr("CAST(id AS INT) AS id", "CAST(id % 2 AS INT) AS p")
+    sql("CACHE TABLE t")
+    rows.writeTo("t").overwritePartitions()
+    assert sql("SELECT p, count(*) FROM t GROUP BY p ORDER BY p") == [(0, 150), (1, 150), (2, 1)]
+    sql("UNCACHE TABLE t")
+    table = Table.open(dict(row[:2] for row in sql("DESCRIBE EXTENDED t"))["Location"])
+    files = live_entries(table.store, table.snapshot(), with_stats=False).live
+    assert sorted(entry.bucket for entry in files if entry.file.row_count > 1) == [0, 0, 1, 1]
+    rows.selectExpr("id", "IF(id = 7, NULL, p) AS p").createOrReplaceTempView("with_null")
+    sql("SET spark.sql.sources.partitionOverwriteMode = dynamic")
+    try:
+        plan = sql("EXPLAIN INSERT OVERWRITE t SELECT * FROM with_null")[0][0]
+        assert "Paimon INSERT OVERWRITE" in plan
+        with pytest.raises(Exception, match="NULL"):
+            sql("INSERT OVERWRITE t SELECT * FROM with_null")
+        with pytest.raises(Exception, match="did you mean 'write-buffer-size'"):
+            sql("INSERT OVERWRITE t WITH ('write-bufer-size' = '1') SELECT 1, 1")
+    finally:
+        sql("SET spark.sql.sources.partitionOverwriteMode = static")
+    assert table.snapshot().id == 2
 
 
 def test_static_overwrites(sql, table):
