@@ -11,6 +11,7 @@ from paimon_core.schema.change import (
     FIRST,
     AddColumn,
     DropColumn,
+    DropPrimaryKey,
     MoveColumn,
     Position,
     RemoveOption,
@@ -28,6 +29,7 @@ from paimon_core.types.datatype import DataType, with_nullable
 from paimon_spark.sql.defaults import default_text
 from paimon_spark.sql.schema import declared_type, refuse_constraint
 
+_PRIMARY_KEY = "primary-key"
 _RESERVED = {
     "location": "the directory of a table is fixed",
     "provider": "every table of the catalog is of Paimon",
@@ -65,6 +67,8 @@ class _Alter:
 
     def change(self, kind: str, change: Any) -> Sequence[SchemaChange]:
         """Return the engine's changes for one of Spark's."""
+        if kind == "RemoveProperty" and change.property() == _PRIMARY_KEY and self.schema.primary_keys:
+            return [DropPrimaryKey()]
         if kind in _OF_TABLE:
             return [_OF_TABLE[kind](change)]
         path = tuple(change.fieldNames()) if "Column" in kind else ()

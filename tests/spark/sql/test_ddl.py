@@ -118,6 +118,18 @@ def test_what_show_create_table_prints_makes_the_same_table(sql):
 
 
 @pytest.mark.more
+def test_the_primary_key_is_a_property_that_goes_while_there_are_no_rows(sql):
+    sql("CREATE TABLE t (a INT, b INT) TBLPROPERTIES ('primary-key' = 'a', 'bucket' = '-1')")
+    sql("CREATE TABLE u LIKE t")
+    sql("ALTER TABLE t UNSET TBLPROPERTIES ('primary-key')")
+    assert "primary-key" not in dict(sql("SHOW TBLPROPERTIES t"))
+    sql("INSERT INTO u VALUES (1, 1)")
+    with pytest.raises(UnsupportedOperationException, match="primary key"):
+        sql("ALTER TABLE u UNSET TBLPROPERTIES ('primary-key')")
+    assert dict(sql("SHOW TBLPROPERTIES u"))["primary-key"] == "a"
+
+
+@pytest.mark.more
 def test_show_create_table_names_what_sql_cannot_declare(sql, tmp_path):
     types = {"a": "TIMESTAMP(3)", "b": "ARRAY<INT NOT NULL>", "c": "VARBINARY(5)", "d": "INT", "e": "TIMESTAMP_LTZ(9)"}
     fields = [DataField(n, name, parse_type(text)) for n, (name, text) in enumerate(types.items())]
