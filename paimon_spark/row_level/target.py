@@ -10,7 +10,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.maintenance.delete import shows_all
 from paimon_core.options.file import ROW_TRACKING_ENABLED
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
-from paimon_core.scan.projection import metadata_fields
+from paimon_core.scan.projection import metadata_fields, readable_fields
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
@@ -101,6 +101,7 @@ class Target:
         filter_column: a column that is equal to the filter; `None`: only the engine evaluates it.
         commit: options of the commit.
         read_stored: reads the rows where Spark's own scan can, and where Spark can evaluate the filter.
+        metadata: names of the metadata columns that the statement uses.
     """
 
     spark: SparkSession
@@ -111,6 +112,7 @@ class Target:
     filter_column: Column | None = None
     commit: Mapping[str, str] = field(default_factory=dict)
     read_stored: ReadStored = through_python
+    metadata: tuple[str, ...] = ()
 
     def rows(self, snapshot: Snapshot | None) -> TargetRows:
         """Return the rows of a snapshot; no rows if there is none."""
@@ -118,9 +120,10 @@ class Target:
         positions = position_fields(self.table)
         columns = tuple(field.name for field in schema.fields)
         names = tuple(field.name for field in positions)
-        fields = spark_schema((*schema.fields, *positions))
+        further = [field for field in readable_fields(schema) if field.name in set(self.metadata) - set(names)]
+        fields = spark_schema((*schema.fields, *positions, *further))
         stored = None
-        if snapshot is not None and (self.filter is None or self.filter_column is not None):
+        if snapshot is not None and (self.filter is None or self.filter_column is not None) and not further:
             stored = self.read_stored(self.spark, self.table, snapshot, names)
         if stored is not None:
             frame = stored if self.filter_column is None else stored.where(self.filter_column)

@@ -11,7 +11,14 @@ from pyspark.sql import SparkSession
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PaimonError, UnsupportedError
+from paimon_core.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    NotFoundError,
+    PaimonError,
+    UnsupportedError,
+    hide_secrets,
+)
 from paimon_core.fileio.paths import check_name
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
@@ -21,6 +28,7 @@ from paimon_spark.internals import is_classic
 from paimon_spark.sql.alter import schema_changes
 from paimon_spark.sql.databases import DatabaseFunction, same_directory
 from paimon_spark.sql.functions import list_functions, load_function
+from paimon_spark.sql.interrupts import cancel_jobs_on_interrupt
 from paimon_spark.sql.jvm import CATALOG_CLASS, Jvm
 from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.procedures import list_procedures, load_procedure
@@ -57,7 +65,8 @@ def catalog(
 
     All sessions of the application have the catalog, those that streaming queries clone included. The setting
     ``spark.sql.python.filterPushdown.enabled`` is turned on unless the user has set it: without it filters of a query
-    leave out no file. The database ``default`` is made if it is missing.
+    leave out no file. Ctrl-C cancels the jobs that run: PySpark means it to, and fails. The database ``default`` is
+    made if it is missing.
 
     Args:
         spark: a classic session.
@@ -80,6 +89,7 @@ def catalog(
         function.catalog.create_database(_DEFAULT_DATABASE, ignore_if_exists=True)
     jvm.install(name, function)
     install_parser(jvm)
+    cancel_jobs_on_interrupt(spark.sparkContext)
     settings = {f"spark.sql.catalog.{name}": CATALOG_CLASS}
     settings |= {key: value for key, value in _FASTER.items() if not jvm.is_set(key)}
     if default:
@@ -166,8 +176,9 @@ class CatalogFunction(DatabaseFunction):
         table = self.open(identifier)
         try:
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
-        except PaimonError as error:  # of IllegalArgumentException Spark would make an error that PySpark cannot read
-            raise self.jvm.unsupported(str(error)) from None
+        except (PaimonError, OSError) as error:
+            # of IllegalArgumentException Spark would make an error that PySpark cannot read
+            raise self.jvm.unsupported(hide_secrets(str(error))) from None
         return self._spark_table(identifier, changed)
 
     def drop_table(self, identifier: Any) -> bool:

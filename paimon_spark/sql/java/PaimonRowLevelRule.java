@@ -70,20 +70,21 @@ class PaimonRowLevelRule extends Rule {
     while (found instanceof SubqueryAlias) {
       found = ((SubqueryAlias) found).child();
     }
-    if (!(found instanceof DataSourceV2Relation) || !plan.resolved()) {
-      return plan;
+    if (!(found instanceof DataSourceV2Relation) || !plan.resolved() || plan.missingInput().nonEmpty()) {
+      return plan;  // what is missing are metadata columns, with which Spark has yet to read the table
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) found;
     if (!(relation.table() instanceof PaimonTable)) {
       return plan;
     }
+    RowLevelPlan.checkAssigned(plan);
     LogicalPlan complete = complete((LogicalPlan) plan.transformExpressions(new WithoutInsertedCasts()));
     if (complete == null) {
       return plan;
     }
     session.sessionState().analyzer().checkAnalysis(complete);
     PaimonTable table = (PaimonTable) relation.table();
-    RowLevelPlan changes = new RowLevelPlan(complete, relation);
+    RowLevelPlan changes = new RowLevelPlan(complete, relation, plan.references());
     String trees = complete instanceof DeleteFromTable ? changes.trees() : null;
     Object way = Bridge.ask(table.python(), "change_way", new Object[] {trees});
     return new PaimonCommand(

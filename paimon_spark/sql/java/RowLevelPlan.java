@@ -7,6 +7,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -24,6 +25,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.util.package$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.ExpressionColumnNode;
@@ -36,15 +38,53 @@ import scala.jdk.javaapi.CollectionConverters;
 public class RowLevelPlan {
   private final LogicalPlan plan;
   private final DataSourceV2Relation target;
+  private final AttributeSet used;
 
-  RowLevelPlan(LogicalPlan plan, DataSourceV2Relation target) {
+  /**
+   * Args: plan: with an assignment for each column; target: its table; used: the columns that the statement names.
+   */
+  RowLevelPlan(LogicalPlan plan, DataSourceV2Relation target, AttributeSet used) {
     this.plan = plan;
     this.target = target;
+    this.used = used;
   }
 
   /** Return the options of `t WITH (...)`. */
   public java.util.Map options() {
     return target.options().asCaseSensitiveMap();
+  }
+
+  /**
+   * Return the names of the metadata columns of the target that the statement uses.
+   *
+   * Spark reads the target with all of them if it uses one.
+   */
+  public String[] metadataColumns() {
+    List output = CollectionConverters.asJava(target.output());
+    ArrayList found = new ArrayList();
+    for (int i = 0; i < output.size(); i++) {
+      Attribute column = (Attribute) output.get(i);
+      if (isMetadata(column) && used.contains(column)) {
+        found.add(column.name());
+      }
+    }
+    return (String[]) found.toArray(new String[0]);
+  }
+
+  /** Throw an exception if a statement gives a metadata column a value. */
+  static void checkAssigned(LogicalPlan plan) {
+    ArrayList open = new ArrayList(CollectionConverters.asJava(plan.expressions()));
+    while (!open.isEmpty()) {
+      Expression part = (Expression) open.remove(open.size() - 1);
+      open.addAll(CollectionConverters.asJava(part.children()));
+      if (part instanceof Assignment && ((Assignment) part).key() instanceof Attribute) {
+        Attribute column = (Attribute) ((Assignment) part).key();
+        if (isMetadata(column)) {
+          throw new UnsupportedOperationException(
+              "the metadata column " + column.name() + " cannot be given a value: it says where a row is stored");
+        }
+      }
+    }
   }
 
   /** Return the condition of the statement; null: there is none. */
@@ -138,6 +178,9 @@ public class RowLevelPlan {
     ArrayList found = new ArrayList();
     for (int i = 0; i < given.size(); i++) {
       Assignment assignment = (Assignment) given.get(i);
+      if (isMetadata((Attribute) assignment.key())) {
+        continue;  // Spark completes the assignments by all columns with which it reads the table
+      }
       if (whole || !assignment.key().semanticEquals(assignment.value()) && !equated(assignment)) {
         found.add(new Object[] {((Attribute) assignment.key()).name(), column(assignment.value())});
       }
@@ -171,6 +214,10 @@ public class RowLevelPlan {
       }
     }
     return false;
+  }
+
+  private static boolean isMetadata(Attribute column) {
+    return column.metadata().contains(package$.MODULE$.METADATA_COL_ATTR_KEY());
   }
 
   private static Dataset frame(SparkSession session, LogicalPlan plan) {

@@ -73,7 +73,15 @@ class RowLevelStatement:
     @property
     def target(self) -> Target:
         """The table that the statement changes."""
-        return Target(self.spark, self.table, self.options, self.bind, commit=self.commit, read_stored=stored_rows)
+        return Target(
+            self.spark,
+            self.table,
+            self.options,
+            self.bind,
+            commit=self.commit,
+            read_stored=stored_rows,
+            metadata=tuple(map(str, self.plan.metadataColumns())),
+        )
 
     def bind(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the target so that the statement's columns refer to them."""

@@ -263,7 +263,7 @@ def test_filters_leave_out_files_of_the_target(sql, monkeypatch):
 
 @pytest.mark.parametrize("native", [True, False])
 def test_the_path_of_a_file_is_a_condition(sql, native):
-    """In the fluent form; in SQL a statement that changes rows has no metadata columns."""
+    """In the fluent form; in SQL see `test_metadata_columns_are_conditions`."""
     sql("CREATE TABLE t (id INT, `p %+ä` STRING) PARTITIONED BY (`p %+ä`)")
     sql("INSERT INTO t VALUES (1, 'a b%20+ä'), (2, 'a b%20+ä')")
     sql("INSERT INTO t VALUES (3, 'a b%20+ä')")
@@ -276,6 +276,35 @@ def test_the_path_of_a_file_is_a_condition(sql, native):
     finally:
         sql(f"RESET {NATIVE_READS}")
     assert [row[0] for row in sql("SELECT id FROM t ORDER BY id")] == [3, 11]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param("'bucket' = '-1'", marks=pytest.mark.versions),
+        pytest.param("'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true'", marks=pytest.mark.more),
+        pytest.param("'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'", marks=pytest.mark.more),
+    ],
+)
+def test_metadata_columns_are_conditions(sql, options):
+    """Of all that a query can name, the statement reads what it uses: rows that are merged have a bucket, no file."""
+    sql(f"CREATE TABLE t (id INT NOT NULL, v STRING) TBLPROPERTIES ({options})")
+    sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    sql("INSERT INTO t VALUES (3, 'c'), (4, 'd')")
+    assert sql("UPDATE t SET v = concat('in ', __paimon_bucket) WHERE __paimon_bucket >= 0 AND id = 1") == [(1,)]
+    assert sql("""MERGE INTO t USING t s ON t.id = s.id AND t.__paimon_bucket = s.__paimon_bucket
+        WHEN MATCHED AND t.__paimon_bucket = 0 AND s.id = 2 THEN UPDATE SET v = 'two'
+        WHEN NOT MATCHED THEN INSERT *""") == [(1, 1, 0, 0)]
+    if "true" not in options:
+        assert sql("DELETE FROM t WHERE __paimon_file_path LIKE '%parquet' AND __paimon_row_index = 1 AND id > 3") != []
+    assert [row[1] for row in sql("SELECT * FROM t WHERE id < 4 ORDER BY id")] == ["in 0", "two", "c"]
+    for statement in (
+        "UPDATE t SET __paimon_bucket = 1",
+        """MERGE INTO t USING t s ON t.id = s.id AND t.__paimon_bucket = 9
+            WHEN NOT MATCHED THEN INSERT (id, __paimon_bucket) VALUES (1, 1)""",
+    ):
+        with pytest.raises(UnsupportedOperationException, match="__paimon_bucket cannot be given a value"):
+            sql(statement)
 
 
 def test_no_row_group_is_left_out_by_floats(spark, catalog_name, tmp_path):
