@@ -131,6 +131,6 @@ def test_a_session_works_after_an_interrupt_and_after_a_stop(tmp_path):
         """,
     )
     counts = [[[1, 0, 1, 0]], 10]
-    output, _ = process.communicate(timeout=240)
+    output, _ = process.communicate(timeout=500)
     assert json.loads(output.splitlines()[-1]) == [True, counts, counts]
     assert rows_of(tmp_path, "t")[1] == list(range(10))
