@@ -14,7 +14,8 @@ APPEND = {
     "rewritten": "'bucket' = '-1'",
     "marked": "'deletion-vectors.enabled' = 'true'",
     "buckets": "'bucket' = '2', 'bucket-key' = 'k'",
-    "rows with ids": "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'",
+    "tracked": "'row-tracking.enabled' = 'true'",
+    "evolved": "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'",
 }
 KEYED = {
     "deduplicate": "'bucket' = '2'",
@@ -62,6 +63,7 @@ class Game:
         self.keyed, self.log, self.clock = kind in KEYED, [], 0
         self.rows = []
         options = (KEYED | APPEND)[kind]
+        self.deletes = kind not in ("partial-update", "evolved")
         self.partitioned = rng.random() < 0.5
         if self.keyed:
             options += f", 'primary-key' = '{'k,p' if self.partitioned else 'k'}'"
@@ -137,7 +139,14 @@ class Game:
     def assignment(self, source=None):
         """A column, the text of its new value, and a function of a row and the row of the source."""
         rng = self.rng
-        name = rng.choice(("a", "b", "s", *(("p",) if self.partitioned and not self.keyed else ())))
+        name = rng.choice(
+            (
+                "a",
+                "b",
+                "s",
+                *(("p",) if self.partitioned and self.kind in ("rewritten", "marked", "buckets", "tracked") else ()),
+            )
+        )
         if self.kind == "partial-update":
             return name, *(("7", lambda row, _: 7) if name != "s" else ("'new'", lambda row, _: "new"))
         if name in "sp":
@@ -190,7 +199,7 @@ class Game:
 
     def delete(self):
         condition, holds = self.chosen()
-        if self.kind == "partial-update":
+        if not self.deletes:
             return
         self.counted(f"DELETE FROM t WHERE {condition}", sum(holds(row) is True for row in self.rows))
         self.rows = [row for row in self.rows if holds(row) is not True]
@@ -250,7 +259,7 @@ class Game:
     def action(self, kind):
         if kind == "NOT MATCHED":
             return "INSERT *", "insert", lambda row, s: dict(s)
-        if self.rng.random() < 0.4 and self.kind != "partial-update":
+        if self.rng.random() < 0.4 and self.deletes:
             return "DELETE", "delete", None
         text, new = self.sets(source=kind == "MATCHED")
         return f"UPDATE SET {text}", "update", new

@@ -31,7 +31,9 @@ class Game:
         options = rng.choice(KEYED if self.keyed else KINDS) + f", 'file.format' = '{file_format}'"
         if self.keyed:
             options += f", 'primary-key' = '{','.join(['id', *filter(None, [partitions.replace(' ', '')])])}'"
-        options += rng.choice(["", ", 'write-only' = 'true'", ", 'file-index.bloom-filter.columns' = 'id'"])
+        # Of keyed tables with deletion vectors only compacted files are read, so these compact.
+        written = "" if self.keyed and "deletion-vectors" in options else ", 'write-only' = 'true'"
+        options += rng.choice(["", written, ", 'file-index.bloom-filter.columns' = 'id'"])
         self.run(f"CREATE TABLE t ({columns}) {by} TBLPROPERTIES ({options})")
 
     def is_key(self, column):
