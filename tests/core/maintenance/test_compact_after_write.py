@@ -1,12 +1,15 @@
 """Compaction after a write whose writers met in buckets, and of writers that say they did not."""
 
+import pyarrow as pa
 import pytest
 
 from paimon_core.commit.clean_up import without_compaction
 from paimon_core.commit.compaction import has_compaction
 from paimon_core.errors import PaimonError
 from paimon_core.maintenance.compact_after_write import compact_written_buckets
+from paimon_core.maintenance.execute import LOCAL
 from paimon_core.manifest.bucket import BucketRef
+from paimon_core.row.bucket import buckets
 from paimon_core.table import Table
 from paimon_core.write.table_write import WriterRole
 from tests.support.compaction import check_levels, levels_of, only_levels, shape
@@ -58,6 +61,37 @@ def test_compaction_does_only_what_the_policy_picks(tmp_path):
     assert shape(table) == [(0, 30)] * 3
     assert compact_written_buckets(table.with_options({"write-only": "true"}).store, upserts(table, 9, "b")) is None
     assert compact_written_buckets(table.store, set()) is None
+
+
+class Counted:
+    """A runner of this process that notes the buckets it was given."""
+
+    parts = 1
+
+    def __init__(self):
+        self.asked = []
+
+    def run_all(self, store, tasks, run, progress):
+        self.asked.append([task.bucket for task in tasks])
+        return LOCAL.run_all(store, tasks, run, progress)
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_no_task_begins_where_nothing_is_due(tmp_path, keyed):
+    """A task of Spark takes longer than many a write."""
+    at = tmp_path / "t"
+    table = keyed_table(at) if keyed else append_table(at, bucket="2", bucket_key="id")
+    runner = Counted()
+    touched = upserts(table, 3, "a")
+    assert {bucket.bucket for bucket in touched} == {0, 1}
+    assert compact_written_buckets(table.store, touched, runner=runner) is None
+    assert runner.asked == []
+    rows = orders(*((i, "b", i) for i in range(90)))
+    of_first = rows.filter(pa.array(buckets(rows.select(["id"]).to_batches()[0], 2) == 0))
+    for _ in range(3):
+        table.committer().commit(job(table, of_first))
+    assert compact_written_buckets(table.store, touched, runner=runner).commit_kind == "COMPACT"
+    assert runner.asked == [[0]]
 
 
 def test_every_batch_ends_with_a_full_compaction_where_one_is_due_by_number(tmp_path):
