@@ -26,6 +26,12 @@ from paimon_spark.types import spark_type
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_CLAUSES = ("comment", "provider", "location")
+_SECRETS = {
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key",
+    "spark.sql.redaction.options.regex": "(?i)url",
+}
+"""Settings by which Spark finds options whose values it hides, with their defaults."""
+_HIDDEN = "*********(redacted)"
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def parse_show_create(text: str) -> ShowCreateStatement | None:
 
 
 def create_statement(jvm: Jvm, name: Sequence[str], schema: TableSchema, location: str) -> str:
-    """Return a CREATE TABLE; comments at its end name what SQL cannot say.
+    """Return a CREATE TABLE; comments at its end name what SQL cannot say. Secrets are hidden as Spark hides them.
 
     Args:
         jvm: of the session, which reads types again.
@@ -68,7 +74,12 @@ def create_statement(jvm: Jvm, name: Sequence[str], schema: TableSchema, locatio
         location: its directory.
     """
     properties = spark_properties(schema, location)
-    options = sorted((key, value) for key, value in properties.items() if key not in _OF_CLAUSES)
+    secret = [re.compile(str(jvm.spark.conf.get(key, usual))) for key, usual in _SECRETS.items()]
+    options = sorted(
+        (key, _HIDDEN if any(one.search(key) or one.search(value) for one in secret) else value)
+        for key, value in properties.items()
+        if key not in _OF_CLAUSES
+    )
     keys = ", ".join(map(_name, schema.partition_keys))
     columns = ",\n  ".join(map(_column, schema.fields))
     parts = [
