@@ -170,9 +170,9 @@ CHANGES = [  # on rows, which Spark's tables cannot do: what counts is the text
 
 
 @pytest.mark.more
-def test_texts_mean_the_same_as_on_a_table_of_spark(sql):
+def test_texts_mean_the_same_as_on_a_table_of_spark(sql, tmp_path):
     sql("CREATE TABLE t (a INT, v STRING)")
-    sql("CREATE TABLE spark_catalog.default.parser_t (a INT, v STRING) USING parquet")
+    sql(f"CREATE TABLE spark_catalog.default.parser_t (a INT, v STRING) USING parquet LOCATION '{tmp_path}/plain'")
     try:
         for text in PLAIN:
             ours, theirs = (sql(text.replace("{t}", name)) for name in ("t", "spark_catalog.default.parser_t"))
