@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -14,6 +15,7 @@ from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import DataField
 from paimon_spark.bucket_column import bucket_column
+from paimon_spark.internals import gateway_of
 from paimon_spark.options import write_request
 from paimon_spark.partitioner import BucketPartitioner, slots_for
 from paimon_spark.report import reporting
@@ -78,14 +80,33 @@ def _expression(partitioner: BucketPartitioner, frame: DataFrame, names: Mapping
     if any(given[names[own]] != field.dataType.simpleString() for own, field in zip(names, fields, strict=True)):
         return None  # the writer casts the column, and the bucket is that of the value then
     kinds = {own: given[name].upper() for own, name in names.items()}
+    parts = tuple(
+        (tuple((names[field], kinds[field]) for field in hashed), count) for hashed, count in partitioner.hashed
+    )
+    return _sum_of_buckets(gateway_of(frame.sparkSession), parts, partitioner.tasks) if parts else None
+
+
+@lru_cache(maxsize=64)
+def _sum_of_buckets(
+    gateway: object, parts: Sequence[tuple[Sequence[tuple[str, str]], int]], tasks: int
+) -> Column | None:
+    """Return the sum of the buckets of keys, modulo `tasks`; `None`: no expression builds the bytes of a type.
+
+    It is kept, because building it takes hundreds of calls to the JVM.
+
+    Args:
+        gateway: to the JVM of the session.
+        parts: of each key the quoted names and the types of its columns, and the number of its buckets.
+        tasks: their number.
+    """
     try:
-        parts = [
-            bucket_column(count, [F.col(f"`{names[field]}`") for field in hashed], [kinds[field] for field in hashed])
-            for hashed, count in partitioner.hashed
+        found = [
+            bucket_column(count, [F.col(f"`{name}`") for name, _ in key], [kind for _, kind in key])
+            for key, count in parts
         ]
-    except UnsupportedError:  # a type whose bytes no expression builds
+    except UnsupportedError:
         return None
-    return sum(parts[1:], parts[0]) % F.lit(partitioner.tasks) if parts else None
+    return sum(found[1:], found[0]) % F.lit(tasks)
 
 
 def find_shuffle(columns: Sequence[str]) -> tuple[str, int, int] | None:

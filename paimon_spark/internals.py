@@ -58,6 +58,11 @@ def is_classic(spark: SparkSession) -> bool:
     return hasattr(spark, "_jsparkSession")
 
 
+def gateway_of(spark: SparkSession) -> object:
+    """Return the gateway to the JVM of a classic session: what Java made belongs to it. `None` for Spark Connect."""
+    return spark.sparkContext._gateway if is_classic(spark) else None
+
+
 def java_session(spark: SparkSession) -> Any:
     """Return a classic session as Java's."""
     return spark._jsparkSession
