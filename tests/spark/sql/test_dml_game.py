@@ -55,6 +55,12 @@ def no(x):
     return None if x is None else not x
 
 
+@pytest.fixture(autouse=True)
+def small_base_runs(monkeypatch):
+    """Spark reads the base run of tables as small as those of the game, too."""
+    monkeypatch.setattr("paimon_core.scan.base_run.LEAST_BASE", 0)
+
+
 class Game:
     """A table ``t`` and the rows that it must have, dictionaries."""
 
