@@ -28,7 +28,7 @@ from paimon_core.maintenance.task import CompactionTask
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
-from paimon_spark.internals import is_classic
+from paimon_spark.internals import is_classic, map_in_arrow
 from paimon_spark.job import Job
 from paimon_spark.types import expected_arrow_schema
 
@@ -141,7 +141,7 @@ def task_frame(
     known = F.broadcast(spark.createDataFrame(rows, _GROUP_ROW).coalesce(1))
     numbers = spark.range(0, len(groups), 1, len(groups))
     joined = numbers.join(known, F.col("id") == F.col("group")).select("tasks")
-    return joined.mapInArrow(partial(_run_group, store, run), _RESULT_ROW)
+    return map_in_arrow(joined, partial(_run_group, store, run), _RESULT_ROW)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.internals import is_classic, optimized
+from paimon_spark.internals import is_classic, map_in_arrow, optimized
 from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
 
@@ -106,7 +106,7 @@ def run_tasks(
         yield pa.RecordBatch.from_arrays([pa.array([pickled], pa.binary())], names=["written"])
 
     try:
-        results = [pickle.loads(bytes(row.written)) for row in numbered.mapInArrow(task, _RESULT).collect()]
+        results = [pickle.loads(bytes(row.written)) for row in map_in_arrow(numbered, task, _RESULT).collect()]
         for result in results:
             if isinstance(result, PaimonError):
                 raise result

@@ -5,10 +5,14 @@
 ``paimon_spark/sql/java`` use are checked by their compiler.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.functions import vectorized_udf
+from pyspark.sql.types import StructType
+from pyspark.util import PythonEvalType
 
 from paimon_core.errors import UnsupportedError
 
@@ -86,3 +90,20 @@ def analyzed(frame: DataFrame) -> Any:
 def optimized(frame: DataFrame) -> Any:
     """Return the optimized plan of a DataFrame."""
     return frame._jdf.queryExecution().optimizedPlan()
+
+
+_vectorized_udf: Any = vectorized_udf  # has no types
+
+
+def map_in_arrow(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: StructType
+) -> DataFrame:
+    """Return `frame.mapInArrow(function, schema)`, in a classic session also without pandas.
+
+    PySpark asks for pandas there, because it makes the function with `pandas_udf`; neither driver nor worker uses it.
+    """
+    if not is_classic(frame.sparkSession):
+        return frame.mapInArrow(function, schema)
+    made = _vectorized_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "pandas")
+    column = made(*(frame[f"`{name}`"] for name in frame.columns))
+    return DataFrame(java_rows(frame).mapInArrow(column._jc, False, None), frame.sparkSession)

@@ -27,6 +27,7 @@ from paimon_core.snapshot.tags import Tag
 from paimon_core.table import Table
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
+from paimon_spark.internals import map_in_arrow
 from paimon_spark.option_names import canonical
 from paimon_spark.options import TableAddress, pop_merge_rules, read_request
 from paimon_spark.progress import progress_bar
@@ -117,7 +118,7 @@ class PaimonTable:
         def snapshots(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield _history(address.open().snapshots())
 
-        return self._spark.range(1, numPartitions=1).mapInArrow(snapshots, HISTORY)
+        return map_in_arrow(self._spark.range(1, numPartitions=1), snapshots, HISTORY)
 
     def compact(
         self,

@@ -42,3 +42,19 @@ def test_other_modules_do_not_reach_inside_of_spark():
         if str(path.relative_to(PACKAGE)) not in MAY and (match := INSIDE.search(path.read_text()))
     }
     assert found == {}
+
+
+@pytest.mark.versions
+def test_rows_change_and_files_are_compacted_without_pandas(sql, monkeypatch):
+    def absent():
+        raise ImportError
+
+    monkeypatch.setattr("pyspark.sql.pandas.functions.require_minimum_pandas_version", absent)
+    with pytest.raises(ImportError):
+        sql.spark.range(1).mapInArrow(iter, "id LONG")
+    sql("CREATE TABLE t (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    assert sql("UPDATE t SET v = 3 WHERE id = 1") == [(1,)]
+    sql("CALL sys.compact(table => 't', compact_strategy => 'full')")
+    assert sql("SELECT * FROM t ORDER BY id") == [(1, 3), (2, 2)]
+    assert ", native:" in sql("EXPLAIN SELECT * FROM t")[0][0]
