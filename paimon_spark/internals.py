@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.functions import vectorized_udf
+from pyspark.sql.pandas import functions as arrow_functions
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
@@ -92,7 +92,7 @@ def optimized(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()
 
 
-_vectorized_udf: Any = vectorized_udf  # has no types
+_vectorized_udf: Any = vars(arrow_functions)["vectorized_udf"]  # the stubs of PySpark do not name it
 
 
 def map_in_arrow(
