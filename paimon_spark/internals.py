@@ -92,7 +92,7 @@ def optimized(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()
 
 
-_vectorized_udf: Any = vars(arrow_functions)["vectorized_udf"]  # the stubs of PySpark do not name it
+_vectorized_udf: Any = vars(arrow_functions).get("vectorized_udf")  # the stubs of PySpark do not name it
 
 
 def map_in_arrow(
@@ -102,7 +102,7 @@ def map_in_arrow(
 
     PySpark asks for pandas there, because it makes the function with `pandas_udf`; neither driver nor worker uses it.
     """
-    if not is_classic(frame.sparkSession):
+    if _vectorized_udf is None or not is_classic(frame.sparkSession):
         return frame.mapInArrow(function, schema)
     made = _vectorized_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "pandas")
     column = made(*(frame[f"`{name}`"] for name in frame.columns))
