@@ -120,6 +120,7 @@ def test_insert_with_schema_evolution(sql, opened):  # noqa: F811
         sql("INSERT WITH SCHEMA EVOLUTION INTO t SELECT 1, 'a', 'b'")
 
 
+@pytest.mark.more
 def test_the_fluent_merge_changes_the_schema(spark, tmp_path):
     path = str(tmp_path / "t")
     spark.sql("SELECT 1 AS id, 1 AS n, named_struct('a', 1, 'b', 2) AS s, 7 AS other").write.format("paimon").option(

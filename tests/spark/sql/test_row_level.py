@@ -281,7 +281,7 @@ def test_the_path_of_a_file_is_a_condition(sql, native):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param("'bucket' = '-1'", marks=pytest.mark.versions),
+        pytest.param("'bucket' = '-1'", marks=[pytest.mark.more, pytest.mark.versions]),
         pytest.param("'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true'", marks=pytest.mark.more),
         pytest.param("'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'", marks=pytest.mark.more),
     ],
@@ -322,6 +322,7 @@ def test_no_row_group_is_left_out_by_floats(spark, catalog_name, tmp_path):
     assert frame.where("d = 0.0D").count() == 1
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_delete_of_whole_partitions_reads_no_row(sql):
     for number, (properties, drops) in enumerate(
