@@ -6,11 +6,12 @@ import threading
 from types import FrameType
 from typing import NoReturn
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 _log = logging.getLogger(__name__)
 _SECONDS = 10.0
-"""How long Ctrl-C waits for the JVM to hear of it."""
+"""Seconds that Ctrl-C waits for the JVM to hear of it."""
 
 
 def cancel_jobs_on_interrupt(context: SparkContext) -> None:
@@ -28,7 +29,7 @@ def cancel_jobs_on_interrupt(context: SparkContext) -> None:
     def cancel() -> None:
         try:
             context.cancelAllJobs()
-        except Exception:  # the context is stopped, or the JVM is gone: there are no jobs
+        except (Py4JError, OSError, AttributeError):  # the JVM is gone, or the context is stopped: there are no jobs
             _log.debug("Ctrl-C cancelled no jobs", exc_info=True)
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:

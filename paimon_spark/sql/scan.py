@@ -23,7 +23,7 @@ class MatchingFiles:
     """The files that a request reads, planned once."""
 
     scan: TableScan
-    """Of the moment of the request, in microseconds, with its predicate."""
+    """The scan of the moment of the request, in microseconds, with its predicate."""
     request: ScanRequest
 
     @cached_property
@@ -37,7 +37,7 @@ class ScanFunction:
     """The answers to what Spark asks a scan: a method for each question of ``PaimonScan.java``."""
 
     schema: TableSchema
-    """Of the table as Spark knows it."""
+    """The schema of the table as Spark knows it."""
     shown: str
     """The table in plans."""
     matching: MatchingFiles
@@ -48,7 +48,7 @@ class ScanFunction:
 
     @property
     def request(self) -> ScanRequest:
-        """What the query asks for."""
+        """The request of the query."""
         return self.matching.request
 
     @cached_property
