@@ -63,10 +63,15 @@ def few_rows(frame: DataFrame) -> pa.Table | None:
     try:
         rows = frame.limit(FEW_ROWS + 1).toArrow()
     except Exception as error:  # a class of Spark
-        if _TOO_LARGE in str(error):
+        if is_too_large(error):
             return None
         raise
     return rows if rows.num_rows <= FEW_ROWS else None
+
+
+def is_too_large(error: Exception) -> bool:
+    """Return True if Spark has refused to hand a result to the driver because of its size."""
+    return _TOO_LARGE in str(error)
 
 
 def write_rows(rows: pa.Table, writer: PaimonWriter, runner: SparkRunner) -> None:

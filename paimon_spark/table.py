@@ -39,6 +39,7 @@ from paimon_spark.row_level.merge_builder import MergeBuilder
 from paimon_spark.row_level.statements import delete, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.values import as_column, assigned
+from paimon_spark.sql.few_rows import few_changes
 from paimon_spark.sql.native_rows import stored_rows
 from paimon_spark.sql.path_table import explain, options_of_name, path_frame
 from paimon_spark.types import expected_arrow_schema
@@ -238,7 +239,7 @@ class PaimonTable:
             given["branch"] = address.branch
         alias = self._alias
         bind = (lambda rows: rows) if alias is None else (lambda rows: rows.alias(alias))
-        return Target(self._spark, table, given, bind, filter, read_stored=stored_rows)
+        return Target(self._spark, table, given, bind, filter, read_stored=stored_rows, few_changes=few_changes)
 
     def _progress(self, work: str, progress: Progress | bool | None) -> AbstractContextManager[Progress | None]:
         return progress_bar(progress, hide_secrets(f"{work} {self._address.path}"))

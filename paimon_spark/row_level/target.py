@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -88,6 +89,14 @@ def through_python(spark: SparkSession, table: Table, snapshot: Snapshot, positi
     """Let the Python data source read the rows of every target."""
 
 
+FewChanges = Callable[[DataFrame], pa.Table | None]
+"""A function that returns the rows to write where they are few. `None`: tasks of Spark write them."""
+
+
+def by_tasks(frame: DataFrame) -> None:
+    """Let tasks of Spark write the rows of every statement."""
+
+
 @dataclass(frozen=True)
 class Target:
     """The table that a statement changes.
@@ -102,6 +111,7 @@ class Target:
         commit: options of the commit.
         read_stored: reads the rows where Spark's own scan can, and where Spark can evaluate the filter.
         metadata: names of the metadata columns that the statement uses.
+        few_changes: collects the rows to write where they are few.
     """
 
     spark: SparkSession
@@ -113,6 +123,7 @@ class Target:
     commit: Mapping[str, str] = field(default_factory=dict)
     read_stored: ReadStored = through_python
     metadata: tuple[str, ...] = ()
+    few_changes: FewChanges = by_tasks
 
     def rows(self, snapshot: Snapshot | None) -> TargetRows:
         """Return the rows of a snapshot; no rows if there is none."""

@@ -1,10 +1,11 @@
 """Writes of changed rows, in one commit that conflicts with other changes of these rows."""
 
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -22,7 +23,7 @@ from paimon_core.types.system_fields import ROW_ID, ROW_KIND
 from paimon_core.write.routing import BucketMode, bucket_mode
 from paimon_spark.clustered import shuffle_for
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.frame_write import run_tasks
+from paimon_spark.frame_write import Results, run_tasks
 from paimon_spark.options import WriteRequest, write_request
 from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.columns import ColumnTask, by_range
@@ -81,10 +82,13 @@ def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: P
     """Write rows with their kinds; no file is written again."""
     table, snapshot = target.table, target.table.snapshot()
     read_at = 0 if snapshot is None else snapshot.id
-    rows = work.changes(target.rows(snapshot)).transform(shuffle_for(table))
+    rows = work.changes(target.rows(snapshot))
+    few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.few_changes(rows)
+    if few is None:
+        rows = rows.transform(shuffle_for(table))
     request = replace(request, row_kind_column=ROW_KIND.name, read_at=read_at)
-    job = WriteJob(table, request, rows.schema, overwrite=False)
-    results = run_tasks(rows, ChangeTask(job, positions=False), job.abort)
+    job = WriteJob(table, request, rows.schema, overwrite=False, single=few is not None)
+    results = _written(rows, few, ChangeTask(job, positions=False), job.abort)
     counts, prepared = total(results), job.prepare(results)
     committer = table.committer(request.commit_user or uuid.uuid4().hex)
     identity = committer.identity(None, request.properties or None)
@@ -101,12 +105,14 @@ def _change_files(target: Target, work: Work, request: WriteRequest, progress: P
     table, snapshot = target.table, target.table.snapshot()
     old = target.rows(snapshot)
     rows, job = work.changes(old), None
+    few = target.few_changes(rows)
     if set(old.columns) <= set(rows.columns):
-        rows = _gathered(rows, table)
+        rows = _gathered(rows, table) if few is None else rows
         written = rows.drop(*NOT_WRITTEN).schema
-        keeps = ROW_ID.name in old.positions
-        job = WriteJob(table.with_options(_WRITE_ONLY), request, written, overwrite=False, keeps_row_ids=keeps)
-    results = run_tasks(rows, ChangeTask(job, positions=True), _no_files if job is None else job.abort)
+        keeps, single = ROW_ID.name in old.positions, few is not None
+        writes = table.with_options(_WRITE_ONLY)
+        job = WriteJob(writes, request, written, overwrite=False, single=single, keeps_row_ids=keeps)
+    results = _written(rows, few, ChangeTask(job, positions=True), _no_files if job is None else job.abort)
     counts, messages = total(results), () if job is None else job.prepare(results).messages
     committer = table.committer(request.commit_user)
     identity = committer.identity(None, request.properties or None)
@@ -140,6 +146,11 @@ def _change_columns(target: Target, work: Work, request: WriteRequest, progress:
         made = committer.commit_as(identity, messages, base_id=read_at or None, statement_read_at=read_at).snapshot
     after_commit(table.store, {message.bucket_ref for message in messages}, runner=_runner(target, "compact"))
     return _changes(counts, counts.kinds[DELETED], made)
+
+
+def _written(rows: DataFrame, few: pa.Table | None, task: ChangeTask, abort: Callable[[Results], None]) -> Results:
+    """Return the results of the task for the rows of a DataFrame, or for `few` of them in this process."""
+    return run_tasks(rows, task, abort) if few is None else [task(iter(few.to_batches()))]
 
 
 def _no_files(results: object) -> None:

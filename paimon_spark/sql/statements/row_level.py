@@ -16,6 +16,7 @@ from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
+from paimon_spark.sql.few_rows import few_changes
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native_rows import stored_rows
 from paimon_spark.sql.pushdown import Tree, exact_predicate
@@ -80,6 +81,7 @@ class RowLevelStatement:
             self.bind,
             commit=self.commit,
             read_stored=stored_rows,
+            few_changes=few_changes,
             metadata=tuple(map(str, self.plan.metadataColumns())),
         )
 

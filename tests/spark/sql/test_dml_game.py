@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from paimon_spark.sql import few_rows
 from tests.spark.conftest import MODE
 from tests.support.draws import rounds
 
@@ -56,16 +57,17 @@ def no(x):
 
 
 @pytest.fixture(autouse=True)
-def small_base_runs(monkeypatch):
-    """Spark reads the base run of tables as small as those of the game, too."""
+def most_changes(monkeypatch):
+    """Sets how many changed rows the driver writes. Spark reads the base run of tables as small as the game's, too."""
     monkeypatch.setattr("paimon_core.scan.base_run.LEAST_BASE", 0)
+    return lambda most: monkeypatch.setattr(few_rows, "MOST_CHANGES", most)
 
 
 class Game:
     """A table ``t`` and the rows that it must have, dictionaries."""
 
-    def __init__(self, sql, rng, kind):
-        self.sql, self.rng, self.kind = sql, rng, kind
+    def __init__(self, sql, rng, kind, most_changes):
+        self.sql, self.rng, self.kind, self.most_changes = sql, rng, kind, most_changes
         self.keyed, self.log, self.clock = kind in KEYED, [], 0
         self.rows = []
         options = (KEYED | APPEND)[kind]
@@ -301,6 +303,7 @@ class Game:
         assert found == expected, f"{said}\nwithout {expected - found}\ntoo many {found - expected}"
 
     def step(self):
+        self.most_changes(self.rng.choice((-1, 2, 1 << 16)))
         kind = self.rng.choice(("delete", "update", "merge", "merge", "merge", "compact", "insert"))
         if kind == "compact":
             self.run("CALL sys.compact(table => 't')")
@@ -338,9 +341,8 @@ def added(x, y):
     return None if x is None or y is None else x + y
 
 
-def play(sql, seed, path=None, steps=8, queries=None, *, kind=None):
-    rng = random.Random(seed)
-    game = Game(sql, rng, kind or rng.choice([*APPEND, *KEYED]))
+def play(sql, seed, most_changes, kind, steps=8):
+    game = Game(sql, random.Random(seed), kind, most_changes)
     for _ in range(steps):
         game.step()
     return game
@@ -348,13 +350,13 @@ def play(sql, seed, path=None, steps=8, queries=None, *, kind=None):
 
 @pytest.mark.more
 @pytest.mark.drawn
-def test_statements_leave_the_rows_of_the_model(sql, seed):
-    play(sql, f"{seed} one", steps=rounds(6, 1), kind="rewritten")
+def test_statements_leave_the_rows_of_the_model(sql, seed, most_changes):
+    play(sql, f"{seed} one", most_changes, "rewritten", steps=rounds(6, 1))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*APPEND, *KEYED])
-def test_many_statements_leave_the_rows_of_the_model(sql, seed, kind):
+def test_many_statements_leave_the_rows_of_the_model(sql, seed, most_changes, kind):
     for number in range(rounds(15)):
-        play(sql, f"{seed} {number} {kind}", steps=8, kind=kind)
+        play(sql, f"{seed} {number} {kind}", most_changes, kind)
         sql("DROP TABLE t")

@@ -13,7 +13,9 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.table import Table
 from paimon_core.types.datatype import DOUBLE, DataField
 from paimon_spark import PaimonTable
+from paimon_spark.row_level import write as row_level_write
 from paimon_spark.row_level.filter_column import filter_column
+from paimon_spark.sql import few_rows
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native_rows import FilesFunction, native_frame, stored_rows
 from paimon_spark.sql.session_options import NATIVE_READS
@@ -188,6 +190,49 @@ def test_spark_reads_the_target_as_the_engine_does(sql):
         sql(f"INSERT INTO {table} (id, `p %+ä`, added) VALUES (3, NULL, 5)")
         found.append(changed(sql, table, native))
     assert found[0] == found[1]
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("options", ["'primary-key' = 'id'", "'bucket' = '-1'"])
+def test_the_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
+    """Every type; and one change more than the driver takes."""
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    values = ", ".join(value for _, value in TYPES.values())
+    changes = (
+        ("UPDATE {t} SET i4 = coalesce(i4, 0) + 1, s = concat(s, '!') WHERE id < 3", [(2,)]),
+        ("DELETE FROM {t} WHERE id = 3", [(1,)]),
+        (
+            """MERGE INTO {t} t USING (SELECT id FROM range(4, 8, 1, 2)) s ON t.id = s.id
+            WHEN MATCHED THEN UPDATE SET vc = 'm' WHEN NOT MATCHED THEN INSERT (id, i8) VALUES (s.id, 1)""",
+            [(4, 2, 0, 2)],
+        ),
+    )
+    found, asked = [], []
+    run_tasks = row_level_write.run_tasks
+    monkeypatch.setattr("paimon_core.scan.base_run.LEAST_BASE", 0)
+    monkeypatch.setattr(row_level_write, "run_tasks", lambda *given: asked.append(table) or run_tasks(*given))
+    for table, most in (("tasks", -1), ("driver", 4), ("both", 3)):
+        monkeypatch.setattr(few_rows, "MOST_CHANGES", most)
+        sql(f"CREATE TABLE {table} (id INT NOT NULL, {columns}) TBLPROPERTIES ({options})")
+        nulls = ", NULL" * len(TYPES)
+        sql(f"INSERT INTO {table} VALUES (1, {values}), (2{nulls}), (3{nulls}), (4, {values}), (5, {values})")
+        for statement, counts in changes:
+            assert sql(statement.format(t=table)) == counts
+        found.append(sorted(map(repr, sql(f"SELECT * FROM {table}"))))
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+    assert asked == ["tasks"] * 3 + ["both"]
+    for statement, error in (
+        ("UPDATE {t} SET i4 = CAST(s AS INT) WHERE id = 1", "CAST_INVALID_INPUT"),
+        ("UPDATE {t} SET i4 = 7 WHERE id IN (SELECT id FROM {t})", None),  # how much work a query is, nobody knows
+        ("MERGE INTO {t} t USING (SELECT 1 AS id FROM range(2)) s ON t.id = s.id WHEN MATCHED THEN DELETE", None),
+    ):
+        if error is None:
+            sql(statement.format(t="driver"))
+            continue
+        with pytest.raises(Exception, match=error):
+            sql(statement.format(t="driver"))
+    assert sorted(sql("SELECT id, i4 FROM driver")) == [(n, 7) for n in (2, 4, 5, 6, 7)]
 
 
 @pytest.mark.more

@@ -1,0 +1,42 @@
+"""The rows that a statement changes, handed to the driver where they are few."""
+
+import logging
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+
+from paimon_core.errors import UnsupportedError
+from paimon_spark.frame_write import is_too_large
+from paimon_spark.internals import is_classic, java_rows, java_session
+from paimon_spark.sql.jvm import Jvm
+
+_log = logging.getLogger(__name__)
+MOST_CHANGES = 1 << 16
+"""So many changed rows the driver writes itself: without a shuffle, and without Python workers of Spark."""
+_LITTLE_WORK = 256 << 20  # bytes of files that are read in vain if more rows change
+
+
+def few_changes(frame: DataFrame) -> pa.Table | None:
+    """Return the rows of a DataFrame; `None`: they are many, finding that out is much work, or over Spark Connect.
+
+    Raises Spark's errors of the query.
+    """
+    spark = frame.sparkSession
+    if not is_classic(spark):
+        return None
+    try:
+        jvm = Jvm(spark)
+        limited = jvm.own("FewRows").of(java_session(spark), java_rows(frame), MOST_CHANGES + 1, _LITTLE_WORK)
+    except (UnsupportedError, Py4JError) as error:  # such as a JVM that takes no classes
+        _log.info("tasks write the changed rows: %s", error)
+        return None
+    if limited is None:
+        return None
+    try:
+        rows = jvm.frame(limited).toArrow()
+    except Exception as error:  # a class of Spark
+        if is_too_large(error):
+            return None
+        raise
+    return rows if rows.num_rows <= MOST_CHANGES else None

@@ -1,0 +1,55 @@
+package paimon.python;
+
+import java.math.BigInteger;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
+import org.apache.spark.sql.catalyst.plans.logical.Range;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.DataTypes;
+import scala.collection.Iterator;
+
+/** The first rows of each task of a DataFrame, where they are little work. */
+public class FewRows {
+  private FewRows() {}
+
+  /**
+   * Return the DataFrame with at most so many rows of each task; null: its sources have more bytes than that, or Spark
+   * does not know without work how many they have.
+   */
+  public static Dataset of(SparkSession session, Dataset rows, int most, long bytes) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    if (plan.containsPattern(TreePattern$.MODULE$.PLAN_EXPRESSION())) {
+      return null;
+    }
+    BigInteger known = BigInteger.ZERO;
+    Iterator leaves = plan.collectLeaves().iterator();
+    while (leaves.hasNext()) {
+      LogicalPlan leaf = (LogicalPlan) leaves.next();
+      if (!isKnown(leaf)) {
+        return null;
+      }
+      known = known.add(leaf.stats().sizeInBytes().bigInteger());
+    }
+    if (known.compareTo(BigInteger.valueOf(bytes)) > 0) {
+      return null;
+    }
+    LogicalPlan limited = new LocalLimit(new Literal(Integer.valueOf(most), DataTypes.IntegerType), plan);
+    return Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, limited);
+  }
+
+  private static boolean isKnown(LogicalPlan leaf) {
+    return leaf instanceof LogicalRelation
+        || leaf instanceof LogicalRDD
+        || leaf instanceof LocalRelation
+        || leaf instanceof Range
+        || leaf instanceof OneRowRelation;
+  }
+}
