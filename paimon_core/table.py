@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -56,6 +56,9 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
+from paimon_core.systables.kind import SystemTableKind
+from paimon_core.systables.registry import system_table_kind
+from paimon_core.systables.system_read import SystemRead
 from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.merge_schema import with_columns_of
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
@@ -94,16 +97,17 @@ class Table:
     ) -> "Table":
         """Open the table in the directory ``path``; ``options`` are dynamic options for this object only.
 
-        ``path$branch_b`` is its branch ``b``, ``path$ro`` its :meth:`read_optimized` view, ``path$branch_b$ro`` the
-        view of the branch.
-        Raises NotFoundError if ``path`` holds no table, InvalidInputError for an unknown or immutable option.
+        ``path$branch_b`` is its branch ``b``, ``path$ro`` its :meth:`read_optimized` view, ``path$files`` and others
+        are its system tables, which can only be read; ``path$branch_b$files`` is that of the branch.
+        Raises NotFoundError if ``path`` holds no table, InvalidInputError for an unknown or immutable option, and for
+        an unknown system table.
         """
         location = TableLocation.parse(path)
         named = location.branch
         if branch is not None and named is not None and named != branch:
             raise InvalidInputError(f"branch is given as {branch!r}, but the path {path!r} names {named!r}: give one")
         store = FileStore.open(location.path, storage_options or {}, options or {}, branch or named or "main")
-        return Table(store, read_optimized=location.read_optimized)
+        return viewed(Table(store), location.system_table)
 
     @staticmethod
     def create(
@@ -115,8 +119,9 @@ class Table:
     ) -> "Table":
         """Create a table at ``path``. Raises AlreadyExistsError for an existing table, unless ``ignore_if_exists``."""
         location = TableLocation.parse(path)
-        if location.read_optimized:
-            raise InvalidInputError(f"{path!r} names a view of a table, and cannot be created: leave {_VIEW!r} out")
+        if location.system_table is not None:
+            view = SEPARATOR + location.system_table
+            raise InvalidInputError(f"{path!r} names a view of a table, and cannot be created: leave {view!r} out")
         if location.branch is not None:
             raise InvalidInputError(
                 f"{path!r} names branch {location.branch!r} of a table: make the table, then the branch"
@@ -150,8 +155,8 @@ class Table:
     @property
     def location(self) -> TableLocation:
         """The directory, the branch and the view; its text opens the same again."""
-        branch = self._store.branch
-        return TableLocation(self.path, None if branch == MAIN_BRANCH else branch, self._read_optimized)
+        branch, view = self._store.branch, READ_OPTIMIZED if self._read_optimized else None
+        return TableLocation(self.path, None if branch == MAIN_BRANCH else branch, view)
 
     @property
     def store(self) -> FileStore:
@@ -480,10 +485,8 @@ class Table:
     ) -> tuple[TableScan, TableRead]:
         store, snapshot = self._travel(when)
         predicate = bound_filter(filter, store.schema.fields)
-        if limit is not None and limit < 0:
-            raise InvalidInputError(f"limit must not be negative, but is {limit}")
         fields = project(store.schema, columns, metadata=True)
-        scan = TableScan(store, snapshot, predicate, limit, self._read_optimized)
+        scan = TableScan(store, snapshot, predicate, _checked(limit), self._read_optimized)
         return scan, TableRead(store, fields, predicate, forgiving=True)
 
     def _expired(self, made: Snapshot | None) -> Snapshot | None:
@@ -535,7 +538,143 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
 
 def with_store(table: Table, store: FileStore) -> Table:
     """Return the table, or the view of it, over another form of its store, for engines."""
+    if isinstance(table, SystemTable):
+        return SystemTable(store, table.kind)
     return Table(store, read_optimized=table._read_optimized)
+
+
+def viewed(table: Table, system_table: str | None) -> Table:
+    """Return a system table of the table; `None`: the table itself.
+
+    Raises InvalidInputError, which names the nearest one, for an unknown system table.
+    """
+    if system_table is None:
+        return table
+    if system_table == READ_OPTIMIZED:
+        return table.read_optimized()
+    return SystemTable(table.store, system_table_kind(system_table, f"{table.location}{SEPARATOR}{system_table}"))
+
+
+class SystemTable(Table):
+    """A system table: its rows tell of a table. It can only be read; everything else is an UnsupportedError.
+
+    A filter on some columns saves reading: ``docs/system-tables.md`` names them. ``when`` is possible where the rows
+    are those of a snapshot.
+    """
+
+    def __init__(self, store: FileStore, kind: SystemTableKind) -> None:
+        super().__init__(store)
+        self.kind = kind
+        """The columns, and the functions that read them."""
+
+    def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[Any, ...]]:
+        """Pickle without the caches."""
+        return SystemTable, (self._store, self.kind)
+
+    @property
+    def location(self) -> TableLocation:
+        """The directory, the branch and the name; its text opens the same again."""
+        return replace(super().location, system_table=self.kind.name)
+
+    @property
+    def store(self) -> FileStore:
+        """Raise UnsupportedError: files and snapshots are those of the table."""
+        raise self._only_read("what is stored")
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns; there are no keys, partitions or options."""
+        fields = self.kind.fields(self._store)
+        return TableSchema(0, fields, highest_field_id=len(fields))
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Column names and Arrow types of a read without projection."""
+        return self.schema.arrow
+
+    def with_options(self, options: Mapping[str, str | None]) -> "Table":
+        """Return this system table of the table under dynamic options; a value `None` removes an option."""
+        return SystemTable(self._store.with_options(options), self.kind)
+
+    def read(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> SystemRead:
+        """Return the read as a value, for engines: ``plan()`` returns parts, ``to_batches(part)`` reads one anywhere.
+
+        Raises InvalidInputError for ``when`` if the rows are not those of a snapshot.
+        """
+        given = [name for name, value in when.items() if value is not None]
+        if given and not self.kind.travels:
+            raise InvalidInputError(f"{self.location} has no past, which {given[0]!r} would choose: leave it out")
+        store, snapshot = self._travel(when) if self.kind.travels else (self._store, None)
+        schema = SystemTable(store, self.kind).schema
+        return SystemRead(self.kind, store, snapshot, project(schema, columns), bound_filter(filter, schema.fields))
+
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
+    ) -> pa.Table:
+        """Read rows into one Arrow table in memory; :meth:`to_batches` reads in bounded memory."""
+        read = self.read(columns, filter, **when)
+        return pa.Table.from_batches(_limited(_parts(read), _checked(limit)), read.schema)
+
+    def to_batches(
+        self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
+    ) -> Iterator[pa.RecordBatch]:
+        """Read rows as a stream of record batches, in bounded memory."""
+        return _limited(_parts(self.read(columns, filter, **when)), _checked(limit))
+
+    def read_optimized(self) -> Table:
+        """Raise UnsupportedError."""
+        raise self._only_read("a view without merging")
+
+    def changes(self, from_snapshot: int, to_snapshot: int | None = None) -> pa.Table:
+        """Raise UnsupportedError."""
+        raise self._only_read("changes")
+
+    def stream(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter = None,
+        *,
+        changelog: bool = False,
+        ignore_deletes: bool = False,
+    ) -> Stream:
+        """Raise UnsupportedError."""
+        raise self._only_read("a stream of changes")
+
+    def get(self, key: Key, columns: Sequence[str] | None = None) -> dict[str, object] | pa.Table | None:
+        """Raise UnsupportedError."""
+        raise self._only_read("rows by their key")
+
+    def _scan_and_reader(
+        self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
+    ) -> tuple[TableScan, TableRead]:
+        raise self._only_read("files to scan")
+
+    def _writable(self) -> FileStore:
+        raise UnsupportedError(
+            f"cannot write to {self.location}: a system table can only be read; write to the table itself"
+        )
+
+    def _expired(self, made: Snapshot | None) -> Snapshot | None:
+        raise self._only_read("commits")
+
+    def _only_read(self, what: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"{self.location} is a system table, which has rows and not {what}: use to_arrow, or ask {self.path}"
+        )
+
+    def __repr__(self) -> str:
+        return f"SystemTable({hide_secrets(str(self.location))!r})"
+
+
+def _parts(read: SystemRead) -> Iterator[pa.RecordBatch]:
+    for part in read.plan():
+        yield from read.to_batches(part)
+
+
+def _checked(limit: int | None) -> int | None:
+    if limit is not None and limit < 0:
+        raise InvalidInputError(f"limit must not be negative, but is {limit}")
+    return limit
 
 
 def _batches(data: Data) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.schema.merge import MergeRules
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.location import TableLocation
-from paimon_core.table import Table, with_store
+from paimon_core.table import Table, viewed, with_store
 from paimon_spark.option_names import (
     LOCATION_OPTIONS,
     PROPERTY,
@@ -59,7 +59,7 @@ DEFAULT_BATCH_ROWS = 32_768  # through the pipe to the JVM, 4 k and 32 k rows me
 
 @dataclass(frozen=True, slots=True)
 class TableAddress:
-    """The path of a table with its branch, view, warehouse and storage options.
+    """The path of a table with its branch, system table, warehouse and storage options.
 
     The repr hides the storage options: they may hold secrets.
     """
@@ -67,7 +67,7 @@ class TableAddress:
     path: str
     branch: str | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    read_optimized: bool = False
+    system_table: str | None = None
     warehouse: str | None = None
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class TableAddress:
         table = Table.open(self.path, self.storage_options, options, self.branch)
         if self.warehouse is not None:
             table = with_store(table, table.store.within(self.warehouse))
-        return table.read_optimized() if self.read_optimized else table
+        return viewed(table, self.system_table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,8 +186,8 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     named = canonical(given)
     taken = _pop_read(named)
     path = taken["address"].path
-    if taken["address"].read_optimized:
-        raise UnsupportedError(f"{path}$ro cannot be read as a stream: read one of {path} itself")
+    if (name := taken["address"].system_table) is not None:
+        raise UnsupportedError(f"{path}${name} cannot be read as a stream: read one of {path} itself")
     if "scan.watermark" in named:
         raise UnsupportedError("option 'scan.watermark' is for batch reads: give a stream a snapshot to start from")
     if "limit" in named:
@@ -249,8 +249,10 @@ def write_request(given: Mapping[str, str], column_names: Iterable[str]) -> Writ
     """
     named = canonical(given)
     address = _pop_address(named)
-    if address.read_optimized:
-        raise UnsupportedError(f"{address.path}$ro can only be read: write to {address.path} itself")
+    if address.system_table is not None:
+        raise UnsupportedError(
+            f"{address.path}${address.system_table} can only be read: write to {address.path} itself"
+        )
     primary_keys, partition_keys = (pop(named, key, column_list, None) for key in ("primary-key", "partition"))
     row_kind_column = named.pop("row-kind-column", None)
     user, version = _pop_transaction(named)
@@ -354,7 +356,7 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
     elif warehouse is not None and table is not None:
         name = Identifier.parse(table)
         directory = f"{warehouse.rstrip('/')}/{name.database}.db/{name.table}"
-        location = TableLocation.of(directory, name.branch, name.system_table)
+        location = TableLocation(directory, name.branch, name.system_table)
     else:
         raise InvalidInputError(
             "where is the table? Give its path, load('/warehouse/db.db/t') or save('/warehouse/db.db/t'), or the "
@@ -363,7 +365,7 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
         )
     if branch is not None and location.branch not in (None, branch):
         raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {location.branch!r}: give one")
-    return TableAddress(location.path, branch or location.branch, storage, location.read_optimized, warehouse)
+    return TableAddress(location.path, branch or location.branch, storage, location.system_table, warehouse)
 
 
 def _pop_starting_version(named: dict[str, str]) -> None:

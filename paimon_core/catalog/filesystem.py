@@ -17,8 +17,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.validate import create
 from paimon_core.store.file_store import FileStore
-from paimon_core.store.location import READ_OPTIMIZED
-from paimon_core.table import Table, with_store
+from paimon_core.table import Table, viewed, with_store
 
 _SUFFIX = ".db"
 _MARKER = ".database"
@@ -147,12 +146,8 @@ class FileSystemCatalog:
         return StagedTable.prepare(store, wanted, old)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
-        """Open a table, a branch of one (``db.t$branch_b``) or its view ``db.t$ro``, under dynamic ``options``."""
+        """Open a table, a branch of one (``db.t$branch_b``) or a system table (``db.t$files``) under ``options``."""
         name = _identifier(identifier)
-        if name.system_table not in (None, READ_OPTIMIZED):
-            raise UnsupportedError(
-                f"system table {str(name)!r} is not supported yet: only tables, branches and $ro are"
-            )
         if name.database == SYSTEM_DATABASE:
             raise UnsupportedError(f"global system table {str(name)!r} is not supported yet")
         path = self.location(name)
@@ -160,7 +155,7 @@ class FileSystemCatalog:
             self._existing_database(name.database)
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
         table = self._trusted(Table.open(path, self.storage_options, options, name.branch), options)
-        return table if name.system_table is None else table.read_optimized()
+        return viewed(table, name.system_table)
 
     def table_exists(self, identifier: str | Identifier) -> bool:
         """Return True if the table exists."""

@@ -166,11 +166,19 @@ def changes(store: FileStore, after: int, through: int | None = None) -> Iterato
     unless the table's options ask for them. An expired snapshot is read if its changelog exists. Memory: as of a batch
     read. Raises OutOfRangeError for snapshots that do not exist.
     """
-    check_readable(store.schema)
     read = ChangeRead(store, store.schema.fields, kinds=True)
+    for split in change_splits(store, after, through):
+        yield from read.to_batches(split)
+
+
+def change_splits(store: FileStore, after: int, through: int | None = None) -> Iterator[ChangeSplit]:
+    """Yield one split for each snapshot with changes, in the order of commits; see `changes`."""
+    check_readable(store.schema)
     for snapshot in _snapshots(store, after, through):
         before = partial(store.snapshots.find, snapshot.id - 1)
-        yield from read.to_batches(ChangeSplit(tuple(changed_units(store, snapshot, before))))
+        units = tuple(changed_units(store, snapshot, before))
+        if units:
+            yield ChangeSplit(units)
 
 
 def _snapshots(store: FileStore, after: int, through: int | None) -> Iterator[Snapshot]:

@@ -1,6 +1,6 @@
 """The live files of a snapshot, pruned by partition and bucket while they are read."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pyarrow as pa
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.bucket_filter import BucketFilter
-from paimon_core.manifest.entry import ADD, ManifestEntry, merge_entries
+from paimon_core.manifest.entry import ADD, DELETE, Identity, ManifestEntry, merge_entries
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.prune import prune_manifests
 from paimon_core.predicate.compute import evaluate
@@ -18,6 +18,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 MAX_PARTITIONS = 256  # partitions named in one predicate; for more, everything is read
+_READ_AHEAD = 2  # manifests in work when they are read one after the other: each takes tens of megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,53 @@ def live_entries(
 
     found = [entry for entries in parallel_map(read, chosen) for entry in entries]
     return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen))
+
+
+def live_by_manifest(
+    store: FileStore,
+    snapshot: Snapshot,
+    *,
+    partition: Predicate | None = None,
+    buckets: Collection[int] | None = None,
+    levels: Collection[int] | None = None,
+    with_stats: bool = True,
+) -> Iterator[list[ManifestEntry]]:
+    """Yield the live files of a snapshot, those of one manifest at a time.
+
+    Memory: the entries of a few manifests, and a name for each deleted file. Manifests with deleted files are read
+    twice. Arguments as of `live_entries`, and ``buckets``, ``levels``: only files of these numbers; `None`: of all.
+    """
+    manifests, fields = store.manifests, store.schema.partition_fields
+    metas = prune_manifests(manifest_metas(store, snapshot), partition, fields, buckets=buckets, levels=levels)
+    test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
+    deleted = _last_deletes(store, metas)
+
+    def read(at: int) -> list[ManifestEntry]:
+        meta = metas[at]
+        entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats)
+        found = [(position, e) for position, e in enumerate(entries) if e.kind == ADD]
+        if deleted:
+            found = [(position, e) for position, e in found if deleted.get(e.identity, (-1, -1)) < (at, position)]
+        if buckets is not None:
+            found = [(position, e) for position, e in found if e.bucket in buckets]
+        if levels is not None:
+            found = [(position, e) for position, e in found if e.file.level in levels]
+        if test is not None:
+            matching = test.matching({e.partition for _, e in found})
+            found = [(position, e) for position, e in found if e.partition in matching]
+        return [e for _, e in found]
+
+    return parallel_map(read, range(len(metas)), threads=_READ_AHEAD)
+
+
+def _last_deletes(store: FileStore, metas: Sequence[ManifestFileMeta]) -> dict[Identity, tuple[int, int]]:
+    """Return, for each file that is deleted, the manifest and the position of its last DELETE."""
+    found: dict[Identity, tuple[int, int]] = {}
+    for at, meta in enumerate(metas):
+        if meta.num_deleted_files:
+            entries = store.manifests.read(meta.file_name, meta.file_size, with_stats=False)
+            found.update({e.identity: (at, position) for position, e in enumerate(entries) if e.kind == DELETE})
+    return found
 
 
 def partitions_predicate(

@@ -139,10 +139,10 @@ def _value_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np
     on_files = restrict(predicate, columns(predicate) - set(store.schema.partition_keys))
     if on_files is None:
         return np.ones(len(entries), bool)
-    return _stats_mask(store, entries, on_files, lambda file: file.value_stats, partial(_stats_fields, store))
+    return _stats_mask(store, entries, on_files, lambda file: file.value_stats, partial(stats_fields, store))
 
 
-def _stats_fields(store: FileStore, file: DataFileMeta) -> tuple[DataField, ...]:
+def stats_fields(store: FileStore, file: DataFileMeta) -> tuple[DataField, ...]:
     """Return the columns of the value statistics of a file."""
     file_fields = store.schemas.get(file.schema_id).fields
     names = file.value_stats_cols if file.value_stats_cols is not None else file.write_cols
@@ -203,7 +203,7 @@ def stats_of_files(store: FileStore, entries: Sequence[ManifestEntry], field: Da
 
     REQUIRES: a group of `files_of_equal_stats`.
     """
-    fields = _stats_fields(store, entries[0].file)
+    fields = stats_fields(store, entries[0].file)
     stats = [entry.file.value_stats for entry in entries]
     if any(_arity(s) != len(fields) for s in stats):
         return None

@@ -16,10 +16,17 @@ def branch_root(root: str, branch: str) -> str:
 
 def list_branches(io: FileIO, root: str) -> list[str]:
     """Return the names of all branches except ``main``, sorted."""
+    return sorted(branch_times(io, root))
+
+
+def branch_times(io: FileIO, root: str) -> dict[str, int]:
+    """Return when the directory of each branch except ``main`` was changed (epoch ms), by name; 0: unknown."""
     entries = io.list(join(root, "branch"))
-    return sorted(
-        one.name.removeprefix(_PREFIX) for one in entries if one.is_directory and one.name.startswith(_PREFIX)
-    )
+    return {
+        one.name.removeprefix(_PREFIX): one.modified_ms
+        for one in entries
+        if one.is_directory and one.name.startswith(_PREFIX)
+    }
 
 
 def check_branch_name(name: str) -> None:

@@ -40,11 +40,12 @@ def partition_path(values: Sequence[Any], fields: Sequence[DataField], options: 
     parts = []
     for value, field in zip(values, fields, strict=True):
         text = None if value is None else partition_text(value, field, legacy=legacy)
-        parts.append(f"{escape(field.name)}={escape(default if text is None or _is_blank(text) else text)}")
+        parts.append(f"{escape(field.name)}={escape(default if text is None or is_blank(text) else text)}")
     return "/".join(parts)
 
 
-def _is_blank(text: str) -> bool:
+def is_blank(text: str) -> bool:
+    """Return True if a partition of this value is named like one of NULL."""
     return not text.strip() and not any(char in _NOT_BLANK for char in text)
 
 

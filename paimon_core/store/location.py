@@ -1,8 +1,8 @@
-"""The location of a table as users write it: ``path``, ``path$branch_b``, ``path$ro``, ``path$branch_b$ro``."""
+"""The location of a table as users write it: ``path``, ``path$branch_b``, ``path$files``, ``path$branch_b$files``."""
 
 from dataclasses import dataclass
 
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.paths import check_name
 
 SEPARATOR = "$"
@@ -12,34 +12,30 @@ READ_OPTIMIZED = "ro"
 
 @dataclass(frozen=True, slots=True)
 class TableLocation:
-    """The directory of a table, a branch (`None`: no branch is named), and True for the read-optimized view."""
+    """The directory of a table, a branch and a system table in lower case; `None`: no branch, or no system table.
+
+    The system table `READ_OPTIMIZED` is the read-optimized view. Whether there is one of the name is not checked.
+    """
 
     path: str
     branch: str | None = None
-    read_optimized: bool = False
+    system_table: str | None = None
 
     def __str__(self) -> str:
         """Return the text that :meth:`parse` reads."""
         branch = "" if self.branch is None else SEPARATOR + BRANCH_PREFIX + self.branch
-        return self.path + branch + (SEPARATOR + READ_OPTIMIZED if self.read_optimized else "")
+        return self.path + branch + ("" if self.system_table is None else SEPARATOR + self.system_table)
 
     @staticmethod
     def parse(text: str) -> "TableLocation":
-        """Return the location that `text` names; raises as `split_name` and `of` do."""
+        """Return the location that `text` names; raises as `split_name` does."""
         directory, slash, name = text.rstrip("/").rpartition("/")
         if not name or name.endswith(":"):  # the root of a file system
             return TableLocation(text)
         if SEPARATOR not in name:
             return TableLocation(directory + slash + name)
         table, branch, system_table = split_name(name, text)
-        return TableLocation.of(directory + slash + table, branch, system_table)
-
-    @staticmethod
-    def of(path: str, branch: str | None, system_table: str | None) -> "TableLocation":
-        """Return the location of a table, a branch or the view ``$ro``; UnsupportedError for other system tables."""
-        if system_table not in (None, READ_OPTIMIZED):
-            raise UnsupportedError(f"system tables are not readable yet: {system_table!r} of {path}")
-        return TableLocation(path, branch, system_table is not None)
+        return TableLocation(directory + slash + table, branch, system_table)
 
 
 def split_name(name: str, shown: str) -> tuple[str, str | None, str | None]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.errors import InvalidInputError
 from paimon_core.store.location import TableLocation
 
 
@@ -13,8 +13,9 @@ from paimon_core.store.location import TableLocation
         ("/w/t/", TableLocation("/w/t")),
         ("/", TableLocation("/")),
         ("memory://", TableLocation("memory://")),
-        ("t$ro", TableLocation("t", None, True)),
-        ("s3://b$1/t$BRANCH_B$RO/", TableLocation("s3://b$1/t", "B", True)),
+        ("t$ro", TableLocation("t", None, "ro")),
+        ("s3://b$1/t$BRANCH_B$RO/", TableLocation("s3://b$1/t", "B", "ro")),
+        ("/w/t$branch_b$Files", TableLocation("/w/t", "b", "files")),
         ("/w/odd.name of t$branch_b", TableLocation("/w/odd.name of t", "b")),
     ],
 )
@@ -26,8 +27,3 @@ def test_a_location(text, expected):
 def test_no_location(text):
     with pytest.raises(InvalidInputError):
         TableLocation.parse(text)
-
-
-def test_other_system_tables_are_refused():
-    with pytest.raises(UnsupportedError, match="'files' of /w/t"):
-        TableLocation.parse("/w/t$files")

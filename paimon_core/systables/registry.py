@@ -1,0 +1,41 @@
+"""The system tables by name. A new one is a `SystemTableKind` and a line here."""
+
+from difflib import get_close_matches
+from typing import Final
+
+from paimon_core.errors import InvalidInputError
+from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR
+from paimon_core.systables.definition import AGGREGATION_FIELDS, OPTIONS, SCHEMAS
+from paimon_core.systables.files import FILE_KEY_RANGES, FILES
+from paimon_core.systables.groups import BUCKETS, PARTITIONS
+from paimon_core.systables.kind import SystemTableKind
+from paimon_core.systables.metadata import MANIFESTS, STATISTICS, TABLE_INDEXES
+from paimon_core.systables.rows import AUDIT_LOG, BINLOG, ROW_TRACKING
+from paimon_core.systables.timeline import BRANCHES, CONSUMERS, SNAPSHOTS, TAGS
+
+_KINDS: Final = (
+    *(SNAPSHOTS, SCHEMAS, OPTIONS, TAGS, BRANCHES, CONSUMERS, AGGREGATION_FIELDS),
+    *(FILES, FILE_KEY_RANGES, PARTITIONS, BUCKETS, MANIFESTS, TABLE_INDEXES, STATISTICS),
+    *(AUDIT_LOG, BINLOG, ROW_TRACKING),
+)
+SYSTEM_TABLES: Final = {kind.name: kind for kind in _KINDS}
+"""The system tables, without the view ``ro``, which is a table without merging."""
+
+
+def system_table_kind(name: str, shown: str) -> SystemTableKind:
+    """Return the system table of a name in lower case.
+
+    Raises InvalidInputError, which quotes `shown` and names the nearest system table, for an unknown name.
+    """
+    found = SYSTEM_TABLES.get(name)
+    if found is None:
+        raise unknown_table(name, shown, [*SYSTEM_TABLES, READ_OPTIMIZED])
+    return found
+
+
+def unknown_table(name: str, shown: str, known: list[str]) -> InvalidInputError:
+    """Return the error for a system table that does not exist."""
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {SEPARATOR + near[0]!r}?" if near else ""
+    every = ", ".join(SEPARATOR + one for one in sorted(known))
+    return InvalidInputError(f"{shown!r}: there is no system table {SEPARATOR + name!r}{hint} There are {every}")

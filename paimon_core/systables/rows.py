@@ -1,0 +1,157 @@
+"""The system tables of rows: ``audit_log``, ``binlog`` and ``row_tracking``."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.datafile.row_tracking import tracking_fields
+from paimon_core.errors import UnsupportedError
+from paimon_core.predicate.rewrite import restrict
+from paimon_core.read.changes import ChangeRead, change_splits
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.starting_scanner import incremental_bounds, without_start
+from paimon_core.scan.table_scan import TableScan
+from paimon_core.store.file_store import FileStore
+from paimon_core.systables.kind import Part, Request, SystemTableKind
+from paimon_core.types.arrow import arrow_schema
+from paimon_core.types.datatype import ArrayType, DataField, with_nullable
+from paimon_core.types.row_kind import INSERT, SHORT_NAMES, UPDATE_AFTER, UPDATE_BEFORE
+from paimon_core.types.system_fields import ROW_KIND
+
+
+def _audit_fields(store: FileStore) -> tuple[DataField, ...]:
+    return (ROW_KIND, *store.schema.fields)
+
+
+def _binlog_fields(store: FileStore) -> tuple[DataField, ...]:
+    return (ROW_KIND, *map(_listed, store.schema.fields))
+
+
+def _listed(field: DataField) -> DataField:
+    """Return the column of arrays of a column's values."""
+    return DataField(field.id, field.name, ArrayType(with_nullable(field.type, True)), field.description)
+
+
+def _tracking(store: FileStore) -> tuple[DataField, ...]:
+    tracked = tracking_fields(store.schema)
+    if not tracked:
+        raise UnsupportedError(
+            f"{store.root} has no row ids, which $row_tracking shows: they need the option 'row-tracking.enabled'"
+        )
+    return (*store.schema.fields, *tracked)
+
+
+def _plan(request: Request) -> list[Part]:
+    """Return the splits of the snapshot, or of the changes that the option ``incremental-between`` asks for."""
+    store = request.store
+    bounds = incremental_bounds(store)
+    if bounds is not None:
+        return list(change_splits(without_start(store), *bounds))
+    keys = {f.name for f in store.schema.fields}
+    predicate = None if request.predicate is None else restrict(request.predicate, keys)
+    return list(TableScan(store, request.snapshot, predicate).plan().splits)
+
+
+def _plan_arrays(request: Request) -> list[Part]:
+    """Return the splits of `_plan` without the filter: it is about arrays of values."""
+    return _plan(Request(request.store, request.snapshot, request.columns))
+
+
+def _asked(request: Request) -> tuple[DataField, ...]:
+    """Return the columns of the table to read: at least one."""
+    fields = tuple(f for f in request.store.schema.fields if f.name in request.columns)
+    return fields or request.store.schema.fields[:1]
+
+
+def _read_audit(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
+    """Yield rows with their kinds: every row of a snapshot is ``+I``, a change has the kind of its commit."""
+    store, fields = request.store, _asked(request)
+    names = {f.name for f in store.schema.fields}
+    predicate = None if request.predicate is None else restrict(request.predicate, names)
+    if not isinstance(part, DataSplit):
+        yield from ChangeRead(store, fields, predicate, kinds=True).to_batches(part)
+        return
+    kind = pa.scalar(SHORT_NAMES[INSERT], pa.string())
+    schema = arrow_schema((ROW_KIND, *fields))
+    for batch in TableRead(store, fields, predicate, forgiving=True).to_batches(part):
+        yield pa.RecordBatch.from_arrays([pa.repeat(kind, batch.num_rows), *batch.columns], schema=schema)
+
+
+def _read_binlog(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `_read_audit` with arrays of values: an update is one row with its old and its new values."""
+    unfiltered = Request(request.store, request.snapshot, request.columns | {ROW_KIND.name})
+    return packed(_read_audit(unfiltered, part), _asked(request))
+
+
+def packed(batches: Iterator[pa.RecordBatch], fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
+    """Yield rows of changes with each value in an array, ``-U`` with the ``+U`` that follows it in one row.
+
+    The first column of the rows is the kind, the others are ``fields``. The arrays of an update have two values, and
+    its kind is ``+U``; others have one.
+    """
+    schema = arrow_schema((ROW_KIND, *map(_listed, fields)))
+    waiting: pa.RecordBatch | None = None  # the last row of a batch, a -U whose +U is in the next batch
+    for batch in itertools.chain(batches, [None]):
+        if batch is None:
+            rows = waiting
+        else:
+            rows = batch if waiting is None else _joined([waiting, batch])
+        waiting = None
+        if rows is None or not rows.num_rows:
+            continue
+        names = rows.column(0)
+        before = _is(names, SHORT_NAMES[UPDATE_BEFORE])
+        if batch is not None and before[-1]:
+            waiting, rows = rows.slice(rows.num_rows - 1), rows.slice(0, rows.num_rows - 1)
+            names, before = rows.column(0), before[:-1]
+        if rows.num_rows:
+            yield _in_arrays(rows, before, _is(names, SHORT_NAMES[UPDATE_AFTER]), schema)
+
+
+def _is(names: pa.Array, kind: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    found: np.ndarray[Any, np.dtype[np.bool_]] = pc.equal(names, kind).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _in_arrays(
+    rows: pa.RecordBatch, before: np.ndarray[Any, Any], after: np.ndarray[Any, Any], schema: pa.Schema
+) -> pa.RecordBatch:
+    second = np.zeros(rows.num_rows, bool)  # rows that belong to the row before them
+    second[1:] = before[:-1] & after[1:]
+    starts = np.flatnonzero(~second)
+    offsets = pa.array(np.append(starts, rows.num_rows), pa.int32())
+    lasts = np.append(starts[1:], rows.num_rows) - 1
+    kinds = rows.column(0).take(pa.array(lasts))
+    columns = zip(rows.columns[1:], schema.types[1:], strict=True)
+    lists = [pa.ListArray.from_arrays(offsets, column, type=kind) for column, kind in columns]
+    return pa.RecordBatch.from_arrays([kinds, *lists], schema=schema)
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _plan_tracked(request: Request) -> list[Part]:
+    _tracking(request.store)
+    names = {f.name for f in request.store.schema.fields}
+    predicate = None if request.predicate is None else restrict(request.predicate, names)
+    return list(TableScan(request.store, request.snapshot, predicate).plan().splits)
+
+
+def _read_tracked(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a snapshot with the columns that track them."""
+    every = _tracking(request.store)
+    fields = tuple(f for f in every if f.name in request.columns)
+    names = {f.name for f in request.store.schema.fields}
+    predicate = None if request.predicate is None else restrict(request.predicate, names)
+    return TableRead(request.store, fields, predicate, forgiving=True).to_batches(part)
+
+
+AUDIT_LOG = SystemTableKind("audit_log", _audit_fields, _read_audit, _plan, travels=True, of_rows=True)
+BINLOG = SystemTableKind("binlog", _binlog_fields, _read_binlog, _plan_arrays, travels=True, of_rows=True)
+ROW_TRACKING = SystemTableKind("row_tracking", _tracking, _read_tracked, _plan_tracked, travels=True, of_rows=True)
