@@ -25,6 +25,7 @@ from paimon_core.maintenance.delete import delete_rows
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.orphan_files import OrphanFiles
 from paimon_core.maintenance.rollback import rollback, rollback_target
 from paimon_core.maintenance.table_branches import TableBranches
 from paimon_core.maintenance.table_consumers import TableConsumers
@@ -457,6 +458,10 @@ class Table:
     ) -> Expired:
         """Remove old snapshots and the files that only they need: `TableMaintenance.expire_snapshots`."""
         return self.maintenance.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
+
+    def remove_orphan_files(self, older_than: datetime | str | int | None = None, dry_run: bool = False) -> OrphanFiles:
+        """Delete the files that nothing refers to: `TableMaintenance.remove_orphan_files`."""
+        return self.maintenance.remove_orphan_files(older_than, dry_run=dry_run)
 
     def rescale(
         self,

@@ -23,7 +23,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.maintenance.execute import Progress
+from paimon_core.maintenance.execute import LOCAL, Progress
 from paimon_core.maintenance.task import CompactionTask
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
@@ -34,9 +34,13 @@ from paimon_spark.types import expected_arrow_schema
 
 Task = TypeVar("Task", bound=CompactionTask)
 Run = Callable[[FileStore, Task], CommitMessage]
+Part = TypeVar("Part")
+Found = TypeVar("Found")
+Encode = Callable[[Any], bytes]
 MOST_SPARK_TASKS = (
     4096  # above this number small tasks share a Spark task, because each Spark task costs some milliseconds
 )
+_FEW_PARTS = 8  # so many are done faster by threads of the driver than by a job
 
 _GROUP_ROW = StructType([StructField("group", LongType(), False), StructField("tasks", BinaryType(), False)])
 _RESULT_ROW = StructType(
@@ -93,6 +97,24 @@ class SparkRunner:
             raise
         return [result.message for result in done if result.message is not None]
 
+    def map(
+        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
+    ) -> Iterator[Found]:
+        """Yield the result of a function for each part, in order; a few parts are done in this process."""
+        if len(parts) <= _FEW_PARTS:
+            yield from LOCAL.map(store, function, parts)
+            return
+        groups = balance([1] * len(parts), MOST_SPARK_TASKS)
+        frame = task_frame(self._spark, store, parts, groups, function, _pickled)
+        with Job(self._spark, self._name, [len(group) for group in groups], None):
+            rows = frame.collect()
+        found = {row.number: row for row in rows}
+        for number in range(len(parts)):
+            row = found.pop(number)
+            if row.error is not None:
+                raise pickle.loads(bytes(row.error))
+            yield pickle.loads(bytes(row.message))
+
     def results(
         self, store: FileStore, tasks: Sequence[Task], run: Run[Task], progress: Progress | None = None
     ) -> list[TaskResult]:
@@ -121,7 +143,12 @@ def _parallelism_of_job(spark: SparkSession) -> int:
 
 
 def task_frame(
-    spark: SparkSession, store: FileStore, tasks: Sequence[Task], groups: Sequence[Sequence[int]], run: Run[Task]
+    spark: SparkSession,
+    store: FileStore,
+    tasks: Sequence[Part],
+    groups: Sequence[Sequence[int]],
+    run: Callable[[FileStore, Part], Any],
+    encode: Encode = CommitMessage.to_bytes,
 ) -> DataFrame:
     """Return a DataFrame of the results of all tasks.
 
@@ -134,6 +161,7 @@ def task_frame(
         tasks: all tasks of the plan.
         groups: indices into `tasks`; each group is a partition of the DataFrame, and the first groups start first.
         run: the function that runs one task.
+        encode: the function from a result to the bytes of the column `message`.
     """
     pickled = [pickle.dumps([(i, tasks[i]) for i in group], pickle.HIGHEST_PROTOCOL) for group in groups]
     rows = pa.table([pa.array(range(len(groups)), pa.int64()), pa.array(pickled, pa.binary())], ["group", "tasks"])
@@ -141,7 +169,7 @@ def task_frame(
     known = F.broadcast(spark.createDataFrame(rows, _GROUP_ROW).coalesce(1))
     numbers = spark.range(0, len(groups), 1, len(groups))
     joined = numbers.join(known, F.col("id") == F.col("group")).select("tasks")
-    return map_in_arrow(joined, partial(_run_group, store, run), _RESULT_ROW)
+    return map_in_arrow(joined, partial(_run_group, store, run, encode), _RESULT_ROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,22 +213,30 @@ def delete_job_files(store: FileStore, buckets: Iterable[BucketRef], names: JobN
         pass
 
 
-def _run_group(store: FileStore, run: Run[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pickled(found: Any) -> bytes:
+    return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+
+
+def _run_group(
+    store: FileStore, run: Callable[[FileStore, Any], Any], encode: Encode, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Run the tasks of one partition; yield each result as soon as it exists."""
     schema = expected_arrow_schema(_RESULT_ROW)
     worker = f"{socket.gethostname()}:{os.getpid()}"
     for batch in batches:
         for pickled in batch.column("tasks"):
             for number, task in pickle.loads(pickled.as_py()):
-                message, error = _outcome(store, run, task)
+                message, error = _outcome(store, run, encode, task)
                 row = {"number": number, "message": message, "error": error, "worker": worker}
                 yield pa.RecordBatch.from_pylist([row], schema)
 
 
-def _outcome(store: FileStore, run: Run[Any], task: Any) -> tuple[bytes | None, bytes | None]:
-    """Return the message, or the engine's error, which a second attempt would repeat. Raise any other error."""
+def _outcome(
+    store: FileStore, run: Callable[[FileStore, Any], Any], encode: Encode, task: Any
+) -> tuple[bytes | None, bytes | None]:
+    """Return the result, or the engine's error, which a second attempt would repeat. Raise any other error."""
     try:
-        return run(store, task).to_bytes(), None
+        return encode(run(store, task)), None
     except PaimonError as error:
         return None, pickle.dumps(error)
 

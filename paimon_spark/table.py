@@ -13,6 +13,7 @@ from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.maintenance.delete import drop_counted, drops_partitions
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.orphan_files import OrphanFiles
 from paimon_core.maintenance.table_branches import TableBranches
 from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
@@ -273,6 +274,16 @@ class PaimonTable:
         """
         table = self._at_present("expired")
         return table.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
+
+    def removeOrphanFiles(self, older_than: datetime | str | int | None = None, dry_run: bool = False) -> OrphanFiles:
+        """Delete the files in the table's directories that nothing refers to, and return their paths and sizes.
+
+        The cluster lists directories, reads manifests and deletes files if there are many.
+
+        Args:
+            older_than, dry_run: as in `paimon_core.Table.remove_orphan_files`.
+        """
+        return self.maintenance.remove_orphan_files(older_than, dry_run=dry_run)
 
     @property
     def tags(self) -> TableTags:

@@ -20,6 +20,7 @@ from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.store.layout import escape
 
 _VERSION = 1
+_DIRECTORY, _BEGUN, _FINISHED = "intent", "batch-", "landed-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,20 @@ class Intent:
 
     base: int
     source: str | None = None
+
+
+def newest_open(io: FileIO, root: str) -> int | None:
+    """Return when the newest intent was written whose commit is not known to be done (epoch ms); ``None``: none is.
+
+    ``root``: the directory of a table or branch.
+    """
+    newest = None
+    for user in io.list(join(root, _DIRECTORY)):
+        files = {file.name: file.modified_ms for file in io.list(user.path)} if user.is_directory else {}
+        for name, modified in files.items():
+            if name.startswith(_BEGUN) and _FINISHED + name.removeprefix(_BEGUN) not in files:
+                newest = modified if newest is None else max(newest, modified)
+    return newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +105,12 @@ class Intents:
 
     @property
     def _files(self) -> NumberedDirectory:
-        return NumberedDirectory(self.io, self._directory, "batch-")
+        return NumberedDirectory(self.io, self._directory, _BEGUN)
 
     @property
     def _finished(self) -> NumberedDirectory:
-        return NumberedDirectory(self.io, self._directory, "landed-")
+        return NumberedDirectory(self.io, self._directory, _FINISHED)
 
     @property
     def _directory(self) -> str:
-        return join(self.root, "intent", f"user-{escape(self.user)}")
+        return join(self.root, _DIRECTORY, f"user-{escape(self.user)}")

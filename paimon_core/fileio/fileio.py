@@ -94,6 +94,13 @@ class FileIO:
         """Remove a directory with everything in it, if it exists."""
         self._storage(path).delete_directory(path)
 
+    def delete_empty_directory(self, path: str) -> bool:
+        """Remove a directory if it is empty; return True if it was removed.
+
+        Atomic: a file that another process creates meanwhile stays. Object stores have no directories: False.
+        """
+        return self._storage(path).delete_empty_directory(path)
+
     def rename_directory(self, source: str, target: str) -> None:
         """Rename a directory; atomic on local disks and HDFS only. Raises FileExistsError if the target exists."""
         if scheme_of(source) != scheme_of(target):

@@ -1,5 +1,6 @@
 """The storage of local files, by plain system calls."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from paimon_core.fileio.paths import join, local_path, scheme_of
 from paimon_core.fileio.storage import FileStatus, OutputStream
 
 T = TypeVar("T")
+_NOT_REMOVED = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY}
 
 
 class LocalStorage:
@@ -92,6 +94,16 @@ class LocalStorage:
         except FileNotFoundError:
             if self.exists(path):  # another process removed a file during the walk: walk once more
                 shutil.rmtree(local_path(path), ignore_errors=True)
+
+    def delete_empty_directory(self, path: str) -> bool:
+        """Remove a directory if it is empty, by ``rmdir``; return True if it was removed."""
+        try:
+            os.rmdir(local_path(path))
+        except OSError as error:
+            if error.errno in _NOT_REMOVED:
+                return False
+            raise
+        return True
 
     def rename_directory(self, source: str, target: str) -> None:
         """Rename a directory, atomically within one file system. Raises FileExistsError if the target exists."""

@@ -117,6 +117,10 @@ class RemoteStorage:
             self._fs.invalidate_cache(self._key(path))
             self._fs.rm(self._key(path), recursive=True)
 
+    def delete_empty_directory(self, path: str) -> bool:
+        """Return False: most stores have no directories, and elsewhere an empty one is harmless."""
+        return False
+
     def rename_directory(self, source: str, target: str) -> None:
         """Rename a directory; not atomic on object stores: objects are copied, then the old ones removed."""
         if self.exists(target):

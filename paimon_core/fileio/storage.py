@@ -71,6 +71,8 @@ class Storage(Protocol):
 
     def delete_directory(self, path: str) -> None: ...  # noqa: D102
 
+    def delete_empty_directory(self, path: str) -> bool: ...  # noqa: D102
+
     def rename_directory(self, source: str, target: str) -> None: ...  # noqa: D102
 
     def why_no_commit(self) -> str | None:

@@ -1,6 +1,6 @@
 """Execution of plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
@@ -15,6 +15,8 @@ from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
 Task = TypeVar("Task", bound=CompactionTask)
+Part = TypeVar("Part")
+Found = TypeVar("Found")
 Progress = Callable[[int, int], None]
 """A function that is called after every task with the bytes done and the bytes in all."""
 _ATTEMPTS = 5  # a bucket that others replace every time needs no compaction from here
@@ -40,6 +42,14 @@ class Runner(Protocol):
 
         REQUIRES: ``run`` is a module-level function or a partial of one, because it may be pickled. After an error no
         file is left, as far as the runner knows which files were written.
+        """
+
+    def map(
+        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
+    ) -> Iterator[Found]:
+        """Yield ``function(store, part)`` for all parts, in the order of the parts; the first error is raised.
+
+        REQUIRES: ``function`` may run twice for a part. It, the parts and the results are picklable.
         """
 
 
@@ -74,6 +84,11 @@ class _Local:
             TableCommit(store).abort(written)
             raise
         return messages
+
+    def map(
+        self, store: FileStore, function: Callable[[FileStore, Part], Found], parts: Sequence[Part]
+    ) -> Iterator[Found]:
+        return parallel_map(partial(function, store), parts, threads=_RUNNERS)
 
 
 LOCAL: Runner = _Local()

@@ -9,6 +9,7 @@ from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit, expire_table
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.orphan_files import OrphanFiles, remove_orphan_files
 from paimon_core.maintenance.rescale import rescale
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.predicate.filter import Filter, bound_filter
@@ -92,6 +93,24 @@ class TableMaintenance:
         """
         before = None if older_than is None else epoch_millis(older_than)
         return expire_table(self.store, before, retain_max, retain_min, max_deletes=max_deletes, dry_run=dry_run)
+
+    def remove_orphan_files(
+        self, older_than: datetime | str | int | None = None, *, dry_run: bool = False
+    ) -> OrphanFiles:
+        """Delete the files in the table's directories that nothing refers to, and return their paths and sizes.
+
+        Crashes, failed writes, rollbacks and deleted branches leave such files. Safe beside readers and expiries, and
+        beside writers that began after ``older_than``.
+
+        Args:
+            older_than: files that were modified from this moment on stay (epoch ms, a datetime or text in local time);
+                `None`: a day ago. REQUIRES: no write that is still running began before.
+            dry_run: delete nothing, and return what would be deleted.
+
+        Raises InvalidInputError for a moment in the future, CorruptedError (nothing changed) if metadata are missing.
+        """
+        before = None if older_than is None else epoch_millis(older_than)
+        return remove_orphan_files(self.store, before, dry_run=dry_run, runner=self.runner)
 
     def rescale(
         self,

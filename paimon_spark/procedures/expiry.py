@@ -1,9 +1,13 @@
-"""Procedures that delete old snapshots, and that say that partitions are complete."""
+"""Procedures that delete old snapshots and unneeded files, and that say that partitions are complete."""
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.execute import LOCAL
 from paimon_core.maintenance.partitions_done import record_done
+from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.options.snapshot import SNAPSHOT_NUM_RETAINED_MIN
 from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+
+_MODES = ("distributed", "local")
 
 
 @procedure(
@@ -25,6 +29,27 @@ def expire_snapshots(call: Call) -> Rows:
     verbs = table.maintenance
     expired = verbs.expire_snapshots(call.millis("older_than"), most, least, max_deletes=call["max_deletes"])
     return [(len(expired.snapshots),)]
+
+
+@procedure(
+    "remove_orphan_files(table STRING, [older_than STRING], [dry_run BOOLEAN], [parallelism INT], [mode STRING])",
+    "deletedFileCount BIGINT, deletedFileTotalLenInBytes BIGINT",
+)
+def remove_orphan_files(call: Call) -> Rows:
+    """Delete files older than a moment, by default a day, that nothing refers to; 'db.*' names all tables.
+
+    The rows are their number and bytes.
+    """
+    call.refuse("parallelism", "leave it out: the cluster is used as far as there is work")
+    mode = (call.text("mode") or _MODES[0]).lower()
+    if mode not in _MODES:
+        raise InvalidInputError(f"argument 'mode' of remove_orphan_files is one of {list(_MODES)}, not {mode!r}")
+    before, dry_run, count, total = call.millis("older_than"), bool(call["dry_run"]), 0, 0
+    for table in call.tables():
+        runner = call.runner(table) if mode == _MODES[0] else LOCAL
+        found = TableMaintenance(table.store, runner).remove_orphan_files(before, dry_run=dry_run)
+        count, total = count + found.count, total + found.bytes
+    return [(count, total)]
 
 
 @procedure("mark_partition_done(table STRING, partitions STRING)")

@@ -4,7 +4,7 @@ Procedures are plain Python: a function takes a `Call` and returns rows. ``CALL`
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getdoc
 from typing import Any
@@ -139,6 +139,15 @@ class Call:
             return self.opened(identifier)
         except NotFoundError as error:
             raise TableNotFoundError(str(error), identifier) from None
+
+    def tables(self, name: str = "table") -> Iterator[Table]:
+        """Yield the table that an argument names, or with ``database.*`` all tables of the database."""
+        database, star, rest = str(self[name]).rpartition(".*")
+        if not star or rest:
+            yield self.table(name)
+            return
+        for table in self.catalog.list_tables(database):
+            yield self.opened(Identifier.parse(f"`{database}`.`{table}`"))
 
     def opened(self, identifier: Identifier) -> Table:
         """Return a table with the options of the session. NotFoundError if there is none."""

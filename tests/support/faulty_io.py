@@ -90,6 +90,9 @@ class FaultyIO(FileIO):
     def delete_directory(self, path: str) -> None:
         self._call("delete_directory", path, lambda: self.inner.delete_directory(path), lambda: self._delete_half(path))
 
+    def delete_empty_directory(self, path: str) -> bool:
+        return self._call("delete_empty_directory", path, lambda: self.inner.delete_empty_directory(path))
+
     def rename_directory(self, source: str, target: str) -> None:
         self._call("rename_directory", source, lambda: self.inner.rename_directory(source, target))
 
@@ -217,6 +220,9 @@ class MemoryIO(FileIO):
     def delete_directory(self, path: str) -> None:
         for below in self._below(path):
             self.delete(below)
+
+    def delete_empty_directory(self, path: str) -> bool:
+        return False
 
     def rename_directory(self, source: str, target: str) -> None:
         if self.exists(target):

@@ -1,5 +1,8 @@
 """Tags and branches as other engines make them, and every file that what is kept refers to."""
 
+from contextlib import nullcontext, suppress
+
+from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.manifest.entry import ADD
 from paimon_core.options.merge import CHANGELOG_PRODUCER
@@ -51,7 +54,8 @@ def needed_files(store: FileStore) -> set[str]:
         for snapshot in (*snapshots, *(tag.snapshot for tag in Tags(store.io, root).list())):
             found |= _of_state(store, snapshot)
         for snapshot in snapshots:
-            found |= _of_list(store, snapshot.changelog_manifest_list)
+            with suppress(CorruptedError) if snapshot is snapshots[0] else nullcontext():  # it may be made of a tag
+                found |= _of_list(store, snapshot.changelog_manifest_list)
         for changelog in Changelogs(store.io, root).all():
             if told:
                 found |= _of_list(store, changelog.changelog_manifest_list)

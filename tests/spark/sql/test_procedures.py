@@ -1,5 +1,6 @@
 """CALL: signatures, the effect of each procedure, arguments that are wrong, sessions."""
 
+import os
 import re
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
-from paimon_spark import PaimonTable
+from paimon_core.maintenance import orphan_files, referenced_names
+from paimon_spark import PaimonTable, distribute
 from paimon_spark.procedures.registry import NEVER, NOT_YET, PROCEDURES, call_procedure, find_procedure
 from tests.support.text_cases import check, text_cases
 
@@ -37,7 +39,8 @@ def test_the_page_shows_every_procedure():
         ("create_tags", {}, NotFoundError, "did you mean 'create_tag'"),
         ("Compact", {}, NotFoundError, "did you mean 'compact'"),
         ("xyz", {}, NotFoundError, "there are clear_consumers, compact"),
-        ("remove_orphan_files", {}, UnsupportedError, "not there yet"),
+        ("reassign_row_id", {}, UnsupportedError, "not there yet"),
+        ("remove_orphan_files", {"table": "t", "older": "1"}, InvalidInputError, "did you mean 'older_than'"),
         ("repair", {}, UnsupportedError, "Hive metastore"),
         ("create_branch", {"table": "t", "branch": "b", "ignoreIfExist": True}, InvalidInputError, "'ignoreIfExists'"),
         ("create_branch", {"table": "t"}, InvalidInputError, "'branch' is missing"),
@@ -162,6 +165,38 @@ def test_compaction_and_expiry(sql):
         ("CALL sys.rollback_to_timestamp('t', 1)", "the earliest is snapshot"),
         ("CALL sys.rollback_to_watermark('t', 1)", "no snapshot"),
         ("CALL sys.copy('t', 'u')", "there is a table at"),
+    ]:
+        with pytest.raises(PySparkException, match=message):
+            sql(statement)
+
+
+def _stray(path, *names):
+    for name in names:
+        stray = Path(path) / name
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_text("stray")
+        os.utime(stray, (1, 1))
+
+
+@pytest.mark.usefixtures("table")
+def test_orphan_files(sql, monkeypatch):
+    path = sql("DESCRIBE TABLE EXTENDED t")
+    path = next(row[1] for row in path if row[0] == "Location").removeprefix("file:")
+    names = [f"p={n}/bucket-0/x-{n}" for n in range(2)] + ["manifest/manifest-x-0"]
+    _stray(path, *names)
+    assert sql("CALL sys.remove_orphan_files('t', dry_run => true, mode => 'LOCAL')") == [(3, 15)]
+    monkeypatch.setattr(distribute, "_FEW_PARTS", 0)
+    monkeypatch.setattr(orphan_files, "_DIRECTORIES", 1)
+    monkeypatch.setattr(referenced_names, "_GROUP", 1)
+    assert sql(f"CALL sys.remove_orphan_files('{sql.database}.*', '2020-01-01 00:00:00')") == [(3, 15)]
+    assert not any((Path(path) / name).exists() for name in names)
+    assert PaimonTable.forPath(sql.spark, path).removeOrphanFiles().count == 0
+    assert sql("SELECT count(*) FROM t") == [(3,)]
+    for statement, message in [
+        ("CALL sys.remove_orphan_files('t', mode => 'here')", "one of .*'distributed', 'local'"),
+        ("CALL sys.remove_orphan_files('t', '2999-01-01')", "are being written"),
+        ("CALL sys.remove_orphan_files('t', parallelism => 3)", "'parallelism' of remove_orphan_files is not supp"),
+        ("CALL sys.remove_orphan_files('nope.*')", "nope"),
     ]:
         with pytest.raises(PySparkException, match=message):
             sql(statement)
