@@ -62,7 +62,8 @@ class OrphanFiles:
     @property
     def bytes(self) -> int:
         """The bytes of all files."""
-        return int(pc.sum(self.files.column("size")).as_py() or 0)
+        total: int | None = pc.sum(self.files.column("size")).as_py()
+        return total or 0
 
     @property
     def paths(self) -> list[str]:
@@ -116,7 +117,7 @@ def remove_orphan_files(
     if not dry_run:
         _delete(store, found.paths, runner)
         left = counts - np.bincount(listed.column("directory").to_numpy(), minlength=len(counts))
-        _remove_empty(store, directories, left)
+        _remove_empty(store, directories, left.tolist())
     return found
 
 

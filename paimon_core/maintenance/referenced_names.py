@@ -209,7 +209,9 @@ class ReferencedNames:
             try:
                 return self.store.manifests.read_list(name)
             except CorruptedError as error:
-                return _none_if_missing(error)
+                if not is_missing(error):
+                    raise
+                return None
 
         found = dict(zip(new, parallel_map(read, new), strict=True))
         self._lists.update({name: metas for name, metas in found.items() if metas is not None})
@@ -222,7 +224,9 @@ class ReferencedNames:
             try:
                 return [entry.file_name for entry in self.store.manifests.read_index(name)]
             except CorruptedError as error:
-                return _none_if_missing(error)
+                if not is_missing(error):
+                    raise
+                return None
 
         found = dict(zip(new, parallel_map(read, new), strict=True))
         self._indexes.update({name: files for name, files in found.items() if files is not None})
@@ -275,7 +279,9 @@ def _read_names(store: FileStore, manifests: Sequence[tuple[str, int]]) -> list[
         try:
             return store.manifests.load(*manifest)
         except CorruptedError as error:
-            return _none_if_missing(error)
+            if not is_missing(error):
+                raise
+            return None
 
     loaded = zip(manifests, parallel_map(load, manifests), strict=True)
     return [None if data is None else _names(store, name, data) for (name, _), data in loaded]
@@ -298,9 +304,3 @@ def _state_lists(snapshot: Snapshot) -> tuple[str, str]:
 
 def _present(name: str | None) -> tuple[str, ...]:
     return () if name is None else (name,)
-
-
-def _none_if_missing(error: CorruptedError) -> None:
-    """Return ``None`` for a missing file, and raise the error for anything else."""
-    if not is_missing(error):
-        raise error
