@@ -57,13 +57,13 @@ class OrphanFiles:
     @property
     def count(self) -> int:
         """The number of files."""
-        return self.files.num_rows
+        return int(self.files.num_rows)
 
     @property
     def bytes(self) -> int:
         """The bytes of all files."""
-        total: int | None = pc.sum(self.files.column("size")).as_py()
-        return total or 0
+        total = pc.sum(self.files.column("size")).as_py()
+        return int(total or 0)
 
     @property
     def paths(self) -> list[str]:
