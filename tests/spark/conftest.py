@@ -78,6 +78,9 @@ def spark(request):
     builder = SparkSession.builder
     if MODE == "connect":
         builder = builder.remote("local[2,3]")
+        if os.environ.get("PAIMON_ISOLATED") != "True":
+            # Artifacts of its own make each session, and so each streaming query, start new Python daemons.
+            builder = builder.config("spark.sql.artifact.isolation.enabled", "false")
     elif MODE == "cluster":
         builder = builder.master("local-cluster[2,1,1024]")
     elif MODE == "standalone":

@@ -24,15 +24,20 @@ FEW = "append_to_a_keyed"
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
         pytest.param("cluster", "not append and not killed", marks=pytest.mark.more),
         pytest.param("standalone", "append or killed", marks=pytest.mark.more),
+        pytest.param("connect", "", marks=pytest.mark.slow),
         pytest.param("cluster", "", marks=pytest.mark.slow),
         pytest.param("standalone", "", marks=pytest.mark.slow),
     ],
 )
 def test_format_paimon_works_in_mode(mode, some, tmp_path):
-    """A process of its own: one process cannot hold two kinds of session."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "everywhere and not slow", "-k", some, str(HERE)]
+    """A process of its own: one process cannot hold two kinds of session.
+
+    Further cases, which are marked more, run on a kind of session only where all of its tests do.
+    """
+    marked = "everywhere and not slow" + " and not more" * bool(some)
+    command = [sys.executable, "-m", "pytest", "-q", "-m", marked, "-k", some, str(HERE)]
     command += ["-p", "no:cacheprovider"]
-    environment = {**os.environ, "PAIMON_SPARK_MODE": mode}
+    environment = {**os.environ, "PAIMON_SPARK_MODE": mode, "PAIMON_ISOLATED": str(some == FEW)}
     log = tmp_path / "log"
     command.append(f"--basetemp={tmp_path / 'run'}")
     with log.open("wb") as out:

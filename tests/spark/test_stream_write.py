@@ -97,18 +97,18 @@ def sums(count, keys):
 def test_tables_of_every_kind_take_a_batch_once(stream, warehouse, kind):
     options, keys, partitions = {
         "append": ({}, [], []),
-        "dynamic": ({"bucket": "-1", "dynamic-bucket.target-row-num": "6", **SUMS}, ["id"], []),
+        "dynamic": ({"bucket": "-1", "dynamic-bucket.target-row-num": "3", **SUMS}, ["id"], []),
         "across": ({"bucket": "-1"}, ["id"], ["n"]),
         "postponed": ({"bucket": "-2", "postpone.default-bucket-num": "2", **SUMS}, ["id"], []),
     }[kind]
     make(warehouse, primary_keys=keys, partition_keys=partitions, options=options)
-    frame = stream.selectExpr("id % 12 AS id", "id div 12 AS n" if kind == "across" else "n")
-    run(frame, warehouse, times=2)
-    forget(warehouse, 1)
+    frame = stream.selectExpr("id % 6 AS id", "id div 6 AS n" if kind == "across" else "n")
     run(frame, warehouse)
-    assert commits_of_batches(warehouse) == {0: 1, 1: 1, 2: 1}
-    expected = {"append": sorted((v % 12, 1) for v in range(30)), "across": [(k, 2 if k < 6 else 1) for k in range(12)]}
-    assert rows(warehouse) == expected.get(kind, sums(30, 12))
+    forget(warehouse, 0)
+    run(frame, warehouse)
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1}
+    expected = {"append": sorted((v % 6, 1) for v in range(20)), "across": [(k, 3 if k < 2 else 2) for k in range(6)]}
+    assert rows(warehouse) == expected.get(kind, sums(20, 6))
 
 
 @pytest.mark.parametrize("kind", ["append", "across", "foreachBatch", "complete"])
@@ -145,12 +145,12 @@ def test_rows_carry_their_kind(stream, warehouse):
 def test_complete_mode_replaces_the_table(stream, warehouse):
     make(warehouse, pa.schema([("k", pa.int64()), ("c", pa.int64())]))
     frame = stream.groupBy((F.col("id") % 3).alias("k")).agg(F.count("*").alias("c"))
-    run(frame, warehouse, times=2, mode="complete")
-    assert rows(warehouse) == sums(20, 3)
-    forget(warehouse, 1)
     run(frame, warehouse, mode="complete")
-    assert rows(warehouse) == sums(30, 3)
-    assert commits_of_batches(warehouse) == {0: 1, 1: 1, 2: 1}
+    assert rows(warehouse) == sums(10, 3)
+    forget(warehouse, 0)
+    run(frame, warehouse, mode="complete")
+    assert rows(warehouse) == sums(20, 3)
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1}
 
 
 @pytest.mark.more
@@ -203,19 +203,18 @@ def test_upsert_batch_writes_each_batch_of_update_mode_once(stream, warehouse):
     make(warehouse, pa.schema([pa.field("k", pa.int64(), nullable=False), ("c", pa.int64())]), primary_keys=["k"])
     counts = stream.groupBy((F.col("id") % 3).alias("k")).agg(F.count("*").alias("c"))
 
-    def batches(times=1, checkpoint="c"):
-        for _ in range(times):
-            writing = counts.writeStream.foreachBatch(upsert_batch(path, "counts")).outputMode("update")
-            writing = writing.option("checkpointLocation", f"{warehouse}/{checkpoint}").trigger(availableNow=True)
-            writing.start().awaitTermination()
+    def batches(checkpoint="c"):
+        writing = counts.writeStream.foreachBatch(upsert_batch(path, "counts")).outputMode("update")
+        writing = writing.option("checkpointLocation", f"{warehouse}/{checkpoint}").trigger(availableNow=True)
+        writing.start().awaitTermination()
 
-    batches(2)
-    assert rows(warehouse) == sums(20, 3)
-    assert {s.commit_user for s in Table.open(path).snapshots()} >= {"counts"}
-    forget(warehouse, 1)
     batches()
-    assert rows(warehouse) == sums(30, 3)
-    assert commits_of_batches(warehouse) == {0: 1, 1: 1, 2: 1}
+    assert rows(warehouse) == sums(10, 3)
+    assert {s.commit_user for s in Table.open(path).snapshots()} >= {"counts"}
+    forget(warehouse, 0)
+    batches()
+    assert rows(warehouse) == sums(20, 3)
+    assert commits_of_batches(warehouse) == {0: 1, 1: 1}
     with pytest.raises(StreamingQueryException, match="give it another app_id"):
         batches(checkpoint="d")
 
