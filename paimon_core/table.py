@@ -606,12 +606,23 @@ class SystemTable(Table):
 
         Raises InvalidInputError for ``when`` if the rows are not those of a snapshot.
         """
+        store, snapshot = self._moment(when)
+        schema = SystemTable(store, self.kind).schema
+        return SystemRead(self.kind, store, snapshot, project(schema, columns), bound_filter(filter, schema.fields))
+
+    def schema_at(self, **when: object) -> TableSchema:
+        """Return the columns of a moment. Raises as `read`."""
+        return SystemTable(self._moment(when)[0], self.kind).schema
+
+    def in_microseconds(self) -> "SystemTable":
+        """Return the table with the timestamps of its rows cut to microseconds, for engines that have no finer ones."""
+        return SystemTable(self._store.in_microseconds(), self.kind) if self.kind.of_rows else self
+
+    def _moment(self, when: Mapping[str, object]) -> tuple[FileStore, Snapshot | None]:
         given = [name for name, value in when.items() if value is not None]
         if given and not self.kind.travels:
             raise InvalidInputError(f"{self.location} has no past, which {given[0]!r} would choose: leave it out")
-        store, snapshot = self._travel(when) if self.kind.travels else (self._store, None)
-        schema = SystemTable(store, self.kind).schema
-        return SystemRead(self.kind, store, snapshot, project(schema, columns), bound_filter(filter, schema.fields))
+        return self._travel(when) if self.kind.travels else (self._store, None)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object

@@ -13,21 +13,24 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from paimon_core.scan.projection import project
-from paimon_core.table import with_store
+from paimon_core.table import SystemTable, with_store
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
+    ReadRequest,
     batch_request,
     changes_request,
     is_about_changes,
     read_request,
     stream_request,
     stream_write_request,
+    system_request,
     write_request,
 )
 from paimon_spark.reader import open_table, reader_of, schema_at
 from paimon_spark.report import message_first
 from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
+from paimon_spark.system_reader import system_reader
 from paimon_spark.types import spark_schema
 from paimon_spark.writer import PaimonWriter, table_to_write
 
@@ -51,6 +54,9 @@ class PaimonDataSource(DataSource):
         column ``rowkind``.
         """
         given = _mapping(self.options)
+        of_system = system_request(given)
+        if of_system is not None:
+            return spark_schema(project(_system_table(of_system).schema_at(**of_system.when), of_system.columns))
         if is_about_changes(given):
             request = stream_request(given)
             fields = project(open_table(request).schema, request.columns)
@@ -61,6 +67,9 @@ class PaimonDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of exactly the columns of ``schema``; users may pass a schema of their own."""
         given = _mapping(self.options)
+        of_system = system_request(given)
+        if of_system is not None:
+            return system_reader(_system_table(of_system), of_system, schema)
         changes = changes_request(given)
         if changes is not None:
             return PaimonChangesReader(open_table(changes).store.in_microseconds(), changes, schema)
@@ -82,6 +91,12 @@ class PaimonDataSource(DataSource):
         """Return a writer of micro-batches; a missing table is created from ``schema`` and the options."""
         request = stream_write_request(_mapping(self.options), schema.names)
         return PaimonStreamWriter(table_to_write(request, schema), request, schema, overwrite)
+
+
+def _system_table(request: ReadRequest) -> SystemTable:
+    table = open_table(request)
+    assert isinstance(table, SystemTable)
+    return table.in_microseconds()
 
 
 def _mapping(options: Any) -> Mapping[str, str]:

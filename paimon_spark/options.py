@@ -8,18 +8,21 @@ Spark passes option names in lower case, so names match without case; values kee
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.options.parse import boolean, enum
+from paimon_core.options.scan import INCREMENTAL_BETWEEN
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.schema.merge import MergeRules
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
-from paimon_core.store.location import TableLocation
+from paimon_core.store.location import READ_OPTIMIZED, TableLocation
+from paimon_core.systables.rows import AUDIT_LOG, BINLOG
 from paimon_core.table import Table, viewed, with_store
+from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.option_names import (
     LOCATION_OPTIONS,
     PROPERTY,
@@ -39,6 +42,7 @@ from paimon_spark.option_names import (
 )
 
 _OF_CHANGES = {"incremental-between", "read.changelog", "read.ignore-deletes"}
+_WITH_CHANGES = {AUDIT_LOG.name, BINLOG.name}
 _BATCH_MODES = {
     **dict.fromkeys(("default", "full", "latest", "latest-full")),
     **dict.fromkeys(("from-snapshot", "from-snapshot-full"), "scan.snapshot-id"),
@@ -166,6 +170,22 @@ def read_request(given: Mapping[str, str]) -> ReadRequest:
     return ReadRequest(**taken, options=named, when=when, rows_of=rows_of, limit=limit)
 
 
+def system_request(given: Mapping[str, str]) -> ReadRequest | None:
+    """Return the request of a batch read of a system table; `None`: the options name none.
+
+    The read of the view ``$ro`` is one of a table. InvalidInputError for options that such a read does not have.
+    """
+    named = canonical(given)
+    name = _pop_address(dict(named)).system_table
+    if name in (None, READ_OPTIMIZED):
+        return None
+    between = {key: named.pop(key) for key in (INCREMENTAL_BETWEEN.key,) if key in named and name in _WITH_CHANGES}
+    request = read_request(named)
+    if request.rows_of is not None:
+        raise InvalidInputError("option 'read.rows-of-snapshot' is for tables: for a system table say 'versionAsOf'")
+    return replace(request, options={**request.options, **between})
+
+
 def batch_request(given: Mapping[str, str]) -> ReadRequest:
     """Return the request of a batch read that cannot be a stream.
 
@@ -186,7 +206,15 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     named = canonical(given)
     taken = _pop_read(named)
     path = taken["address"].path
-    if (name := taken["address"].system_table) is not None:
+    name = taken["address"].system_table
+    if name == AUDIT_LOG.name:  # what a stream with row kinds shows
+        columns = taken["columns"]
+        taken["columns"] = None if columns is None else tuple(c for c in columns if c.lower() != ROW_KIND.name)
+        taken["address"] = replace(taken["address"], system_table=None)
+        if not pop(named, "read.changelog", boolean, True):
+            raise InvalidInputError(f"{path}${name} has row kinds: leave out 'read.changelog', or stream {path} itself")
+        named["read.changelog"] = "true"
+    elif name is not None:
         raise UnsupportedError(f"{path}${name} cannot be read as a stream: read one of {path} itself")
     if "scan.watermark" in named:
         raise UnsupportedError("option 'scan.watermark' is for batch reads: give a stream a snapshot to start from")

@@ -61,10 +61,11 @@ def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "Paimon
 
     InvalidInputError for a column that the table does not have, or has with another type.
     """
-    return (FilteringReader if _filters_are_pushed() else PaimonReader)(table, request, schema)
+    return (FilteringReader if filters_are_pushed() else PaimonReader)(table, request, schema)
 
 
-def _filters_are_pushed() -> bool:
+def filters_are_pushed() -> bool:
+    """Return True if Spark is going to push filters into readers of this process."""
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
 

@@ -445,12 +445,27 @@ def test_bad_read_options_are_named(spark, path, options, message):
         load(spark, path, **options).collect()
 
 
+def test_system_tables(spark, path):
+    save(orders(spark, A, B), path, **{"primary-key": "id", "bucket": "1"})
+    files = load(spark, path + "$files")
+    assert files.schema["creation_time"].dataType.typeName() == "timestamp_ntz"
+    found = files.where("level = 0 AND partition = '{}'").selectExpr("sum(record_count)", "count(write_cols)").first()
+    assert tuple(found) == (2, 0)
+    assert load(spark, path + "$snapshots").count() == 1
+    log = load(spark, path + "$audit_log")
+    assert log.columns[0] == "rowkind"
+    assert rows(log.where("rowkind = '+I'").drop("rowkind")) == rows(load(spark, path))
+    assert load(spark, path + "$binlog").selectExpr("size(id)").distinct().collect()[0][0] == 1
+    with pytest.raises(Exception, match="can only be read"):
+        save(orders(spark, C), path + "$files")
+
+
 def test_missing_table_system_table_and_missing_path_are_named(spark, path):
     with pytest.raises(Exception, match=r"no table at .*orders"):
         load(spark, path)
     save(orders(spark, A), path)
-    with pytest.raises(Exception, match="system tables are not readable yet: 'snapshots'"):
-        load(spark, path + "$snapshots")
+    with pytest.raises(Exception, match=r"there is no system table '\$snapshot'; did you mean '\$snapshots'"):
+        load(spark, path + "$snapshot")
     with pytest.raises(Exception, match="where is the table"):
         spark.read.format("paimon").load()
 

@@ -1,0 +1,91 @@
+"""Batch reads of system tables: one task for metadata, several for tables of rows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import datasource as spark
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from paimon_core.predicate.expr import And
+from paimon_core.predicate.rewrite import bind
+from paimon_core.scan.split import DataSplit
+from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
+from paimon_core.systables.kind import Part
+from paimon_core.systables.system_read import SystemRead
+from paimon_core.table import SystemTable
+from paimon_spark.filters import predicate_of
+from paimon_spark.options import ReadRequest
+from paimon_spark.reader import filters_are_pushed, freeze_modules, resized
+from paimon_spark.report import message_first
+from paimon_spark.types import expected_arrow_schema, finer_than_spark, for_spark, projected
+
+_MAX_TASKS = 64  # of a read of changes, which has a part for each snapshot
+
+
+def system_reader(table: SystemTable, request: ReadRequest, schema: StructType) -> "SystemTableReader":
+    """Return a reader of the columns of `schema`; it takes filters if Spark is going to push them."""
+    return (FilteringSystemReader if filters_are_pushed() else SystemTableReader)(table, request, schema)
+
+
+class PartsPartition(InputPartition):
+    """The parts that one Spark task reads."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        super().__init__(None)
+        self.parts = tuple(parts)
+
+
+@message_first
+class SystemTableReader(DataSourceReader):
+    """A reader of the columns of `schema` of a system table, in its order. It pickles."""
+
+    def __init__(self, table: SystemTable, request: ReadRequest, schema: StructType) -> None:
+        whole = table.read(filter=request.filter, **request.when)
+        self._read: SystemRead = replace(whole, fields=projected(whole.fields, schema, str(table.location)))
+        self._columns = whole.fields
+        self._arrow = expected_arrow_schema(schema)
+        self._batch_rows, self._min_tasks, self._limit = request.batch_rows, request.min_tasks, request.limit
+
+    def partitions(self) -> list[InputPartition]:
+        """Return a Spark partition per task. Metadata are read by the task, the splits of rows are planned here."""
+        parts, store = self._read.plan(), self._read.store
+        splits = [part for part in parts if isinstance(part, DataSplit)]
+        if parts and len(splits) == len(parts):
+            tasks = plan_tasks(splits, packing_of_tasks(store.options, store.root), self._min_tasks)
+            return [PartsPartition(task) for task in tasks]
+        step = -(-len(parts) // _MAX_TASKS) or 1
+        return [PartsPartition(parts[at : at + step]) for at in range(0, len(parts), step)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the parts of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
+        if not isinstance(partition, PartsPartition):
+            return  # Spark passes a partition of its own if there is none
+        freeze_modules()
+        rows = (batch for part in partition.parts for batch in self._read.to_batches(part))
+        for batch in resized(_first(rows, self._limit), self._batch_rows):
+            yield for_spark(batch, self._arrow)
+
+
+@message_first
+class FilteringSystemReader(SystemTableReader):
+    """A reader that uses the filters of the query to leave out metadata, files and rows."""
+
+    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
+        """Narrow the read; return every filter, so that Spark applies all of them to the rows again."""
+        pushed = predicate_of(filters, finer_than_spark(self._columns))
+        if pushed is not None:
+            bound, given = bind(pushed, self._columns), self._read.predicate
+            self._read = replace(self._read, predicate=bound if given is None else And((given, bound)))
+        yield from filters
+
+
+def _first(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the batches until they have ``limit`` rows; `None`: all."""
+    left = limit
+    for batch in batches:
+        if left is not None and left <= 0:
+            return
+        yield batch if left is None else batch.slice(0, left)
+        left = None if left is None else left - batch.num_rows

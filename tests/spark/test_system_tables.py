@@ -1,0 +1,114 @@
+"""System tables through the format, without a session: what Spark's processes do."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import datasource as spark
+
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.systables.registry import SYSTEM_TABLES
+from paimon_core.table import viewed
+from paimon_spark.datasource import PaimonDataSource
+from paimon_spark.options import stream_request, system_request
+from paimon_spark.reader import open_table
+from paimon_spark.system_reader import FilteringSystemReader
+from paimon_spark.types import spark_schema
+from tests.support.tables import append_table, keyed_table, orders
+
+
+def changed(path, **options):
+    table = keyed_table(path, **{"changelog-producer": "input", **options})
+    table.write(orders((1, "a", 1), (2, "b", 2)))
+    table.write(orders((1, "c", 1), (3, "d", 3)), ["+U", "+I"])
+    table.write(orders((2, "b", 2)), ["-D"])
+    return table
+
+
+def read(path, filters=(), **options):
+    """The rows, by tasks in processes of their own."""
+    source = PaimonDataSource({"path": path, **options})
+    reader = source.reader(source.schema())
+    tasks = pickle.loads(pickle.dumps(reader.partitions()))
+    again = pickle.loads(pickle.dumps(reader))
+    return [row for task in tasks for batch in again.read(task) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEM_TABLES))
+def test_every_one_is_read_as_by_the_engine(tmp_path, name):
+    table = changed(tmp_path / "t")
+    if name == "row_tracking":
+        table = append_table(tmp_path / "a", **{"row-tracking.enabled": "true"})
+        table.write(orders((1, "a", 1)))
+    table.create_tag("v")
+    expected = viewed(table, name).to_arrow()
+    source = PaimonDataSource({"path": f"{table.path}${name}"})
+    assert source.schema().names == expected.schema.names
+    found = read(f"{table.path}${name}")
+    assert sorted(found, key=str) == sorted(expected.to_pylist(), key=str)
+
+
+def test_columns_filter_limit_and_time_travel(tmp_path):
+    table = changed(tmp_path / "t")
+    path = table.path
+    assert read(path + "$snapshots", columns="snapshot_id", filter="snapshot_id > 1", limit="1") == [{"snapshot_id": 2}]
+    assert len(read(path + "$files", versionAsOf="1")) == 1
+    assert [r["id"] for r in read(path + "$audit_log", versionAsOf="1", filter="v = 'a'")] == [1]
+    assert read(path + "$binlog", columns="v", filter="rowkind = '+I'", versionAsOf="1", limit="1")[0]["v"] == ["a"]
+    between = read(path + "$audit_log", **{"incremental-between": "1,3"})
+    assert sorted((r["rowkind"], r["id"]) for r in between) == [("+I", 3), ("+U", 1), ("-D", 2)]
+    with pytest.raises(InvalidInputError, match="no past"):
+        read(path + "$tags", versionAsOf="1")
+    with pytest.raises(UnsupportedError, match="'incremental-between' is about changes"):
+        read(path + "$files", **{"incremental-between": "1,3"})
+    with pytest.raises(InvalidInputError, match="did you mean '\\$files'"):
+        read(path + "$file")
+    with pytest.raises(InvalidInputError, match="of-snapshot' is for tables"):
+        read(path + "$files", **{"read.rows-of-snapshot": "1"})
+
+
+def test_filters_of_spark_save_reading(tmp_path):
+    table = changed(tmp_path / "t")
+    (tmp_path / "t" / "snapshot" / "snapshot-1").write_bytes(b"unreadable")
+    request = system_request({"path": table.path + "$snapshots"})
+    snapshots = open_table(request)
+    reader = FilteringSystemReader(snapshots, request, spark_schema(snapshots.schema.fields))
+    filters = [spark.GreaterThan(("snapshot_id",), 1), spark.EqualTo(("commit_kind",), "APPEND")]
+    assert list(reader.pushFilters(filters)) == filters
+    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    assert [row["snapshot_id"] for row in rows] == [2, 3]
+
+
+def test_writes_and_most_streams_are_refused(tmp_path):
+    path = changed(tmp_path / "t").path
+    schema = PaimonDataSource({"path": path}).schema()
+    for name in ("files", "audit_log", "ro"):
+        source = PaimonDataSource({"path": f"{path}${name}"})
+        for write in (source.writer, source.streamWriter):
+            with pytest.raises(UnsupportedError, match=rf"\${name} can only be read"):
+                write(schema, False)
+    for name in ("files", "binlog", "ro"):
+        with pytest.raises(UnsupportedError, match=rf"\${name} cannot be read as a stream"):
+            PaimonDataSource({"path": f"{path}${name}"}).streamReader(schema)
+
+
+def test_a_stream_of_the_audit_log_is_one_with_row_kinds(tmp_path):
+    path = changed(tmp_path / "t").path
+    source = PaimonDataSource({"path": path + "$audit_log", "scan.mode": "from-snapshot", "scan.snapshot-id": "2"})
+    assert source.schema().names == ["rowkind", "id", "v", "n"]
+    plain = stream_request({"path": path, "read.changelog": "true"})
+    assert stream_request({"path": path + "$audit_log"}) == plain
+    some = stream_request({"path": path + "$audit_log", "columns": "rowkind, id"})
+    assert some.columns == ("id",)
+    with pytest.raises(InvalidInputError, match="has row kinds"):
+        stream_request({"path": path + "$audit_log", "read.changelog": "false"})
+    with pytest.raises(InvalidInputError, match="contradict"):
+        stream_request({"path": path + "$audit_log", "read.ignore-deletes": "true"})
+
+
+def test_timestamps_of_rows_have_microseconds(tmp_path):
+    table = append_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("ts", pa.timestamp("ns"))]))
+    table.write(pa.table({"id": [1], "ts": pa.array([1_577_836_800_000_001_999], pa.timestamp("ns"))}))
+    (row,) = read(table.path + "$audit_log")
+    assert str(row["ts"]) == "2020-01-01 00:00:00.000001"
+    assert "TIMESTAMP(9)" in read(table.path + "$schemas")[0]["fields"]
