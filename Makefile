@@ -11,8 +11,8 @@ FLOORS_VENV := .venvs/floors
 # compiled modules must be kept.
 RUN = env -u PYTHONDONTWRITEBYTECODE PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(1)/bin/python SPARK_LOCAL_IP=127.0.0.1
 # The tests of Spark that the oldest versions repeat; a Spark between the oldest and the newest repeats fewer.
-ELSEWHERE = (everywhere or versions) and not slow
-BETWEEN = versions and not slow
+ELSEWHERE = (versions or (everywhere and not more)) and not slow
+BETWEEN = versions and not (more or slow)
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile
@@ -42,7 +42,8 @@ demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: correc
 	@$(call RUN,$(VENV)) $(PY) demo/pipeline.py
 
 # Three files at a time, those that take long first: tests of Spark wait more than they compute.
-PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+PROCESSES ?= 3
+PYTEST = $(call RUN,$(VENV)) $(PY) -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test  ## every feature once, every property with few draws: at most 12 minutes; T='path -k name' picks
 	@.ci/java
