@@ -1,4 +1,4 @@
-"""Expiry of consumers, snapshots and changelogs: after a commit, or on request."""
+"""Expiry of consumers, snapshots, changelogs and partitions: after a commit, or on request."""
 
 import logging
 from dataclasses import replace
@@ -7,6 +7,7 @@ from threading import Thread
 
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.maintenance.expire_changelogs import expire_changelogs
+from paimon_core.maintenance.expire_partitions import expire_partitions_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired, expire_snapshots
 from paimon_core.options.lsm import WRITE_ONLY
 from paimon_core.options.scan import CONSUMER_EXPIRATION_TIME
@@ -33,6 +34,7 @@ def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
 
 
 def _expire(store: FileStore) -> None:
+    expire_partitions_after_commit(store)
     try:
         now, options = store.now(), store.options
         unused = options.value(CONSUMER_EXPIRATION_TIME)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit, expire_table
+from paimon_core.maintenance.expire_partitions import expiration_options, expire_partitions
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.orphan_files import OrphanFiles, remove_orphan_files
 from paimon_core.maintenance.rescale import rescale
@@ -93,6 +94,33 @@ class TableMaintenance:
         """
         before = None if older_than is None else epoch_millis(older_than)
         return expire_table(self.store, before, retain_max, retain_min, max_deletes=max_deletes, dry_run=dry_run)
+
+    def expire_partitions(
+        self,
+        expiration_time: timedelta | str | None = None,
+        *,
+        timestamp_formatter: str | None = None,
+        timestamp_pattern: str | None = None,
+        strategy: str | None = None,
+        max_num: int | None = None,
+        dry_run: bool = False,
+    ) -> list[dict[str, str]]:
+        """Drop old partitions, and return their values as texts, {column: text}, in the order of the values.
+
+        Args:
+            expiration_time: the age, a timedelta or text such as "30 d"; `None`: ``partition.expiration-time``.
+            timestamp_formatter: the format of the time in the values, such as "yyyyMMdd"; `None`: by the options.
+            timestamp_pattern: the text with the time, such as "$dt $hour:00:00"; `None`: by the options, or the first
+                partition column.
+            strategy: "values-time" or "update-time" (the newest file counts); `None`: by the options.
+            max_num: the most partitions to drop; `None`: ``partition.expiration-max-num``.
+            dry_run: drop nothing, and return what would be dropped.
+
+        Raises InvalidInputError for a table without partitions or without an age, UnsupportedError for another strategy
+        or format, CommitConflictError if others change the partitions in every attempt.
+        """
+        given = expiration_options(expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_num)
+        return expire_partitions(self.store.with_options(given), dry_run=dry_run)
 
     def remove_orphan_files(
         self, older_than: datetime | str | int | None = None, *, dry_run: bool = False

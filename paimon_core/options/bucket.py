@@ -15,7 +15,6 @@ from paimon_core.options.parse import (
 )
 
 _FIXED_NUMBER = not_yet("postpone.default-bucket-num is the number of buckets")
-_NO_EXPIRY = not_yet("partitions do not expire automatically")
 _NEVER_DONE = not_yet("partitions are not marked as done")
 
 BUCKET = Option("bucket", integer, -1, "buckets of a partition; -1: dynamic or none, -2: postponed")
@@ -101,43 +100,33 @@ PARTITION_DEFAULT_NAME = Option(
 PARTITION_LEGACY_NAME = Option(
     "partition.legacy-name", boolean, True, "partition directories contain plain values (a DATE as its day number)"
 )
-PARTITION_EXPIRATION_TIME = Option(
-    "partition.expiration-time", duration, None, "age at which partitions are dropped", mark=_NO_EXPIRY
-)
+PARTITION_EXPIRATION_TIME = Option("partition.expiration-time", duration, None, "age at which partitions are dropped")
 PARTITION_EXPIRATION_CHECK_INTERVAL = Option(
     "partition.expiration-check-interval",
     duration,
     duration("1 h"),
     "pause between checks for old partitions",
-    mark=_NO_EXPIRY,
 )
 PARTITION_EXPIRATION_STRATEGY = Option(
     "partition.expiration-strategy",
     text,
     "values-time",
     "age of a partition: values-time, update-time or a class name",
-    mark=_NO_EXPIRY,
 )
-PARTITION_EXPIRATION_MAX_NUM = Option(
-    "partition.expiration-max-num", number(1), 100, "partitions dropped in one check", mark=_NO_EXPIRY
-)
+PARTITION_EXPIRATION_MAX_NUM = Option("partition.expiration-max-num", number(1), 100, "partitions dropped in one check")
 PARTITION_EXPIRATION_BATCH_SIZE = Option(
     "partition.expiration-batch-size",
     number(1),
     None,
     "partitions dropped in one commit; all by default",
-    mark=_NO_EXPIRY,
 )
 PARTITION_TIMESTAMP_PATTERN = Option(
     "partition.timestamp-pattern",
     text,
     None,
     "text of partition columns that gives a time, such as '$dt $hour:00'",
-    mark=_NO_EXPIRY,
 )
-PARTITION_TIMESTAMP_FORMATTER = Option(
-    "partition.timestamp-formatter", text, None, "format of that text", mark=_NO_EXPIRY
-)
+PARTITION_TIMESTAMP_FORMATTER = Option("partition.timestamp-formatter", text, None, "format of that text")
 PARTITION_TIMESTAMP_FORMAT_STRICT = Option(
     "partition.timestamp-format.strict",
     boolean,
@@ -155,5 +144,5 @@ PARTITION_END_INPUT_TO_DONE = Option(
     "partition.end-input-to-done", boolean, False, "partitions are done when the input ends", mark=_NEVER_DONE
 )
 END_INPUT_CHECK_PARTITION_EXPIRE = Option(
-    "end-input.check-partition-expire", boolean, False, "check for old partitions when the input ends", mark=_NO_EXPIRY
+    "end-input.check-partition-expire", boolean, False, "check for old partitions when the input ends"
 )

@@ -32,6 +32,26 @@ def expire_snapshots(call: Call) -> Rows:
 
 
 @procedure(
+    "expire_partitions(table STRING, [expiration_time STRING], [timestamp_formatter STRING], "
+    "[timestamp_pattern STRING], [expire_strategy STRING], [max_expires INT], [options STRING])",
+    "expired_partitions STRING",
+)
+def expire_partitions(call: Call) -> Rows:
+    """Drop partitions older than a time such as '30 d', by their values or with 'update-time' by their newest file."""
+    store = call.table().with_options(call.options()).store
+    expired = TableMaintenance(store).expire_partitions(
+        call.text("expiration_time"),
+        timestamp_formatter=call.text("timestamp_formatter"),
+        timestamp_pattern=call.text("timestamp_pattern"),
+        strategy=call.text("expire_strategy"),
+        max_num=call["max_expires"],
+    )
+    call.refresh(call.identifier())
+    names = [", ".join(f"{column}={text}" for column, text in one.items()) for one in expired]
+    return [(name,) for name in names or ["No expired partitions."]]
+
+
+@procedure(
     "remove_orphan_files(table STRING, [older_than STRING], [dry_run BOOLEAN], [parallelism INT], [mode STRING])",
     "deletedFileCount BIGINT, deletedFileTotalLenInBytes BIGINT",
 )

@@ -20,6 +20,7 @@ PROCEDURES: Mapping[str, Procedure] = {
         copying.copy,
         expiry.expire_snapshots,
         expiry.record_partitions_done,
+        expiry.expire_partitions,
         expiry.remove_orphan_files,
         rollback.rollback,
         rollback.rollback_to_timestamp,
@@ -40,7 +41,6 @@ PROCEDURES: Mapping[str, Procedure] = {
 }
 NOT_YET: Mapping[str, str] = {
     "compact_manifest": "commits merge manifests, see the option 'manifest.full-compaction-threshold-size'",
-    "expire_partitions": "delete old partitions with DELETE",
     "materialize_deletion_vectors": "use compact with compact_strategy => 'full'",
     "merge_branch": "insert the rows of `t$branch_b` into the table",
     "purge_files": "use TRUNCATE TABLE, delete tags and branches, and expire snapshots",

@@ -78,7 +78,7 @@ def test_options_marked_as_refused_are_refused(key):
     ("given", "message"),
     [
         ({"sort-engine": "min-heap"}, "'sort-engine' of t has no effect here: runs are merged in one way"),
-        ({"partition.expiration-time": "1 d"}, "'partition.expiration-time' of t has no effect yet: partitions do not"),
+        ({"manifest-sort.enabled": "true"}, "'manifest-sort.enabled' of t has no effect yet: manifests are"),
         ({"parquet.page.size": "1"}, "'parquet.page.size' of t has no effect here: only other engines use it"),
     ],
 )

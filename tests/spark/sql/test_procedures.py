@@ -179,7 +179,7 @@ def _stray(path, *names):
 
 
 @pytest.mark.usefixtures("table")
-def test_orphan_files(sql, monkeypatch):
+def test_orphan_files_and_old_partitions(sql, monkeypatch):
     path = sql("DESCRIBE TABLE EXTENDED t")
     path = next(row[1] for row in path if row[0] == "Location").removeprefix("file:")
     names = [f"p={n}/bucket-0/x-{n}" for n in range(2)] + ["manifest/manifest-x-0"]
@@ -197,9 +197,16 @@ def test_orphan_files(sql, monkeypatch):
         ("CALL sys.remove_orphan_files('t', '2999-01-01')", "are being written"),
         ("CALL sys.remove_orphan_files('t', parallelism => 3)", "'parallelism' of remove_orphan_files is not supp"),
         ("CALL sys.remove_orphan_files('nope.*')", "nope"),
+        ("CALL sys.expire_partitions('t')", "give it, such as '30 d'"),
+        ("CALL sys.expire_partitions('t', '1 d', expire_strategy => 'age')", "'values-time' and 'update-time'"),
+        ("CALL sys.expire_partitions('t', '1 d', timestamp_formatter => 'MMM')", "'MMM' in it is not supported"),
     ]:
         with pytest.raises(PySparkException, match=message):
             sql(statement)
+    assert sql("CALL sys.expire_partitions('t', '1 d')") == [("No expired partitions.",)]
+    expired = sql("CALL sys.expire_partitions('t', '1 d', timestamp_pattern => '2020-01-0$p', max_expires => 1)")
+    assert expired == [("p=0",)]
+    assert sql("SELECT count(*) FROM t") == [(1,)]
 
 
 @pytest.mark.more

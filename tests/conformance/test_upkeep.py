@@ -1,0 +1,92 @@
+"""Upkeep by both engines: partitions expire alike, and neither finds orphans where the other has looked for them."""
+
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from paimon_core.table import Table
+from tests.conformance.kinds import Kind, dotted
+from tests.conformance.shared_table import SharedTable, created_by_java
+
+pytestmark = pytest.mark.java
+DAY = 86_400_000
+
+
+def stamped(judge, name: str, **options: str) -> SharedTable:
+    """A table of partitions by day, some of them without a time, written by both engines."""
+    fields = [["dt", "STRING"], ["n", "INT"], ["v", "BIGINT"]]
+    judge.call("create_table", table=name, fields=fields, partition_keys=["dt", "n"], options=options)
+    table = SharedTable(judge, name)
+    days = ("2024-01-01", "2024-1-2", "2024-02-31", "2999-01-01", "soon", None, "2024-01-01 25:00:00", "2023-13-01")
+    for i, day in enumerate(days):
+        table.java("write", rows=[["+I", {"dt": day, "n": i % 2, "v": i}]])
+    return table
+
+
+def partitions(table: SharedTable) -> list[tuple[object, object]]:
+    rows = Table.open(table.path).to_arrow(columns=["dt", "n"]).to_pylist()
+    java = table.java("read")["rows"]
+    found = sorted(((row["dt"], row["n"]) for row in rows), key=str)
+    assert sorted(((row[1], row[2]) for row in java), key=str) == found
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"partition.expiration-max-num": "2"},
+        {"partition.timestamp-pattern": "$dt $n:00:00"},
+        {"partition.timestamp-formatter": "yyyy-M-d"},
+        {"partition.timestamp-formatter": "yyyy-MM-dd HH:mm:ss", "partition.timestamp-pattern": "$dt 0$n:00:00"},
+        {"partition.expiration-strategy": "update-time", "partition.expiration-time": "1 ms"},
+    ],
+    ids=lambda options: ",".join(f"{k.split('.')[1]}={v}" for k, v in options.items()) or "default",
+)
+def test_the_same_partitions_expire(judge, tmp_path, options, request):
+    """Java expires them after a commit, of a copy; we by a call."""
+    name = f"db.expire_{abs(hash(request.node.name)) % 10**8}"
+    ours = stamped(judge, name)
+    theirs = SharedTable(judge, f"{name}_twin")
+    shutil.copytree(ours.path, theirs.path)
+    given = {"partition.expiration-time": "30 d", **options}
+    time.sleep(0.01)
+    Table.open(ours.path).with_options(given).maintenance.expire_partitions()
+    changes = [
+        {"op": "set_option", "key": k, "value": v}
+        for k, v in {**given, "partition.expiration-check-interval": "0 s"}.items()
+    ]
+    theirs.java("alter_table", changes=changes)
+    theirs.java("write", rows=[["+I", {"dt": "2999-01-01", "n": 7, "v": 7}]])
+    late = ("2999-01-01", 7)
+    assert len(partitions(ours)) < 8
+    assert [one for one in partitions(theirs) if one != late] == partitions(ours)
+
+
+def test_neither_finds_orphans_after_the_other(judge):
+    kind = dotted("upkeep", {"deletion-vectors.enabled": "true"}, Kind("keyed", {"bucket": "2"}, ("p", "k"), ("p",)))
+    table = created_by_java(judge, "db.orphans", kind)
+    rng = random.Random(5)
+    for i in range(4):
+        (table.we_write if i % 2 else lambda rows: table.java("write", rows=rows))(kind.rows(rng, 12))
+    table.java("create_tag", name="v1", snapshot=1)
+    table.java("compact", kind="full")
+    Table.open(table.path).branches.create("b", tag="v1")
+    rows, tagged = table.java("read")["rows"], Table.open(table.path).to_arrow(tag="v1").num_rows
+    Table.open(table.path).expire_snapshots(retain_max=1, retain_min=1)
+    for ours_first in (True, False):
+        for stray in ("manifest/manifest-x-0", "index/index-x-0", "snapshot/.snapshot-7.x.tmp"):
+            (Path(table.path) / stray).parent.mkdir(exist_ok=True)
+            (Path(table.path) / stray).write_text("x")
+        time.sleep(0.02)
+        now = int(time.time() * 1000) - 5
+        if ours_first:
+            assert Table.open(table.path).remove_orphan_files(older_than=now).count == 3
+        found = table.java("remove_orphan_files", older_than_ms=now)["deleted"]
+        assert found == (0 if ours_first else 3)
+        assert Table.open(table.path).remove_orphan_files(older_than=now).count == 0
+        assert table.java("read")["rows"] == rows
+        assert Table.open(table.path).to_arrow(tag="v1").num_rows == tagged
