@@ -23,7 +23,8 @@ from paimon_core.fileio.paths import check_name
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.location import split_name
-from paimon_core.table import Table
+from paimon_core.systables.rows import AUDIT_LOG
+from paimon_core.table import SystemTable, Table
 from paimon_spark.internals import is_classic
 from paimon_spark.sql.alter import schema_changes
 from paimon_spark.sql.databases import DatabaseFunction, same_directory
@@ -34,6 +35,7 @@ from paimon_spark.sql.parser import install_parser
 from paimon_spark.sql.procedures import list_procedures, load_procedure
 from paimon_spark.sql.schema import description, new_schema, refuse_constraint
 from paimon_spark.sql.staged import StagedFunction
+from paimon_spark.sql.system_table import SystemTableFunction, check_moment
 from paimon_spark.sql.table import TableFunction
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
@@ -47,6 +49,7 @@ _CAPABILITIES = (
     "OVERWRITE_BY_FILTER",
     "OVERWRITE_DYNAMIC",
 )
+_READS = ("BATCH_READ", "MICRO_BATCH_READ")
 _DEFAULT_DATABASE = "default"
 _DATA_SOURCE = "paimon"
 _FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
@@ -184,9 +187,10 @@ class CatalogFunction(DatabaseFunction):
     def drop_table(self, identifier: Any) -> bool:
         """Delete a table; return False if it is missing."""
         name = self._own(self._parts(identifier))
-        if not self.catalog.table_exists(name):
+        try:
+            self.catalog.drop_table(name)
+        except NotFoundError:
             return False
-        self.catalog.drop_table(name)
         return True
 
     def rename_table(self, old: Any, new: Any) -> None:
@@ -308,12 +312,21 @@ class CatalogFunction(DatabaseFunction):
         return self.jvm.own("Staged")(self._description(function), self.jvm.function(function))
 
     def _spark_table(self, identifier: Any, table: Table, when: Mapping[str, Any] | None = None) -> Any:
+        if isinstance(table, SystemTable):
+            return self._system_table(identifier, table, when or {})
         schema = table.scan(**when).store.schema if when else table.schema
         function = TableFunction(
             self.jvm, table, schema, when or {}, self.catalog, self._shown(self._parts(identifier))
         )
         kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
         return self.jvm.own(kind)(self._description(function), self.jvm.function(function))
+
+    def _system_table(self, identifier: Any, table: SystemTable, when: Mapping[str, Any]) -> Any:
+        check_moment(table, when)
+        schema, name = table.in_microseconds().schema_at(**when), self._shown(self._parts(identifier))
+        function = SystemTableFunction(self.jvm, table.in_microseconds(), schema, when, self.catalog, name)
+        text = description(name, schema, str(table.location), _READS[: 1 + (table.kind is AUDIT_LOG)], computed=False)
+        return self.jvm.own("PaimonTable")(self.jvm.own("Description")(text), self.jvm.function(function))
 
     def _description(self, function: TableFunction) -> Any:
         text = description(function.name, function.schema, function.table.path, _CAPABILITIES)

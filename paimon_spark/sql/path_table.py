@@ -14,6 +14,7 @@ from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.scan.projection import project
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
+from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.table import Table
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.option_names import READ_OPTIONS, canonical
@@ -125,7 +126,11 @@ def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, s
     if not is_classic(spark):
         raise UnsupportedError(f"{command} needs a classic session, which has catalogs: use PaimonTable.forPath")
     table, storage = Jvm(spark).table_and_storage(spark, split_parts(name), command)
-    return {**storage, "path": str(replace(table.location, branch=None)), "branch": table.store.branch}
+    return {
+        **storage,
+        "path": str(replace(table.location, branch=None)),
+        "branch": table.location.branch or MAIN_BRANCH,
+    }
 
 
 def explain(spark: SparkSession, given: Mapping[str, str], columns: Sequence[str] | None, filter: Filter) -> str:

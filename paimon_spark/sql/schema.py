@@ -70,7 +70,9 @@ def new_schema(
     )
 
 
-def description(name: str, schema: TableSchema, location: str, capabilities: Iterable[str]) -> str:
+def description(
+    name: str, schema: TableSchema, location: str, capabilities: Iterable[str], *, computed: bool = True
+) -> str:
     """Return a table as ``Description.java`` reads it.
 
     Args:
@@ -78,6 +80,7 @@ def description(name: str, schema: TableSchema, location: str, capabilities: Ite
         schema: of the table.
         location: the path of the table.
         capabilities: what Spark may ask of the table.
+        computed: True if rows have metadata columns, which no file stores.
     """
     defaults = [None if f.default is None else default_sql(f.default, f.type) for f in schema.fields]
     return json.dumps(
@@ -86,7 +89,7 @@ def description(name: str, schema: TableSchema, location: str, capabilities: Ite
             "columns": spark_schema(schema.fields).json(),
             "comments": [field.description for field in schema.fields],
             "defaults": defaults,
-            "metadata": spark_schema((*tracking_fields(schema), *metadata_fields(schema))).json(),
+            "metadata": spark_schema((*tracking_fields(schema), *metadata_fields(schema)) if computed else ()).json(),
             "partitions": spark_schema(schema.partition_fields).json(),
             "properties": spark_properties(schema, location),
             "capabilities": list(capabilities),

@@ -124,6 +124,7 @@ class PaimonScanBuilder
     }
     String required = columns == null ? null : columns.json();
     Object[] arguments = new Object[] {required, trees, Integer.valueOf(limit), order, Trees.of(options)};
-    return new PaimonScan(Bridge.ask(python, "scan", arguments), filters);
+    Object found = Bridge.ask(python, "scan", arguments);
+    return found instanceof String ? (Scan) PaimonLocalScan.of((String) found) : new PaimonScan(found, filters);
   }
 }

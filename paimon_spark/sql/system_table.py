@@ -1,0 +1,196 @@
+"""The scans of a system table of a catalog: small ones become rows of the plan, others the Python data source reads."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructType
+
+from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.options.scan import INCREMENTAL_BETWEEN
+from paimon_core.predicate.expr import conjunction
+from paimon_core.scan.split import DataSplit
+from paimon_core.store.layout import MAIN_BRANCH
+from paimon_core.systables.system_read import SystemRead
+from paimon_core.table import SystemTable
+from paimon_spark.sql.pushdown import predicate_of
+from paimon_spark.sql.scan_request import ScanRequest
+from paimon_spark.sql.table import TableFunction
+from paimon_spark.types import spark_schema
+
+MAX_LOCAL_ROWS = 5_000
+"""The most rows that a plan holds; they travel as text to the JVM."""
+_MILLIS = pa.timestamp("ms")
+
+
+@dataclass
+class SystemTableFunction(TableFunction):
+    """The answers to what Spark asks a system table: reads; every write is refused by the name of the table."""
+
+    def decided_filters(self, trees: str) -> str:
+        """Return that Spark evaluates every filter again."""
+        return "0" * len(json.loads(trees))
+
+    def aggregate(self, trees: str, aggregation: str, options: str) -> str | None:
+        """Return that Spark computes every aggregation."""
+        return None
+
+    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str) -> Any:
+        """Return the rows as ``PaimonLocalScan.java`` reads them, or the function of a scan."""
+        given = self._options_of_read(options)
+        predicate = predicate_of(json.loads(trees), self.schema)
+        least = limit if limit >= 0 else None
+        request = ScanRequest(self._columns(required), predicate, least, given, self.when)
+        found = None if self._system.kind.of_rows or request.others else self._local(request)
+        if found is not None:
+            return found
+        if self._system.kind.of_rows and limit >= 0:  # each task would read as many
+            request = replace(request, limit=None)
+        return self.jvm.function(SystemScanFunction(self._system, request, self._general_scan))
+
+    @property
+    def _system(self) -> SystemTable:
+        assert isinstance(self.table, SystemTable)
+        return self.table
+
+    def _options_of_read(self, options: str) -> dict[str, str]:
+        """Return the options of a read; the session's moment is not for tables without a past."""
+        if self._system.kind.travels:
+            return self._read_options(options)
+        given: dict[str, str] = json.loads(options)
+        return given
+
+    def _local(self, request: ScanRequest) -> str | None:
+        """Return the rows as JSON; `None`: there are many, or some values have no text."""
+        read = self._system.read(request.columns.names, request.predicate, **request.moment)
+        if any(pa.types.is_nested(kind) for kind in read.schema.types):
+            return None
+        batches, rows = [], 0
+        for batch in chain.from_iterable(read.to_batches(part) for part in read.plan()):
+            batches.append(batch)
+            rows += batch.num_rows
+            if rows > MAX_LOCAL_ROWS:
+                return None
+        table = pa.Table.from_batches(batches, read.schema)
+        columns = [_texts(column).to_pylist() for column in table.columns]
+        shown = hide_secrets(str(self.table.location))
+        return json.dumps(
+            {
+                "schema": request.columns.json(),
+                "rows": list(zip(*columns, strict=True)),
+                "description": f"paimon {shown}: {rows} rows from metadata",
+            }
+        )
+
+    def _columns(self, required: str | None) -> StructType:
+        """Return the columns of a query, or the first column if it needs none: a count."""
+        whole = self.whole()
+        columns = whole if required is None else StructType.fromJson(json.loads(required))
+        return columns if columns.fields else StructType(whole.fields[:1])
+
+    def _options(self) -> dict[str, str]:
+        storage = {str(key): str(value) for key, value in self.catalog.storage_options.items()}
+        location = self.table.location
+        return {**storage, "path": str(replace(location, branch=None)), "branch": location.branch or MAIN_BRANCH}
+
+    def _with_known_columns(self, request: ScanRequest) -> ScanRequest:
+        return request
+
+    # ---- writes
+
+    def truncate(self) -> bool:
+        """Raise UnsupportedError."""
+        self._refuse()
+        return False
+
+    def with_merged_columns(self, columns: str, options: str, demanded: bool, by_name: bool) -> Any:
+        """Raise UnsupportedError."""
+        self._refuse()
+
+    def check_write(self, mode: str, trees: str, options: str) -> None:
+        """Raise UnsupportedError."""
+        self._refuse()
+
+    def change_way(self, trees: str | None) -> str:
+        """Raise UnsupportedError."""
+        self._refuse()
+        return ""
+
+    def _writes(self) -> Any:
+        self._refuse()
+
+    def _change(self, run: Callable[..., Any], session: Any, plan: Any) -> Any:
+        self._refuse()
+
+    def _refuse(self) -> None:
+        self.table.truncate()  # raises the refusal
+
+
+@dataclass
+class SystemScanFunction:
+    """The answers to what Spark asks a scan of a system table: a method for each question of ``PaimonScan.java``."""
+
+    table: SystemTable
+    request: ScanRequest
+    make: Callable[[ScanRequest], Any]
+    """Makes the scan of the Python data source for a request."""
+
+    def description(self) -> str:
+        """Return what Spark knows of the scan before it runs, as JSON."""
+        columns = self.request.columns
+        options = ", ".join(sorted(self.request.options))
+        parts: Mapping[str, Any] = {
+            "columns": ", ".join(columns.names),
+            "filter": self.request.predicate,
+            "limit": self.request.limit,
+            "options": options or None,
+            "moment": self.request.when or None,
+        }
+        said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
+        return json.dumps(
+            {
+                "columns": columns.json(),
+                "whole": spark_schema(self.table.schema.fields).json(),
+                "partitions": [],
+                "text": f"paimon {hide_secrets(str(self.table.location))}{said}, read by Python",
+            }
+        )
+
+    def source(self, trees: str) -> Any:
+        """Return the scan of Spark that reads the rows; filters of a running join narrow it."""
+        filters = json.loads(trees)
+        parts = [self.request.predicate, predicate_of(filters, self.table.schema) if filters else None]
+        return self.make(replace(self.request, predicate=conjunction([part for part in parts if part is not None])))
+
+    def stream_source(self) -> Any:
+        """Return the scan of the Python data source, which has streams."""
+        return self.make(self.request)
+
+    def statistics(self) -> str:
+        """Return the size of the scan as JSON."""
+        if not self.table.kind.of_rows or INCREMENTAL_BETWEEN.key in self.request.others:
+            return json.dumps({"rows": None, "bytes": MAX_LOCAL_ROWS * 100, "columns": {}})
+        splits = _splits(self.table.read(filter=self.request.predicate, **self.request.moment))
+        rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
+        return json.dumps({"rows": rows, "bytes": size, "columns": {}})
+
+
+def _splits(read: SystemRead) -> Sequence[DataSplit]:
+    return [part for part in read.plan() if isinstance(part, DataSplit)]
+
+
+def check_moment(table: SystemTable, when: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError for a moment of a table that has no past."""
+    if when and not table.kind.travels:
+        raise InvalidInputError(f"{table.location} has no past: leave out VERSION AS OF and TIMESTAMP AS OF")
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values as the texts of Spark's internal values."""
+    if column.type == _MILLIS:
+        column = pc.multiply(column.cast(pa.int64()), 1000)
+    return column.cast(pa.string())
