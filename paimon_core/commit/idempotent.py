@@ -27,6 +27,7 @@ from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import CommitUnknownError, InvalidInputError, OutOfRangeError, PaimonError, hide_secrets
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
+from paimon_core.snapshot.automatic_tags import AutomaticTags
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
 from paimon_core.store.file_store import FileStore
@@ -121,8 +122,14 @@ class IdempotentCommits:
 
         Return the snapshot made now or by an earlier run; ``None``: there is none, or it has expired.
         """
-        empty = all(m.is_empty for m in messages) and not self._commit.shows_empty(False)
+        empty = all(m.is_empty for m in messages) and not (self._commit.shows_empty(False) or self._tag_is_due())
         return self._write_once(_Write(tuple(messages), number, watermark, base_id=base_id, empty=empty))
+
+    def _tag_is_due(self) -> bool:
+        """Return True if a tag of a period is to be created, for which there may be no snapshot yet."""
+        rule = AutomaticTags.of(self._store.options)
+        store = self._store
+        return rule is not None and rule.wants_snapshot(store.now(), store.snapshots.latest(), store.tags.list())
 
     def overwrite(
         self,

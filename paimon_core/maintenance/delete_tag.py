@@ -1,5 +1,6 @@
 """Deletion of a tag, and of the files that only this tag needs (behaviour 7.12)."""
 
+from paimon_core.fileio.fileio import join
 from paimon_core.maintenance.snapshot_deletion import (
     DeletedFile,
     DeletionPlan,
@@ -7,6 +8,7 @@ from paimon_core.maintenance.snapshot_deletion import (
     metadata_files,
     names_of_timelines,
 )
+from paimon_core.options.snapshot import TAG_CREATE_SUCCESS_FILE
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
@@ -22,6 +24,8 @@ def delete_tag(store: FileStore, tag: Tag) -> int:
 
     Raises CorruptedError if metadata cannot be read; then the tag is deleted, and no other file.
     """
+    if store.options.value(TAG_CREATE_SUCCESS_FILE):
+        store.io.delete(success_file_of(store, tag.name))
     if is_in_timeline(store, tag.snapshot):
         store.tags.delete(tag.name)
         return 0
@@ -33,6 +37,11 @@ def delete_tag(store: FileStore, tag: Tag) -> int:
     paths = plan.paths(store, names_of_timelines(store, plan))
     delete_files(store, paths)
     return len(paths)
+
+
+def success_file_of(store: FileStore, name: str) -> str:
+    """Return the path of the file that says that a tag is there, for the option ``tag.create-success-file``."""
+    return join(store.tags.path(name).rpartition("/")[0], "tag-success-file", f"{name}_SUCCESS")
 
 
 def is_in_timeline(store: FileStore, snapshot: Snapshot) -> bool:

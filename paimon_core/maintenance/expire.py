@@ -1,4 +1,4 @@
-"""Expiry of consumers, snapshots, changelogs and partitions: after a commit, or on request."""
+"""Tags, and expiry of partitions, consumers, snapshots and changelogs: after a commit, or on request."""
 
 import logging
 from dataclasses import replace
@@ -6,6 +6,7 @@ from datetime import timedelta
 from threading import Thread
 
 from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.maintenance.automatic_tags import tag_after_commit
 from paimon_core.maintenance.expire_changelogs import expire_changelogs
 from paimon_core.maintenance.expire_partitions import expire_partitions_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired, expire_snapshots
@@ -20,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
-    """Expire by the table's options, after a commit. Cost: a few small reads if nothing is due.
+    """Create tags and expire by the table's options, after a commit. Cost: a few small reads if nothing is due.
 
     At most ``snapshot.expire.limit`` snapshots expire. In a ``write-only`` table nothing expires, unless a
     ``dedicated`` job of maintenance calls this. Never fails: an error is logged, and the next commit tries again.
@@ -34,6 +35,7 @@ def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
 
 
 def _expire(store: FileStore) -> None:
+    tag_after_commit(store)
     expire_partitions_after_commit(store)
     try:
         now, options = store.now(), store.options

@@ -1,19 +1,17 @@
 """Files ``_SUCCESS`` in the directories of partitions that are complete, for schedulers of other systems."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from paimon_core.commit.overwrite import partition_predicate
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.fileio.fileio import join
+from paimon_core.maintenance.success_file import write_success_file
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.options.bucket import PARTITION_MARK_DONE_ACTION
 from paimon_core.scan.entries import live_entries
-from paimon_core.snapshot.snapshot import load_object
 from paimon_core.store.file_store import FileStore
 
 _ACTION = "success-file"
-_CREATED, _MODIFIED = "creationTime", "modificationTime"
 
 
 def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) -> list[str]:
@@ -42,15 +40,6 @@ def record_done(store: FileStore, partitions: Sequence[Mapping[str, object]]) ->
             directory = store.bucket_path(BucketRef(partition, 0)).rpartition("/")[0]
             paths[join(directory, "_SUCCESS")] = None
     for path in paths:
-        store.io.write(path, json.dumps({_CREATED: _created(store, path), _MODIFIED: store.now()}).encode())
+        write_success_file(store, path)
     store.sync(paths)
     return list(paths)
-
-
-def _created(store: FileStore, path: str) -> int:
-    """Return when the partition was first complete: now, or the time of the file that is there."""
-    try:
-        found = load_object(store.io.read(path), path).get(_CREATED)
-    except FileNotFoundError:
-        return store.now()
-    return found if isinstance(found, int) else store.now()

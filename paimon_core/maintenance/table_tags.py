@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, OutOfRangeError
-from paimon_core.maintenance.delete_tag import delete_tag, is_in_timeline
+from paimon_core.maintenance.delete_tag import delete_tag, is_in_timeline, success_file_of
+from paimon_core.maintenance.success_file import write_success_file
 from paimon_core.options.parse import duration
-from paimon_core.options.snapshot import TAG_DEFAULT_TIME_RETAINED
+from paimon_core.options.snapshot import TAG_CREATE_SUCCESS_FILE, TAG_DEFAULT_TIME_RETAINED
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import epoch_millis
@@ -68,6 +69,14 @@ class TableTags:
             )
         return self._checked(tag)
 
+    def create_automatic(self, name: str, snapshot: Snapshot) -> Tag:
+        """Create a tag whose name may have only digits, or return the tag that exists.
+
+        Raises OutOfRangeError if the snapshot expires meanwhile.
+        """
+        tag = self._new(name, snapshot, None)
+        return self._checked(tag) if self.store.tags.create(tag, only_digits=True) else self.get(name)
+
     def replace(self, name: str, snapshot_id: int | None = None, retained: Age = None) -> Tag:
         """Give a tag another snapshot or age, and return it. Arguments are those of `create`.
 
@@ -104,7 +113,7 @@ class TableTags:
         """
         before = None if older_than is None else _local(epoch_millis(older_than))
         now, written, expired = self.store.now(), self.store.tags.modified(), []
-        for tag in self.list():
+        for tag in self.list() if written else ():
             created = tag.create_time or _local(min(written.get(tag.name, now), now))
             if (tag.expires is not None and _local(now) > tag.expires) or (before is not None and created < before):
                 delete_tag(self.store, tag)
@@ -138,6 +147,8 @@ class TableTags:
         if not is_in_timeline(self.store, tag.snapshot):
             self.store.tags.delete(tag.name)
             raise OutOfRangeError(f"snapshot {tag.snapshot.id} of {self.store.branch_root} expired while it was tagged")
+        if self.store.options.value(TAG_CREATE_SUCCESS_FILE):
+            write_success_file(self.store, success_file_of(self.store, tag.name))
         return tag
 
 

@@ -14,8 +14,6 @@ from paimon_core.options.parse import (
     text,
 )
 
-_NO_AUTOMATIC_TAGS = not_yet("tags are never automatic")
-_NO_TAG_EXPIRY = not_yet("tags do not expire automatically")
 _NO_VISIBILITY_CHECK = not_yet("a commit returns when its snapshot exists")
 
 COMMIT_MAX_RETRIES = Option("commit.max-retries", number(0), 10, "attempts after the first")
@@ -116,8 +114,7 @@ SNAPSHOT_WATERMARK_IDLE_TIMEOUT = Option(
     "snapshot.watermark-idle-timeout",
     duration,
     None,
-    "pause after which the watermark advances automatically",
-    mark=not_yet("watermarks do not advance automatically"),
+    "age of the watermark at which streams without rows make snapshots, for tags",
 )
 
 TAG_AUTOMATIC_CREATION = Option(
@@ -125,52 +122,37 @@ TAG_AUTOMATIC_CREATION = Option(
     enum("none", "process-time", "watermark", "batch"),
     "none",
     "when tags are created automatically",
-    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_CREATION_PERIOD = Option(
     "tag.creation-period",
     enum("daily", "hourly", "two-hours"),
     "daily",
     "how often tags are created automatically",
-    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_CREATION_PERIOD_DURATION = Option(
     "tag.creation-period-duration",
     duration,
     None,
     "how often tags are created automatically; overrides tag.creation-period",
-    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_CREATION_DELAY = Option(
     "tag.creation-delay",
     duration,
     duration("0"),
     "delay of automatic tags; less than the period",
-    mark=_NO_AUTOMATIC_TAGS,
 )
 TAG_PERIOD_FORMATTER = Option(
     "tag.period-formatter",
     enum("with_dashes", "without_dashes", "without_dashes_and_spaces"),
     "with_dashes",
     "format of the time in tag names",
-    mark=_NO_AUTOMATIC_TAGS,
 )
-TAG_NUM_RETAINED_MAX = Option(
-    "tag.num-retained-max", number(1), None, "largest number of automatic tags", mark=_NO_AUTOMATIC_TAGS
-)
+TAG_NUM_RETAINED_MAX = Option("tag.num-retained-max", number(1), None, "largest number of automatic tags")
 TAG_DEFAULT_TIME_RETAINED = Option("tag.default-time-retained", duration, None, "age at which tags are dropped")
-TAG_AUTOMATIC_COMPLETION = Option(
-    "tag.automatic-completion", boolean, False, "create missed tags", mark=_NO_AUTOMATIC_TAGS
-)
-TAG_TIME_EXPIRE_ENABLED = Option(
-    "tag.time-expire-enabled", boolean, True, "tags are dropped by age", mark=_NO_TAG_EXPIRY
-)
-TAG_BATCH_CUSTOMIZED_NAME = Option(
-    "tag.batch.customized-name", text, None, "name of the tag of a batch write", mark=_NO_AUTOMATIC_TAGS
-)
-TAG_CREATE_SUCCESS_FILE = Option(
-    "tag.create-success-file", boolean, False, "a file marks every tag", mark=_NO_AUTOMATIC_TAGS
-)
+TAG_AUTOMATIC_COMPLETION = Option("tag.automatic-completion", boolean, False, "create missed tags")
+TAG_TIME_EXPIRE_ENABLED = Option("tag.time-expire-enabled", boolean, True, "tags are dropped by age")
+TAG_BATCH_CUSTOMIZED_NAME = Option("tag.batch.customized-name", text, None, "name of the tag of a batch write")
+TAG_CREATE_SUCCESS_FILE = Option("tag.create-success-file", boolean, False, "a file marks every tag")
 TAG_CALLBACKS = Option(
     "tag.callbacks",
     comma_list,
@@ -178,9 +160,7 @@ TAG_CALLBACKS = Option(
     "classes called after tags; other engines only",
     mark=without_effect("callbacks are classes of another language"),
 )
-SINK_WATERMARK_TIME_ZONE = Option(
-    "sink.watermark-time-zone", text, "UTC", "time zone of watermarks", mark=_NO_AUTOMATIC_TAGS
-)
+SINK_WATERMARK_TIME_ZONE = Option("sink.watermark-time-zone", text, "UTC", "time zone of watermarks")
 
 VISIBILITY_CALLBACK_ENABLED = Option(
     "visibility-callback.enabled",

@@ -62,9 +62,13 @@ class Tags:
                 f"{name!r} cannot name a tag of {self.root}: a name is not blank, not only digits, and has no '/'"
             )
 
-    def create(self, tag: Tag) -> bool:
-        """Create a tag; return False, and change nothing, if a tag has the name."""
-        self.check_name(tag.name)
+    def create(self, tag: Tag, *, only_digits: bool = False) -> bool:
+        """Create a tag; return False, and change nothing, if a tag has the name.
+
+        ``only_digits``: the name may be a number such as 20241205, as of automatic tags.
+        """
+        if not (only_digits and tag.name.isdigit()):
+            self.check_name(tag.name)
         return self.io.create_exclusive(self.path(tag.name), tag.to_json())
 
     def replace(self, tag: Tag) -> None:

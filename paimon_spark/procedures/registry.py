@@ -31,6 +31,7 @@ PROCEDURES: Mapping[str, Procedure] = {
         tags.rename_tag,
         tags.delete_tag,
         tags.expire_tags,
+        tags.trigger_tag_automatic_creation,
         branches.create_branch,
         branches.delete_branch,
         branches.rename_branch,
@@ -48,7 +49,6 @@ NOT_YET: Mapping[str, str] = {
     "remove_unexisting_files": "restore the files",
     "repair_earliest_snapshot": "a wrong hint EARLIEST is found out and ignored",
     "rewrite_file_index": "set the options of indexes and use compact: new files have them",
-    "trigger_tag_automatic_creation": "use create_tag",
 }
 """Procedures that are not built yet: what to do instead."""
 _METASTORE, _REST = "it needs a Hive metastore", "it needs a REST catalog"

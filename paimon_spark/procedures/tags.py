@@ -1,5 +1,6 @@
 """Procedures for tags."""
 
+from paimon_core.maintenance.automatic_tags import trigger
 from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
 
 
@@ -52,3 +53,10 @@ def expire_tags(call: Call) -> Rows:
     """Delete the tags that have reached their age, and every tag created before a moment."""
     expired = call.table().tags.expire(call.millis("older_than"))
     return [(name,) for name in expired or ["No expired tags."]]
+
+
+@procedure("trigger_tag_automatic_creation(table STRING)")
+def trigger_tag_automatic_creation(call: Call) -> Rows:
+    """Create the tags that are due by the option 'tag.automatic-creation', as a commit does."""
+    trigger(call.table().store)
+    return DONE

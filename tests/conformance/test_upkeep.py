@@ -5,6 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from paimon_core.table import Table
@@ -90,3 +91,34 @@ def test_neither_finds_orphans_after_the_other(judge):
         assert Table.open(table.path).remove_orphan_files(older_than=now).count == 0
         assert table.java("read")["rows"] == rows
         assert Table.open(table.path).to_arrow(tag="v1").num_rows == tagged
+
+
+TAGGED = {
+    "hourly": {"tag.creation-period": "hourly"},
+    "two hours": {"tag.creation-period": "two-hours", "tag.period-formatter": "without_dashes"},
+    "daily": {"tag.creation-delay": "1 h", "tag.period-formatter": "without_dashes"},
+    "completed": {"tag.creation-period": "hourly", "tag.automatic-completion": "true", "tag.num-retained-max": "3"},
+    "of minutes": {"tag.creation-period-duration": "30 min", "sink.watermark-time-zone": "Asia/Tokyo"},
+    "by process time": {"tag.automatic-creation": "process-time", "tag.creation-period": "hourly"},
+}
+
+
+@pytest.mark.parametrize("case", TAGGED)
+def test_the_same_snapshots_get_the_same_automatic_tags(judge, case):
+    """Java writes snapshots with watermarks; then a write of Java creates the tags, and of a copy one of ours."""
+    table = SharedTable(judge, f"db.tags_{case.replace(' ', '_')}")
+    judge.call("create_table", table=table.name, fields=[["v", "BIGINT"]], options={"snapshot.num-retained.min": "99"})
+    minutes = (None, 0, 20, 61, 62, 200, 260, 1500, 1490, 3000)
+    for i, minute in enumerate(minutes):
+        mark = {} if minute is None else {"watermark": 1_733_392_800_000 + minute * 60_000}
+        table.java("write", rows=[["+I", {"v": i}]], identifier=i, **mark)
+    twin = SharedTable(judge, f"{table.name}_twin")
+    shutil.copytree(table.path, twin.path)
+    options = {"tag.automatic-creation": "watermark", **TAGGED[case]}
+    for one in (table, twin):
+        one.java("alter_table", changes=[{"op": "set_option", "key": k, "value": v} for k, v in options.items()])
+    table.java("write", rows=[["+I", {"v": 99}]])
+    Table.open(twin.path).write(pa.table({"v": pa.array([99], pa.int64())}))
+    java, ours = ({t.name: t.snapshot.id for t in Table.open(one.path).tags.list()} for one in (table, twin))
+    assert java == ours
+    assert ours
