@@ -18,6 +18,7 @@ from paimon_core.manifest.serializers import ENTRY, RecordType, plain, unknown_f
 from paimon_core.manifest.vectorized_decode import decode_entry_blocks
 
 _BLOCKS_AT_ONCE: Final = 256  # fewer blocks are slower to decode, more blocks take more memory
+FEW_BLOCKS: Final = 64  # a quarter of the memory, and somewhat slower
 _MIN_SIZE_BOUND: Final = 256 << 20  # bytes
 _MAX_COMPRESSION: Final = 200  # random file names compress less: only a forged file has a higher ratio
 _MIN_BLOCKS: Final = 24  # blocks of full size from which vectorised decoding is faster
@@ -46,7 +47,23 @@ def decode_records(data: bytes, path: str, kind: RecordType[T]) -> list[T]:
 def decode_entries(
     data: bytes, path: str, *, with_stats: bool = True, lossless: bool = False, only: BucketFilter | None = None
 ) -> list[ManifestEntry]:
-    """Return the entries of a manifest, in order.
+    """Return the entries of a manifest, in order: arguments as of `decode_entry_batches`."""
+    found = decode_entry_batches(
+        data, path, with_stats=with_stats, lossless=lossless, only=only, blocks_at_once=_BLOCKS_AT_ONCE
+    )
+    return list(itertools.chain.from_iterable(found))
+
+
+def decode_entry_batches(
+    data: bytes,
+    path: str,
+    *,
+    with_stats: bool = True,
+    lossless: bool = False,
+    only: BucketFilter | None = None,
+    blocks_at_once: int = FEW_BLOCKS,
+) -> Iterator[list[ManifestEntry]]:
+    """Yield the entries of a manifest, in order, some thousands at a time.
 
     Args:
         data: the bytes of the file.
@@ -54,12 +71,14 @@ def decode_entries(
         with_stats: False: leave out key and value statistics, which is faster.
         lossless: raise UnknownFieldsError if the file has fields that entries cannot hold.
         only: the buckets whose entries to return; blocks without such entries are decompressed and not decoded.
+        blocks_at_once: the blocks that are decoded together; this engine writes 128 entries to each.
     """
     records = read_columnar_records(data, path)
     if records is not None:
         if lossless:
             raise UnknownFieldsError(f"{path} is no Avro file; it can only be read")
-        return _filtered(_columnar(records, path, ENTRY), with_stats, only)
+        yield _filtered(_columnar(records, path, ENTRY), with_stats, only)
+        return
     container = _container(data, path)
     try:
         schema = _schema(container.header.text)
@@ -67,13 +86,11 @@ def decode_entries(
         raise container.corrupted(cause) from cause
     if lossless and (lost := unknown_fields(schema, ENTRY.schema)):
         raise UnknownFieldsError(f"{path} has fields unknown to this engine: {', '.join(lost)}; it can only be read")
-    entries: list[ManifestEntry] = []
     blocks = container.blocks()
     if only is not None:
         blocks = _blocks_with(blocks, only.byte_patterns(schema))
-    while batch := list(itertools.islice(blocks, _BLOCKS_AT_ONCE)):
-        entries += _entries(container, batch, path, schema, with_stats, only)
-    return entries
+    while batch := list(itertools.islice(blocks, blocks_at_once)):
+        yield _entries(container, batch, path, schema, with_stats, only)
 
 
 def _blocks_with(blocks: Iterator[Block], patterns: Sequence[bytes] | None) -> Iterator[Block]:

@@ -14,8 +14,8 @@ from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.manifest.bucket_filter import BucketFilter
-from paimon_core.manifest.decode import decode_entries, decode_records
-from paimon_core.manifest.decoded import DecodedManifests
+from paimon_core.manifest.decode import decode_entries, decode_entry_batches, decode_records
+from paimon_core.manifest.decoded import MAX_ENTRIES, DecodedManifests
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
@@ -96,6 +96,15 @@ class Manifests:
         if lossless or only is not None:
             return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
         return _DECODED.get(data, with_stats, lambda: decode_entries(data, self.path(name), with_stats=with_stats))
+
+    def decode_batches(
+        self, meta: ManifestFileMeta, data: bytes, *, with_stats: bool = True
+    ) -> Iterator[list[ManifestEntry]]:
+        """Yield the entries in the bytes ``data`` of a manifest, in order, those of a large one part by part."""
+        if meta.num_added_files + meta.num_deleted_files <= MAX_ENTRIES:
+            yield self.decode(meta.file_name, data, with_stats=with_stats)
+            return
+        yield from decode_entry_batches(data, self.path(meta.file_name), with_stats=with_stats)
 
     def read_index(self, name: str) -> list[IndexManifestEntry]:
         """Return the entries of all index files of a snapshot."""

@@ -18,7 +18,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 MAX_PARTITIONS = 256  # partitions named in one predicate; for more, everything is read
-_READ_AHEAD = 2  # manifests in work when they are read one after the other: each takes tens of megabytes
+_READ_AHEAD = 4  # manifests that are loaded while others are decoded one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def live_entries(
     return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen))
 
 
-def live_by_manifest(
+def live_in_parts(
     store: FileStore,
     snapshot: Snapshot,
     *,
@@ -88,32 +88,36 @@ def live_by_manifest(
     levels: Collection[int] | None = None,
     with_stats: bool = True,
 ) -> Iterator[list[ManifestEntry]]:
-    """Yield the live files of a snapshot, those of one manifest at a time.
+    """Yield the live files of a snapshot, some thousands at a time.
 
-    Memory: the entries of a few manifests, and a name for each deleted file. Manifests with deleted files are read
-    twice. Arguments as of `live_entries`, and ``buckets``, ``levels``: only files of these numbers; `None`: of all.
+    Memory: these entries, the bytes of a few manifests, and a name for each deleted file. Manifests with deleted files
+    are read twice. Arguments as of `live_entries`, and ``buckets``, ``levels``: only files of these numbers; `None`: of
+    all.
     """
     manifests, fields = store.manifests, store.schema.partition_fields
     metas = prune_manifests(manifest_metas(store, snapshot), partition, fields, buckets=buckets, levels=levels)
     test = PartitionFilter(partition, store.schema.partition_arrow) if partition is not None else None
     deleted = _last_deletes(store, metas)
 
-    def read(at: int) -> list[ManifestEntry]:
-        meta = metas[at]
-        entries = manifests.read(meta.file_name, meta.file_size, with_stats=with_stats)
-        found = [(position, e) for position, e in enumerate(entries) if e.kind == ADD]
-        if deleted:
-            found = [(position, e) for position, e in found if deleted.get(e.identity, (-1, -1)) < (at, position)]
-        if buckets is not None:
-            found = [(position, e) for position, e in found if e.bucket in buckets]
-        if levels is not None:
-            found = [(position, e) for position, e in found if e.file.level in levels]
-        if test is not None:
-            matching = test.matching({e.partition for _, e in found})
-            found = [(position, e) for position, e in found if e.partition in matching]
-        return [e for _, e in found]
+    def load(meta: ManifestFileMeta) -> tuple[ManifestFileMeta, bytes]:
+        return meta, manifests.load(meta.file_name, meta.file_size)
 
-    return parallel_map(read, range(len(metas)), threads=_READ_AHEAD)
+    for at, (meta, data) in enumerate(parallel_map(load, metas, threads=_READ_AHEAD)):
+        first = 0
+        for entries in manifests.decode_batches(meta, data, with_stats=with_stats):
+            live = [e for e in entries if e.kind == ADD]
+            if deleted:
+                numbered = enumerate(entries, first)
+                live = [e for n, e in numbered if e.kind == ADD and deleted.get(e.identity, (-1, -1)) < (at, n)]
+            first += len(entries)
+            if buckets is not None:
+                live = [e for e in live if e.bucket in buckets]
+            if levels is not None:
+                live = [e for e in live if e.file.level in levels]
+            if test is not None:
+                matching = test.matching({e.partition for e in live})
+                live = [e for e in live if e.partition in matching]
+            yield live
 
 
 def _last_deletes(store: FileStore, metas: Sequence[ManifestFileMeta]) -> dict[Identity, tuple[int, int]]:

@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import UnsupportedError
-from paimon_core.fileio.fileio import join
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.stats import SimpleStats, stats_schema
 from paimon_core.row.binary_row import decode_rows
-from paimon_core.scan.entries import live_by_manifest
+from paimon_core.scan.entries import live_in_parts
 from paimon_core.scan.file_filter import files_of_equal_stats, stats_fields
 from paimon_core.store.file_store import FileStore
 from paimon_core.systables.kind import (
@@ -71,7 +70,7 @@ def files_of(request: Request, *, with_stats: bool = False) -> Iterator[list[Man
     """Yield the live files that a filter on ``partition``, ``bucket`` and ``level`` does not exclude."""
     if request.snapshot is None:
         return iter(())
-    return live_by_manifest(
+    return live_in_parts(
         request.store,
         request.snapshot,
         partition=braced_predicate(request.store, request.pinned("partition")),
@@ -112,7 +111,7 @@ class Locations:
         directory = self._directories.get(bucket)
         if directory is None:
             directory = self._directories[bucket] = self.store.bucket_path(entry.bucket_ref)
-        return join(directory, entry.file.file_name)
+        return f"{directory}/{entry.file.file_name}"
 
 
 def _columns(store: FileStore, entries: Sequence[ManifestEntry], locations: Locations) -> dict[str, Column]:
@@ -171,17 +170,21 @@ class _Stats:
         stored = stats_fields(store, files[0])
         self._stored = stored if all(_arity(file.value_stats) == len(stored) for file in files) else ()
         self._position = {f.id: i for i, f in enumerate(self._stored)}
+        self._counts: list[tuple[int | None, ...]] = []
 
     def null_counts(self) -> pa.Array:
         """Return the null counts of each file as one text; of a column that the file's schema lacks, all rows."""
+        counts = [file.value_stats.null_counts for file in self._files]
+        width = len(self._stored)
+        regular = all(len(one) == width for one in counts)
+        self._counts = list(zip(*(counts if regular else (_padded(one, width) for one in counts)), strict=True))
         texts = [self._counts_of(f).cast(pa.string()) for f in self._fields]
         return braced_columns([f.name for f in self._fields], texts, len(self._files))
 
     def _counts_of(self, column: DataField) -> pa.Array:
         at = self._position.get(column.id)
         if at is not None:
-            counts = [f.value_stats.null_counts for f in self._files]
-            return pa.array([c[at] if at < len(c) else None for c in counts], pa.int64())
+            return pa.array(self._counts[at], pa.int64())
         if column.id in self._then:
             return pa.nulls(len(self._files), pa.int64())
         return pa.array([f.row_count for f in self._files], pa.int64())
@@ -208,6 +211,11 @@ def _bound_text(values: Any, then: DataField | None, now: DataField, rows: int) 
         return object_text(cast_array(values, then.type, now.type), now.type)
     except UnsupportedError:  # a cast that is refused where rows are read; here the stored value is the best text
         return object_text(values, then.type)
+
+
+def _padded(counts: Sequence[int | None], width: int) -> tuple[int | None, ...]:
+    """Return as many counts as there are columns; `None`: unknown."""
+    return (*counts[:width], *[None] * (width - len(counts)))
 
 
 def _arity(stats: SimpleStats) -> int:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.scan.entries import live_by_manifest
+from paimon_core.scan.entries import live_in_parts
 from paimon_core.systables.files import files_of
 from paimon_core.systables.kind import (
     LOCAL_TIME,
@@ -87,7 +87,7 @@ def partition_sums(request: Request) -> pa.Table:
     if request.snapshot is None:
         return _sums([], ["partition"])
     partition = named_predicate(request.store, request.pinned("partition"))
-    found = live_by_manifest(request.store, request.snapshot, partition=partition, with_stats=False)
+    found = live_in_parts(request.store, request.snapshot, partition=partition, with_stats=False)
     return grouped(([entry for entry in entries if entry.bucket >= 0] for entries in found), ["partition"])
 
 
