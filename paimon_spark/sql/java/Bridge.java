@@ -35,7 +35,8 @@ public class Bridge {
     return null;
   }
 
-  private static <T extends Throwable> void sneak(Throwable error) throws T {
+  /** Throw an exception that no signature declares. */
+  static <T extends Throwable> void sneak(Throwable error) throws T {
     throw (T) error;
   }
 }

@@ -31,6 +31,16 @@ public class PaimonErrors {
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
   }
 
+  /** Return the error of a statement on a view that only tables take. */
+  public static AnalysisException noView(String operation, String view) {
+    HashMap parameters = new HashMap();
+    parameters.put("operation", operation);
+    parameters.put("viewName", "`" + view + "`");
+    return new AnalysisException(
+        "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
+  }
+
   /** Return a position. The fields after line and column, whose number differs between versions of Spark, are empty. */
   private static Origin origin(int line, int column) {
     Constructor[] constructors = Origin.class.getConstructors();

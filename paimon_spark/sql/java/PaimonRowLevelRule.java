@@ -1,22 +1,29 @@
 package paimon.python;
 
+import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.ResolveRowLevelCommandAssignments$;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
+import org.apache.spark.sql.catalyst.plans.logical.AddCheckConstraint;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.Range;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -45,7 +52,40 @@ class PaimonRowLevelRule extends Rule {
     if (plan instanceof MergeIntoTable) {
       return command("MERGE INTO", (LogicalPlan) plan, ((MergeIntoTable) plan).targetTable(), "merge_rows", MERGED);
     }
+    if (plan instanceof AddCheckConstraint) {
+      checkNoConstraint((AddCheckConstraint) plan);
+    }
     return plan instanceof OverwritePartitionsDynamic ? overwrite((OverwritePartitionsDynamic) plan) : plan;
+  }
+
+  /** Throw an exception for a constraint on a table of ours, before Spark reads its rows to check them. */
+  private static void checkNoConstraint(AddCheckConstraint plan) {
+    List leaves = CollectionConverters.asJava(plan.collectLeaves());  // Spark reads the rows that violate it
+    if (leaves.size() == 1 && isOurs(leaves.get(0))) {
+      throw new UnsupportedOperationException(
+          "CHECK (" + plan.checkConstraint().condition()
+              + ") is not possible: a Paimon table checks no constraint but NOT NULL");
+    }
+  }
+
+  private static boolean isOurs(Object plan) {
+    return plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).table() instanceof PaimonTable;
+  }
+
+  /**
+   * Throw EXPECT_TABLE_NOT_VIEW for a view unless other sources than ours may know what to do with it.
+   *
+   * Spark would end in an internal error; or empty the table for a DELETE that has no condition.
+   */
+  private static void checkNoView(String verb, View view) {
+    List leaves = CollectionConverters.asJava(view.collectLeaves());
+    for (int i = 0; i < leaves.size(); i++) {
+      Object leaf = leaves.get(i);
+      if (!isOurs(leaf) && !(leaf instanceof OneRowRelation || leaf instanceof LocalRelation || leaf instanceof Range)) {
+        return;
+      }
+    }
+    Bridge.sneak(PaimonErrors.noView(verb, view.desc().identifier().unquotedString()));
   }
 
   /** Return the command of a dynamic overwrite, for which Spark has no hand-over of a DataFrame. */
@@ -69,6 +109,9 @@ class PaimonRowLevelRule extends Rule {
     LogicalPlan found = aliased;
     while (found instanceof SubqueryAlias) {
       found = ((SubqueryAlias) found).child();
+    }
+    if (found instanceof View && found.resolved()) {
+      checkNoView(verb, (View) found);
     }
     if (!(found instanceof DataSourceV2Relation) || !plan.resolved() || plan.missingInput().nonEmpty()) {
       return plan;  // what is missing are metadata columns, with which Spark has yet to read the table

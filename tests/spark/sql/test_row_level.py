@@ -113,6 +113,30 @@ def test_rows_that_an_upsert_cannot_change_are_refused(sql):
             sql(statement)
 
 
+VIEWS = {"all": "SELECT * FROM t", "some": "SELECT * FROM t WHERE id > 1", "none": "SELECT 1 AS id, 'a' AS v"}
+
+
+@pytest.mark.parametrize(
+    "view", [pytest.param(name, marks=() if name == "all" else pytest.mark.more) for name in VIEWS]
+)
+def test_rows_of_a_view_do_not_change(sql, view):
+    """Spark itself would empty the table for a DELETE of all rows, and end in an internal error else."""
+    sql("CREATE TABLE t (id INT, v STRING)")
+    sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    sql(f"CREATE OR REPLACE TEMPORARY VIEW w AS {VIEWS[view]}")
+    source = "(SELECT 1 AS id) s"
+    for verb, statement in [
+        ("DELETE FROM", "DELETE FROM w"),
+        ("DELETE FROM", "DELETE FROM w WHERE id = 2"),
+        ("UPDATE", "UPDATE w AS x SET v = 'x'"),
+        ("MERGE INTO", f"MERGE INTO w USING {source} ON w.id = s.id WHEN MATCHED THEN DELETE"),
+    ]:
+        with pytest.raises(AnalysisException, match=rf"EXPECT_TABLE_NOT_VIEW\S+ '{verb}' expects .*`w` is a view"):
+            sql(statement)
+    sql("DROP VIEW w")
+    assert len(sql("SELECT * FROM t")) == 2
+
+
 @pytest.mark.more
 def test_a_cached_table_is_read_again_after_its_rows_change(sql):
     sql("CREATE TABLE c (id INT, v INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
@@ -193,7 +217,7 @@ def test_spark_reads_the_target_as_the_engine_does(sql):
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("options", ["'primary-key' = 'id'", "'bucket' = '-1'"])
+@pytest.mark.parametrize("options", [pytest.param("'primary-key' = 'id'", marks=pytest.mark.more), "'bucket' = '-1'"])
 def test_the_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
     """Every type; and one change more than the driver takes."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
