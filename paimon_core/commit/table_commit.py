@@ -13,7 +13,7 @@ only after a provable loss. A crash leaves the old table or the new one, and fil
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -50,10 +50,13 @@ from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.snapshot import (
     COMMIT_FORCE_CREATE_SNAPSHOT,
     COMMIT_USER_PREFIX,
+    MANIFEST_FULL_COMPACTION_THRESHOLD_SIZE,
+    MANIFEST_MERGE_MIN_COUNT,
+    MANIFEST_TARGET_FILE_SIZE,
     SNAPSHOT_IGNORE_EMPTY_COMMIT,
 )
 from paimon_core.predicate.expr import Predicate
-from paimon_core.scan.entries import PartitionFilter, live_entries, partitions_predicate
+from paimon_core.scan.entries import PartitionFilter, live_entries, manifest_metas, partitions_predicate
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER as BATCH
 from paimon_core.snapshot.snapshot import STATEMENT, CommitKind, Snapshot
@@ -297,6 +300,30 @@ class TableCommit:
             properties: texts to store in the snapshot.
         """
         return self._replace(self.identity(None, properties), partitions, set(), [], read_at)
+
+    def compact_manifests(self) -> Snapshot | None:
+        """Publish the newest snapshot again with as few manifests as possible; `None`: no manifest would change."""
+        small = {MANIFEST_FULL_COMPACTION_THRESHOLD_SIZE.key: "1 b", MANIFEST_MERGE_MIN_COUNT.key: "1"}
+        commit = TableCommit(self._store.with_options(small), self.user)
+
+        def decide(base: Snapshot | None) -> Changes | None:
+            due = base is not None and manifests_to_compact(self._store, base)
+            return Changes(CommitKind.COMPACT, (), built_on_base=True) if due else None
+
+        return commit._publish(self.identity(), decide, CommitKind.COMPACT, None)
+
+    def remove_missing(self, names: Collection[str]) -> Snapshot | None:
+        """Remove the data files of these names from the table, as far as they are live; `None`: none is.
+
+        REQUIRES: the files do not exist.
+        """
+
+        def decide(base: Snapshot | None) -> Changes | None:
+            live = [] if base is None else live_entries(self._store, base).live
+            entries = tuple(ManifestEntry(DELETE, *e.location, e.file) for e in live if e.file.file_name in names)
+            return Changes(CommitKind.OVERWRITE, entries, built_on_base=True) if entries else None
+
+        return self._publish(self.identity(), decide, CommitKind.OVERWRITE, None)
 
     def analyze(self, statistics: str, schema_id: int) -> Snapshot | None:
         """Publish a file of statistics as a snapshot of the same rows; return it; `None`: there is no snapshot.
@@ -561,6 +588,13 @@ class TableCommit:
             return None
         self._recovered.add(kind)
         return 0
+
+
+def manifests_to_compact(store: FileStore, snapshot: Snapshot) -> bool:
+    """Return True if a full merge would change manifests: several are small, or one has entries of deleted files."""
+    target, metas = store.options.value(MANIFEST_TARGET_FILE_SIZE), manifest_metas(store, snapshot)
+    small = sum(meta.file_size < target for meta in metas)
+    return small > 1 or (len(metas) > 1 and any(meta.num_deleted_files for meta in metas))
 
 
 def _result(made: Snapshot, rejected: Sequence[RejectedCompaction]) -> CommitResult:

@@ -33,14 +33,14 @@ from paimon_core.fileio.fileio import FileStatus, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.maintenance.referenced_names import ReferencedNames, name_hashes
+from paimon_core.maintenance.snapshot_deletion import remove_empty_directories
 from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.store.file_store import FileStore
-from paimon_core.store.layout import index_directory, manifest_directory, statistics_directory
+from paimon_core.store.layout import index_directory, is_bucket_name, manifest_directory, statistics_directory
 
 _log = logging.getLogger(__name__)
 _DAY = timedelta(days=1) // timedelta(milliseconds=1)
-_BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _TEMPORARY = re.compile(r"\..+\.tmp")
 _DIRECTORIES, _PATHS = 64, 1000  # of one task
 _OWN_FILES = {"snapshot": "snapshot-", "changelog": "changelog-"}
@@ -142,7 +142,7 @@ def _data_directories(store: FileStore, limit: int) -> _Directories:
     level = [join(store.root, store.options.value(DATA_FILE_PATH_DIRECTORY) or "")]
     for _ in store.schema.partition_keys:
         level = [one.path for one in _subdirectories(store, level) if "=" in one.name]
-    buckets = [one for one in _subdirectories(store, level) if _BUCKET.fullmatch(one.name)]
+    buckets = [one for one in _subdirectories(store, level) if is_bucket_name(one.name)]
     metadata = [of(store.root) for of in (manifest_directory, index_directory, statistics_directory)]
     paths = [*(bucket.path for bucket in buckets), *metadata]
     removable = [*(bucket.modified_ms < limit for bucket in buckets), *(False for _ in metadata)]
@@ -215,15 +215,6 @@ def _delete_all(store: FileStore, paths: Sequence[str]) -> int:
 
 def _remove_empty(store: FileStore, directories: _Directories, left: Sequence[int]) -> None:
     """Remove old bucket directories without entries, then the directories of partitions that become empty."""
-    depth = len(store.schema.partition_keys)
     for path, removable, count in zip(directories.paths, directories.removable, left, strict=True):
         if removable and not count:
-            remove_empty_directories(store, path, depth)
-
-
-def remove_empty_directories(store: FileStore, bucket: str, depth: int) -> None:
-    """Remove the directory of a bucket and up to ``depth`` directories of partitions above it, as far as empty."""
-    for _ in range(depth + 1):
-        if not store.io.delete_empty_directory(bucket):
-            return
-        bucket = bucket.rpartition("/")[0]
+            remove_empty_directories(store, path)

@@ -19,6 +19,7 @@ from paimon_core.manifest.data_file import FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.snapshot import SNAPSHOT_CLEAN_EMPTY_DIRECTORIES
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.snapshot.changelogs import Changelogs
@@ -27,7 +28,7 @@ from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tag, Tags
 from paimon_core.store.expired import is_missing
 from paimon_core.store.file_store import FileStore
-from paimon_core.store.layout import statistics_directory
+from paimon_core.store.layout import is_bucket_name, statistics_directory
 
 Paths = dict[str, Sequence[str]]
 """The paths of each file by its name, with those of files that are deleted with it."""
@@ -164,7 +165,10 @@ def names_of_timelines(store: FileStore, plan: DeletionPlan) -> set[str]:
 
 
 def delete_files(store: FileStore, paths: Sequence[str]) -> None:
-    """Delete all files that can be deleted, in parallel; then raise the first OSError, if any."""
+    """Delete all files that can be deleted, in parallel; then raise the first OSError, if any.
+
+    With ``snapshot.clean-empty-directories`` remove the directories of buckets and partitions that become empty.
+    """
 
     def delete(path: str) -> OSError | None:
         try:
@@ -176,6 +180,18 @@ def delete_files(store: FileStore, paths: Sequence[str]) -> None:
     errors = [error for error in parallel_map(delete, paths) if error is not None]
     if errors:
         raise errors[0]
+    if store.options.value(SNAPSHOT_CLEAN_EMPTY_DIRECTORIES):
+        for directory in {path.rpartition("/")[0] for path in paths}:
+            if is_bucket_name(directory.rpartition("/")[2]):
+                remove_empty_directories(store, directory)
+
+
+def remove_empty_directories(store: FileStore, bucket: str) -> None:
+    """Remove the directory of a bucket and those of its partition, as far as they are empty."""
+    for _ in range(len(store.schema.partition_keys) + 1):
+        if not store.io.delete_empty_directory(bucket):
+            return
+        bucket = bucket.rpartition("/")[0]
 
 
 def _tagged(store: FileStore, deleted: Mapping[str, DeletedFile], tags: Sequence[Tag]) -> set[str]:

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from paimon_core.maintenance.delete_tag import delete_tag
+from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches
 from paimon_core.snapshot.tags import Tag
@@ -29,26 +31,29 @@ class TableBranches:
         Args:
             name: not blank, not only digits, and not ``main``.
             tag: the tag to start from; `None`: the branch has no snapshot.
-            snapshot_id: not supported; make a tag of the snapshot, and a branch of the tag.
+            snapshot_id: the snapshot to start from. It gets the tag ``branch-<name>``, by which every engine keeps its
+                files; the tag goes with the branch.
             ignore_if_exists: True: leave a branch that exists as it is.
 
         Raises AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not.
         """
         check_branch_name(name)
-        if snapshot_id is not None:
-            raise UnsupportedError(
-                "a branch of a snapshot is not there yet: make a tag of the snapshot, and name the tag"
-            )
+        if snapshot_id is not None and tag is not None:
+            raise InvalidInputError("a branch starts from a tag or from a snapshot: give tag or snapshot_id")
         if name in self.list():
             if ignore_if_exists:
                 return
             raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
         source = None if tag is None else self.store.tags.get(tag)
+        if snapshot_id is not None:
+            source = TableTags(self.store).create_lasting(_own_tag(name), snapshot_id)
         branch = self._branch(name)
         try:
             self._fill(branch, source)
         except BaseException:
             branch.io.delete_directory(branch.branch_root)
+            if snapshot_id is not None and source is not None:
+                delete_tag(self.store, source)
             raise
 
     def delete(self, name: str) -> None:
@@ -57,12 +62,11 @@ class TableBranches:
         Raises NotFoundError for a branch that does not exist, InvalidInputError for ``main`` and for the branch of the
         option ``scan.fallback-branch``.
         """
-        self.check(name)
-        if self.store.options.value(SCAN_FALLBACK_BRANCH) == name:
-            raise InvalidInputError(
-                f"option {SCAN_FALLBACK_BRANCH.key!r} of {self.store.root} is {name!r}: remove the option first"
-            )
+        self.check_deletable(name)
+        own = self._own_tag(name)
         self.store.io.delete_directory(branch_root(self.store.root, name))
+        if own is not None:
+            delete_tag(self._main(), own)
 
     def rename(self, name: str, target: str) -> None:
         """Rename a branch. Atomic only if the storage renames directories atomically.
@@ -73,8 +77,15 @@ class TableBranches:
         check_branch_name(target)
         if target in self.list():
             raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
-        root = self.store.root
+        root, own = self.store.root, self._own_tag(name)
+        if own is not None:
+            tags = TableTags(self._main())
+            tags.create_lasting(_own_tag(target), own.snapshot)
+            self._branch(name).tags.replace(replace(own, name=_own_tag(target)))
         self.store.io.rename_directory(branch_root(root, name), branch_root(root, target))
+        if own is not None:
+            self._branch(target).tags.delete(own.name)
+            self._main().tags.delete(own.name)
 
     def fast_forward(self, name: str) -> None:
         """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
@@ -112,6 +123,20 @@ class TableBranches:
     def _branch(self, name: str) -> FileStore:
         return replace(self.store, branch=name)
 
+    def check_deletable(self, name: str) -> None:
+        """Raise as `delete` for a branch that cannot be deleted."""
+        self.check(name)
+        if self.store.options.value(SCAN_FALLBACK_BRANCH) == name:
+            raise InvalidInputError(
+                f"option {SCAN_FALLBACK_BRANCH.key!r} of {self.store.root} is {name!r}: remove the option first"
+            )
+
+    def _own_tag(self, branch: str) -> Tag | None:
+        """Return the tag of the snapshot that a branch was created from; `None`: it has none."""
+        ours, theirs = self._main().tags.find(_own_tag(branch)), self._branch(branch).tags.find(_own_tag(branch))
+        same = ours is not None and theirs is not None and ours.snapshot.fingerprint == theirs.snapshot.fingerprint
+        return ours if same else None
+
     def check(self, name: str) -> None:
         """Raise NotFoundError for a branch that does not exist, InvalidInputError for ``main``."""
         known = self.list()
@@ -134,6 +159,10 @@ class TableBranches:
             branch.sync([branch.tags.path(source.name), branch.snapshots.path(source.snapshot.id)])
             branch.snapshots.write_hint("LATEST", source.snapshot.id)
             branch.snapshots.write_hint("EARLIEST", source.snapshot.id)
+
+
+def _own_tag(branch: str) -> str:
+    return f"branch-{branch}"
 
 
 def _cut(main: FileStore, first: int, schema_id: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact_table import compact_table
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
@@ -11,6 +12,7 @@ from paimon_core.maintenance.expire import expire_after_commit, expire_table
 from paimon_core.maintenance.expire_partitions import expiration_options, expire_partitions
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.orphan_files import OrphanFiles, remove_orphan_files
+from paimon_core.maintenance.purge import purge, remove_missing_files
 from paimon_core.maintenance.rescale import rescale
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.predicate.filter import Filter, bound_filter
@@ -121,6 +123,26 @@ class TableMaintenance:
         """
         given = expiration_options(expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_num)
         return expire_partitions(self.store.with_options(given), dry_run=dry_run)
+
+    def compact_manifests(self) -> Snapshot | None:
+        """Write the manifests of the newest snapshot as few large ones, in a COMPACT; `None`: nothing would change."""
+        return TableCommit(self.store).compact_manifests()
+
+    def remove_missing_files(self, *, dry_run: bool = False) -> list[str]:
+        """Remove data files that do not exist from the newest snapshot, in an OVERWRITE; return their names, sorted.
+
+        For a table whose files were deleted by others, and cannot be restored: their rows are lost, and the other rows
+        become readable. `dry_run`: only return the names.
+        """
+        return remove_missing_files(self.store, dry_run=dry_run)
+
+    def purge(self) -> OrphanFiles:
+        """Remove all rows, branches, tags, consumers, changelogs and old snapshots, and all files that nothing names.
+
+        One snapshot without rows is left; return the files that nothing named. Writers must rest meanwhile. Raises
+        InvalidInputError (nothing changed) if an option of the table names one of its branches.
+        """
+        return purge(self.store, self.runner)
 
     def remove_orphan_files(
         self, older_than: datetime | str | int | None = None, *, dry_run: bool = False

@@ -77,6 +77,14 @@ class TableTags:
         tag = self._new(name, snapshot, None)
         return self._checked(tag) if self.store.tags.create(tag, only_digits=True) else self.get(name)
 
+    def create_lasting(self, name: str, snapshot: int | Snapshot) -> Tag:
+        """Create a tag that no age ends, and return it; raises as `create`."""
+        found = self.store.snapshots.get(snapshot) if isinstance(snapshot, int) else snapshot
+        tag = Tag(name, found)
+        if not self.store.tags.create(tag):
+            raise AlreadyExistsError(f"tag {name!r} of {self.store.branch_root} exists already: delete it first")
+        return self._checked(tag) if isinstance(snapshot, int) else tag
+
     def replace(self, name: str, snapshot_id: int | None = None, retained: Age = None) -> Tag:
         """Give a tag another snapshot or age, and return it. Arguments are those of `create`.
 

@@ -101,7 +101,6 @@ SNAPSHOT_CLEAN_EMPTY_DIRECTORIES = Option(
     False,
     "expiry removes directories that become empty",
     ("snapshot.expire.clean-empty-directories",),
-    mark=not_yet("expiry removes no directories"),
 )
 CHANGELOG_TIME_RETAINED = Option("changelog.time-retained", duration, None, "as snapshot.time-retained by default")
 CHANGELOG_NUM_RETAINED_MIN = Option(

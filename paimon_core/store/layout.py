@@ -23,6 +23,7 @@ from paimon_core.types.datatype import AtomicType, DataField
 POSTPONE_BUCKET = -2
 MAIN_BRANCH = "main"
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
+_BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _NOT_BLANK = "\x85\xa0\u2007\u202f"  # Python strips these characters, but Paimon does not count them as white space
 _FIRST_DAY = (date.min - date(1970, 1, 1)).days
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats after each cycle, also beyond the dates of Python
@@ -98,6 +99,11 @@ def java_float(value: np.floating[Any]) -> str:
 def bucket_name(bucket: int) -> str:
     """Return the name of a bucket's directory."""
     return "bucket-postpone" if bucket == POSTPONE_BUCKET else f"bucket-{bucket}"
+
+
+def is_bucket_name(name: str) -> bool:
+    """Return True for the name of a bucket's directory."""
+    return _BUCKET.fullmatch(name) is not None
 
 
 def bucket_directory(root: str, partition: str, bucket: int, options: Options) -> str:

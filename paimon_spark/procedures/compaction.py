@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.commit.table_commit import manifests_to_compact
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.maintenance.idle_partitions import idle_partitions
 from paimon_core.maintenance.table_maintenance import TableMaintenance
@@ -49,6 +50,17 @@ def compact(call: Call) -> Rows:
         filter=chosen,
         runner=call.runner(table),
     )
+    return DONE
+
+
+@procedure("compact_manifest(table STRING, [options STRING], [dry_run BOOLEAN])")
+def compact_manifest(call: Call) -> Rows:
+    """Write the manifests of the newest snapshot as few large ones; the row of a dry run says if any would change."""
+    store = call.table().with_options(call.options()).store
+    if call["dry_run"]:
+        newest = store.snapshots.latest()
+        return [(newest is not None and manifests_to_compact(store, newest),)]
+    TableMaintenance(store).compact_manifests()
     return DONE
 
 

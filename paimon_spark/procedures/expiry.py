@@ -81,3 +81,22 @@ def record_partitions_done(call: Call) -> Rows:
         raise InvalidInputError("mark_partition_done needs partitions, such as 'dt=2026-01-31'")
     record_done(table.store, partitions)
     return DONE
+
+
+@procedure("remove_unexisting_files(table STRING, [dry_run BOOLEAN], [parallelism INT])", "fileName STRING")
+def remove_unexisting_files(call: Call) -> Rows:
+    """Remove data files that do not exist from the table, whose rows are lost; the rows are their names."""
+    call.refuse("parallelism", "leave it out: directories are listed in parallel")
+    table = call.table()
+    names = table.maintenance.remove_missing_files(dry_run=bool(call["dry_run"]))
+    call.refresh(call.identifier())
+    return [(name,) for name in names]
+
+
+@procedure("purge_files(table STRING)", "result STRING")
+def purge_files(call: Call) -> Rows:
+    """Remove all rows, branches, tags, consumers and old snapshots, and all files that nothing names then."""
+    table = call.table()
+    TableMaintenance(table.store, call.runner(table)).purge()
+    call.refresh(call.identifier())
+    return [("Success",)]

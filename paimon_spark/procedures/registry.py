@@ -15,6 +15,7 @@ PROCEDURES: Mapping[str, Procedure] = {
     one.name: one
     for one in (
         compaction.compact,
+        compaction.compact_manifest,
         compaction.compact_database,
         compaction.rescale,
         copying.copy,
@@ -22,6 +23,8 @@ PROCEDURES: Mapping[str, Procedure] = {
         expiry.record_partitions_done,
         expiry.expire_partitions,
         expiry.remove_orphan_files,
+        expiry.remove_unexisting_files,
+        expiry.purge_files,
         rollback.rollback,
         rollback.rollback_to_timestamp,
         rollback.rollback_to_watermark,
@@ -41,12 +44,9 @@ PROCEDURES: Mapping[str, Procedure] = {
     )
 }
 NOT_YET: Mapping[str, str] = {
-    "compact_manifest": "commits merge manifests, see the option 'manifest.full-compaction-threshold-size'",
     "materialize_deletion_vectors": "use compact with compact_strategy => 'full'",
     "merge_branch": "insert the rows of `t$branch_b` into the table",
-    "purge_files": "use TRUNCATE TABLE, delete tags and branches, and expire snapshots",
     "reassign_row_id": "row ids stay as they are",
-    "remove_unexisting_files": "restore the files",
     "repair_earliest_snapshot": "a wrong hint EARLIEST is found out and ignored",
     "rewrite_file_index": "set the options of indexes and use compact: new files have them",
 }

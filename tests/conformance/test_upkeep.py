@@ -122,3 +122,41 @@ def test_the_same_snapshots_get_the_same_automatic_tags(judge, case):
     java, ours = ({t.name: t.snapshot.id for t in Table.open(one.path).tags.list()} for one in (table, twin))
     assert java == ours
     assert ours
+
+
+def test_java_reads_what_our_upkeep_leaves(judge):
+    """Manifests compacted, a branch of a snapshot, missing files removed, a purge: each action, then a read by Java."""
+    kind = dotted("left", {"deletion-vectors.enabled": "true"}, Kind("keyed", {"bucket": "2"}, ("p", "k"), ("p",)))
+    table = created_by_java(judge, "db.left", kind)
+    rng = random.Random(7)
+    for i in range(6):
+        rows = kind.rows(rng, 12)
+        (table.we_write(rows) if i % 2 else table.java("write", rows=rows))
+    ours = Table.open(table.path)
+
+    def same_rows() -> int:
+        java = table.java("read")["rows"]
+        assert len(java) == Table.open(table.path).to_arrow().num_rows
+        return len(java)
+
+    before = same_rows()
+    made = ours.maintenance.compact_manifests()
+    assert made is not None
+    assert made.commit_kind == "COMPACT"
+    assert same_rows() == before
+    table.java("compact_manifests")
+    assert ours.maintenance.compact_manifests() is None, "nothing is left to do after Java"
+    ours.branches.create("s", snapshot_id=ours.snapshot().id)
+    table.java("write", rows=kind.rows(rng, 12))
+    table.java("compact", kind="full")
+    table.java("expire_snapshots", retain_max=1, retain_min=1)
+    assert Table.open(table.path, branch="s").to_arrow().num_rows == before, "Java's expiry sees the tag of the branch"
+    split = ours.scan().plan().splits[0]
+    lost = Path(ours.store.file_path(split.bucket_ref, split.files[0]))
+    lost.unlink()
+    assert ours.maintenance.remove_missing_files() == [lost.name]
+    same_rows()
+    ours.maintenance.purge()
+    assert same_rows() == 0
+    table.java("write", rows=kind.rows(rng, 12))
+    assert same_rows() > 0

@@ -86,7 +86,7 @@ def test_a_call_from_statement_to_result(sql):
     for statement, message in [
         ("CALL sys.create_tagg('t', 'v')", "did you mean 'create_tag'"),
         ("CALL pm.compact('t')", "write CALL pm.sys.compact"),
-        ("CALL sys.purge_files('t')", "not there yet"),
+        ("CALL sys.reassign_row_id('t')", "not there yet"),
         ("CALL sys.create_tag('t', NULL)", "'tag' of create_tag must not be NULL"),
         ("CALL sys.create_tag('a.b.c', 'v')", "no table of catalog 'pm'"),
     ]:
@@ -207,6 +207,15 @@ def test_orphan_files_and_old_partitions(sql, monkeypatch):
     expired = sql("CALL sys.expire_partitions('t', '1 d', timestamp_pattern => '2020-01-0$p', max_expires => 1)")
     assert expired == [("p=0",)]
     assert sql("SELECT count(*) FROM t") == [(1,)]
+    assert sql("CALL sys.compact_manifest('t', dry_run => true)") == [(True,)]
+    assert sql("CALL sys.compact_manifest('t')") == [(True,)]
+    assert sql("CALL sys.compact_manifest('t', dry_run => true)") == [(False,)]
+    (lost,) = (Path(path) / "p=1" / "bucket-0").iterdir()
+    lost.unlink()
+    assert sql("CALL sys.remove_unexisting_files('t')") == [(lost.name,)]
+    assert sql("SELECT count(*) FROM t") == [(0,)]
+    assert sql("CALL sys.purge_files('t')") == [("Success",)]
+    assert sql("SELECT count(*) FROM t") == [(0,)]
 
 
 @pytest.mark.more
