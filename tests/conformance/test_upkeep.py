@@ -126,7 +126,7 @@ def test_the_same_snapshots_get_the_same_automatic_tags(judge, case):
 
 def test_java_reads_what_our_upkeep_leaves(judge):
     """Manifests compacted, a branch of a snapshot, missing files removed, a purge: each action, then a read by Java."""
-    kind = dotted("left", {"deletion-vectors.enabled": "true"}, Kind("keyed", {"bucket": "2"}, ("p", "k"), ("p",)))
+    kind = dotted("left", {}, Kind("keyed", {"bucket": "2"}, ("p", "k"), ("p",)))
     table = created_by_java(judge, "db.left", kind)
     rng = random.Random(7)
     for i in range(6):
