@@ -7,7 +7,7 @@ with another program, and this process sees the name of the program.
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -102,19 +102,27 @@ class PaimonReader(DataSourceReader):
         """Plan the read: return a Spark partition per task. No task reads manifests."""
         store = self._scan.store
         packing = packing_of_tasks(store.options, store.root)
+        return [TaskPartition(task) for task in plan_tasks(self.splits(), packing, self._min_tasks)]
+
+    def splits(self) -> Sequence[DataSplit]:
+        """Return all splits of the read."""
         splits = self._scan.plan().splits
         for split in splits:
-            check_files_known(store, self._fields, split)
-        return [TaskPartition(task) for task in plan_tasks(splits, packing, self._min_tasks)]
+            check_files_known(self._scan.store, self._fields, split)
+        return splits
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the splits of one task, in batches of at most ``read.arrow-batch-rows`` rows."""
         if not isinstance(partition, TaskPartition):
             return  # Spark passes a partition of its own if there is none
         freeze_modules()
+        yield from self.batches(partition.splits)
+
+    def batches(self, splits: Sequence[DataSplit]) -> Iterator[pa.RecordBatch]:
+        """Read splits, in batches of at most ``read.arrow-batch-rows`` rows."""
         read = TableRead(self._scan.store, self._read_fields, self._scan.predicate, forgiving=True)
         narrowed = evolve(self._read_fields, self._fields)
-        rows = (narrowed.apply(batch) for split in partition.splits for batch in read.to_batches(split))
+        rows = (narrowed.apply(batch) for split in splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):
             yield for_spark(batch, self._arrow)
 

@@ -40,9 +40,8 @@ from paimon_spark.row_level.merge_builder import MergeBuilder
 from paimon_spark.row_level.statements import delete, update
 from paimon_spark.row_level.target import Target
 from paimon_spark.row_level.values import as_column, assigned
-from paimon_spark.sql.few_rows import few_changes
-from paimon_spark.sql.native_rows import stored_rows
 from paimon_spark.sql.path_table import explain, options_of_name, path_frame
+from paimon_spark.sql.target_access import DriverAccess
 from paimon_spark.types import expected_arrow_schema
 
 HISTORY = StructType(
@@ -63,7 +62,7 @@ _MIN_TASKS = "read.min-tasks"
 
 
 class PaimonTable:
-    """A table by its path, in classic and Connect sessions. Only the cluster reads and writes rows."""
+    """A table by its path, in classic and Connect sessions. The cluster reads and writes the rows, but for few ones."""
 
     def __init__(self, spark: SparkSession, address: TableAddress, options: Mapping[str, str]) -> None:
         merging = {
@@ -240,7 +239,7 @@ class PaimonTable:
             given["branch"] = address.branch
         alias = self._alias
         bind = (lambda rows: rows) if alias is None else (lambda rows: rows.alias(alias))
-        return Target(self._spark, table, given, bind, filter, read_stored=stored_rows, few_changes=few_changes)
+        return Target(self._spark, table, given, bind, filter, access=DriverAccess())
 
     def _progress(self, work: str, progress: Progress | bool | None) -> AbstractContextManager[Progress | None]:
         return progress_bar(progress, hide_secrets(f"{work} {self._address.path}"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.maintenance.delete import shows_all
@@ -80,21 +81,25 @@ class TargetRows:
         )
 
 
-ReadStored = Callable[[SparkSession, Table, Snapshot, Sequence[str]], DataFrame | None]
-"""A function that returns the rows of a snapshot as Spark's own scan reads them: the columns of the table, then these
-columns of positions. `None`: the Python data source reads them."""
+class RowAccess:
+    """Who reads the rows of a target and writes the changes: here tasks of Spark, through Python."""
 
+    def stored(
+        self, spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]
+    ) -> DataFrame | None:
+        """Return the rows of a snapshot as Spark's own scan reads them; `None`: others must read them.
 
-def through_python(spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]) -> None:
-    """Let the Python data source read the rows of every target."""
+        The columns are those of the table, then these columns of positions.
+        """
+        return None
 
+    def small(self, spark: SparkSession, options: Mapping[str, str], columns: StructType) -> DataFrame | None:
+        """Return the rows that the data source would read with these options; `None`: they are not few."""
+        return None
 
-FewChanges = Callable[[DataFrame], pa.Table | None]
-"""A function that returns the rows to write where they are few. `None`: tasks of Spark write them."""
-
-
-def by_tasks(frame: DataFrame) -> None:
-    """Let tasks of Spark write the rows of every statement."""
+    def few_changes(self, rows: DataFrame) -> pa.Table | None:
+        """Return the rows to write if they are few; `None`: tasks write them."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -109,9 +114,8 @@ class Target:
         filter: a filter of the engine, as a text: other rows are not changed. `None`: all rows may be.
         filter_column: a column that is equal to the filter; `None`: only the engine evaluates it.
         commit: options of the commit.
-        read_stored: reads the rows where Spark's own scan can, and where Spark can evaluate the filter.
+        access: reads the rows and collects few changes; its scan by Spark also needs Spark to evaluate the filter.
         metadata: names of the metadata columns that the statement uses.
-        few_changes: collects the rows to write where they are few.
     """
 
     spark: SparkSession
@@ -121,9 +125,8 @@ class Target:
     filter: str | None = None
     filter_column: Column | None = None
     commit: Mapping[str, str] = field(default_factory=dict)
-    read_stored: ReadStored = through_python
+    access: RowAccess = field(default_factory=RowAccess)
     metadata: tuple[str, ...] = ()
-    few_changes: FewChanges = by_tasks
 
     def rows(self, snapshot: Snapshot | None) -> TargetRows:
         """Return the rows of a snapshot; no rows if there is none."""
@@ -135,7 +138,7 @@ class Target:
         fields = spark_schema((*schema.fields, *positions, *further))
         stored = None
         if snapshot is not None and (self.filter is None or self.filter_column is not None) and not further:
-            stored = self.read_stored(self.spark, self.table, snapshot, names)
+            stored = self.access.stored(self.spark, self.table, snapshot, names)
         if stored is not None:
             frame = stored if self.filter_column is None else stored.where(self.filter_column)
         elif snapshot is None:
@@ -144,7 +147,8 @@ class Target:
             given = {**self.options, **shows_all(schema), "read.rows-of-snapshot": str(snapshot.id)}
             if self.filter is not None:
                 given["filter"] = self.filter
-            frame = self.spark.read.format("paimon").options(**given).schema(fields).load()
+            small = self.access.small(self.spark, given, fields)
+            frame = self.spark.read.format("paimon").options(**given).schema(fields).load() if small is None else small
         identity = tuple(schema.primary_keys) or names
         return TargetRows(
             self.bind(frame.withColumn(IN_TARGET, F.lit(True))),

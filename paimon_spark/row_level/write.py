@@ -83,7 +83,7 @@ def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: P
     table, snapshot = target.table, target.table.snapshot()
     read_at = 0 if snapshot is None else snapshot.id
     rows = work.changes(target.rows(snapshot))
-    few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.few_changes(rows)
+    few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.access.few_changes(rows)
     if few is None:
         rows = rows.transform(shuffle_for(table))
     request = replace(request, row_kind_column=ROW_KIND.name, read_at=read_at)
@@ -105,7 +105,7 @@ def _change_files(target: Target, work: Work, request: WriteRequest, progress: P
     table, snapshot = target.table, target.table.snapshot()
     old = target.rows(snapshot)
     rows, job = work.changes(old), None
-    few = target.few_changes(rows)
+    few = target.access.few_changes(rows)
     if set(old.columns) <= set(rows.columns):
         rows = _gathered(rows, table) if few is None else rows
         written = rows.drop(*NOT_WRITTEN).schema

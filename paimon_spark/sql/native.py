@@ -58,10 +58,11 @@ class NativeFiles:
 
 @dataclass(frozen=True)
 class NativeChoice:
-    """The files of the native path, or `None`, and the way in words."""
+    """The files of the native path, or `None`, and the way in words; `by_driver`: the driver reads the few rows."""
 
     files: NativeFiles | None
     description: str
+    by_driver: bool = False
 
     @classmethod
     def of(cls, found: NativeFiles | str) -> "NativeChoice":

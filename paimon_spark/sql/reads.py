@@ -15,9 +15,10 @@ from paimon_core.scan.top_rows import TopRows, first_rows
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.table import Table, with_store
-from paimon_spark.internals import analyzed
+from paimon_spark.internals import analyzed, java_rows
 from paimon_spark.option_names import canonical
 from paimon_spark.sql.aggregate import local_rows
+from paimon_spark.sql.driver_rows import described, is_small, small_rows
 from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, is_same_field, native_files, with_options
@@ -77,7 +78,7 @@ class TableReads:
         choose: Callable[[MatchingFiles], NativeChoice],
     ) -> ScanFunction:
         matching = MatchingFiles(replace(scan, predicate=request.predicate), request)
-        return ScanFunction(self.schema, str(table.location), matching, self._general_scan, choose)
+        return ScanFunction(self.schema, str(table.location), matching, self._general_scan, self._small_rows, choose)
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
         """Return the request without rows that statistics know not to be among the first ones of an order."""
@@ -100,7 +101,10 @@ class TableReads:
         changed = self._changed_column(scan, request)
         if changed is not None:
             return NativeChoice.refused(f"column {changed} is another one in schema {scan.store.schema.id}")
-        return NativeChoice.of(native_files(self.jvm, scan.store, request.columns, lambda: matching.plan))
+        found = native_files(self.jvm, scan.store, request.columns, lambda: matching.plan)
+        if isinstance(found, str) and is_small(matching.plan.splits, request.columns):
+            return NativeChoice(None, described(matching.plan.splits, found), by_driver=True)
+        return NativeChoice.of(found)
 
     def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:
         """Return a scan of the moment that the request names, without its filter."""
@@ -147,10 +151,22 @@ class TableReads:
     def _general_scan(self, request: ScanRequest) -> Any:
         """Return the scan of the Python data source."""
         spark = self.jvm.active_session()
-        given = {**self._options(), **self._with_known_columns(request).reader_options()}
-        frame = spark.read.format("paimon").options(**given).schema(request.columns).load()
+        frame = spark.read.format("paimon").options(**self._given(request)).schema(request.columns).load()
         relation = analyzed(frame)
         return relation.table().newScanBuilder(relation.options()).build()
+
+    def _small_rows(self, matching: MatchingFiles) -> Any:
+        """Return a Java Dataset of the few rows of a scan, of the snapshot that has so few; `None`: they are many."""
+        request, snapshot = matching.request, matching.scan.snapshot
+        given = self._given(request)
+        if not request.moment and snapshot is not None:
+            given["read.rows-of-snapshot"] = str(snapshot.id)
+        rows = small_rows(self.jvm.active_session(), given, request.columns)
+        return None if rows is None else java_rows(rows)
+
+    def _given(self, request: ScanRequest) -> dict[str, str]:
+        """Return the options of the Python data source for a request."""
+        return {**self._options(), **self._with_known_columns(request).reader_options()}
 
     def _with_known_columns(self, request: ScanRequest) -> ScanRequest:
         """Return the request so that a moment chosen by an option has the columns that Spark knows: those of now."""

@@ -43,6 +43,8 @@ class ScanFunction:
     matching: MatchingFiles
     make: Callable[[ScanRequest], Any]
     """Makes the scan of the Python data source for a request."""
+    read_small: Callable[[MatchingFiles], Any]
+    """Reads the few rows of a scan and returns them as a Java Dataset; `None`: they are many."""
     choose: Callable[[MatchingFiles], NativeChoice]
     """Finds the native path for files, or why there is none."""
 
@@ -86,7 +88,7 @@ class ScanFunction:
     def source(self, trees: str) -> Any:
         """Return the scan of Spark that reads the rows, without files that filters of a running join exclude.
 
-        A text describes one of the native path: see `scan_text`.
+        A text describes one of the native path: see `scan_text`; a Dataset has the rows that the driver has read.
         """
         filters = json.loads(trees)
         matching, choice = self.matching, self.choice
@@ -97,7 +99,8 @@ class ScanFunction:
             matching = MatchingFiles(replace(scan, predicate=predicate), replace(request, predicate=predicate))
             choice = choice if choice.files is None else self.choose(matching)
         if choice.files is None:
-            return self.make(matching.request)
+            small = self.read_small(matching) if choice.by_driver else None
+            return self.make(matching.request) if small is None else small
         return scan_text(matching.scan.store.schema, choice.files, matching.request.columns)
 
     def stream_source(self) -> Any:

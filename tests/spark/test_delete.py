@@ -12,7 +12,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.row_level.changes import RowChanges
-from paimon_spark.row_level.target import through_python
+from paimon_spark.row_level.target import RowAccess
 from tests.support.tables import files_below, rows_of
 
 pytestmark = pytest.mark.spark
@@ -77,7 +77,7 @@ def test_rows_that_another_commit_changed_are_checked_again(spark, warehouse, mo
         return {}
 
     monkeypatch.setattr("paimon_spark.row_level.target.shows_all", shown)
-    monkeypatch.setattr("paimon_spark.table.stored_rows", through_python)
+    monkeypatch.setattr("paimon_spark.table.DriverAccess", RowAccess)
     made = open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
     assert (len(checks), made.snapshot.commit_user) == (2, table.snapshot().commit_user)
     left = rows_of(table.to_arrow(), ("dt", "id"))
@@ -89,7 +89,7 @@ def test_delete_reports_a_conflict_after_its_last_retry(spark, warehouse, monkey
     table = sales(f"{warehouse}/db.db/sales", "keys")
     rows = pa.Table.from_pylist([{"id": k, "dt": "a", "v": "it's 1"} for k in range(70)], SALES)
     monkeypatch.setattr("paimon_spark.row_level.target.shows_all", lambda schema: table.write(rows) and {})
-    monkeypatch.setattr("paimon_spark.table.stored_rows", through_python)
+    monkeypatch.setattr("paimon_spark.table.DriverAccess", RowAccess)
     monkeypatch.setattr("paimon_spark.row_level.write.RETRIES", 2)
     with pytest.raises(CommitConflictError, match="snapshot 4 has changed rows"):
         open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False)
@@ -113,7 +113,7 @@ def test_delete_retries_if_its_snapshot_expires(spark, warehouse, monkeypatch):
         return compacted_and_expired(table) or {}
 
     monkeypatch.setattr("paimon_spark.row_level.target.shows_all", shown)
-    monkeypatch.setattr("paimon_spark.table.stored_rows", through_python)
+    monkeypatch.setattr("paimon_spark.table.DriverAccess", RowAccess)
     assert open_spark(spark, table.path).delete("v = 'it''s 1'", progress=False).snapshot.id == last + 2
     assert len(checks) == 2
     assert not table.to_arrow(filter="v = 'it''s 1'").num_rows

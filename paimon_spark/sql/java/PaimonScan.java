@@ -8,7 +8,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -22,6 +25,8 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamInputPartition;
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamReaderFactory$;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -57,8 +62,11 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private synchronized Scan source() {
     if (source == null) {
       Object found = Bridge.ask(python, "source", new Object[] {trees});
-      boolean isNative = found instanceof String;
-      source = isNative ? NativeFiles.of(session, (Map) Trees.parsed((String) found), filters) : (Scan) found;
+      if (found instanceof String) {
+        source = NativeFiles.of(session, (Map) Trees.parsed((String) found), filters);
+      } else {
+        source = found instanceof Dataset ? new RowsScan((Dataset) found, schema) : (Scan) found;
+      }
     }
     return source;
   }
@@ -121,6 +129,37 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
 
   public int hashCode() {
     return description.hashCode();
+  }
+}
+
+/** The rows of a small DataFrame, which one task gets with its partition: Spark's classes, which executors have. */
+class RowsScan implements Scan, Batch {
+  private final UnsafeRow[] rows;
+  private final StructType schema;
+
+  RowsScan(Dataset found, StructType schema) {
+    InternalRow[] collected = found.queryExecution().executedPlan().executeCollect();
+    rows = new UnsafeRow[collected.length];
+    for (int i = 0; i < rows.length; i++) {
+      rows[i] = (UnsafeRow) collected[i];
+    }
+    this.schema = schema;
+  }
+
+  public StructType readSchema() {
+    return schema;
+  }
+
+  public Batch toBatch() {
+    return this;
+  }
+
+  public InputPartition[] planInputPartitions() {
+    return new InputPartition[] {new MemoryStreamInputPartition(rows)};
+  }
+
+  public PartitionReaderFactory createReaderFactory() {
+    return MemoryStreamReaderFactory$.MODULE$;
   }
 }
 

@@ -16,10 +16,9 @@ from paimon_spark.row_level.changes import RowChanges
 from paimon_spark.row_level.rows import Clause, Merge
 from paimon_spark.row_level.statements import delete, merge, update
 from paimon_spark.row_level.target import Target
-from paimon_spark.sql.few_rows import few_changes
 from paimon_spark.sql.jvm import Jvm
-from paimon_spark.sql.native_rows import stored_rows
 from paimon_spark.sql.pushdown import Tree, exact_predicate
+from paimon_spark.sql.target_access import DriverAccess
 
 _INEXACT_ROOTS = ("CHAR", "FLOAT", "DOUBLE")
 """Types of columns that Spark compares otherwise than the engine: with blanks at the end, or by the sign of zero."""
@@ -80,8 +79,7 @@ class RowLevelStatement:
             self.options,
             self.bind,
             commit=self.commit,
-            read_stored=stored_rows,
-            few_changes=few_changes,
+            access=DriverAccess(),
             metadata=tuple(map(str, self.plan.metadataColumns())),
         )
 

@@ -7,6 +7,8 @@ import pytest
 
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
+from paimon_spark import PaimonTable
+from paimon_spark.sql import driver_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
 from tests.golden.reading import NAMES
@@ -15,8 +17,11 @@ from tests.golden.reading import NAMES
 def way(sql, query):
     """The way of a scan, from its description in the plan."""
     plan = sql(f"EXPLAIN {query}")[0][0]
-    assert (", native:" in plan) != (", through Python:" in plan), plan
-    return "native" if ", native:" in plan else plan.split("through Python: ")[1].split(" RuntimeFilters")[0]
+    ways = [plan.partition(f", {way}: ")[2] for way in ("native", "through Python", "in the driver")]
+    assert sum(map(bool, ways)) == 1, plan
+    if ways[0]:
+        return "native"
+    return (ways[1] or ways[2].partition("; ")[2]).split(" RuntimeFilters")[0]
 
 
 def both(sql, query):
@@ -67,6 +72,44 @@ def test_every_type_is_read_alike(sql):
     both(sql, "SELECT id FROM t WHERE ts = TIMESTAMP'1500-01-02 03:04:05.678901' OR f8 = 0.0 OR d2 IS NULL")
     for condition in ("f4 = float('NaN')", "ch = 'ab'", "f8 = 0.0D", "f8 >= 0.0D", "f8 IN (0.0D, 1.0D)"):
         assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
+
+
+@pytest.mark.versions
+def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
+    """Every type; and one row more than the driver takes."""
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    values = ", ".join(value for _, value in TYPES.values())
+    sql(
+        f"CREATE TABLE t (id INT NOT NULL, p STRING NOT NULL, {columns}) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('primary-key' = 'id,p', 'bucket' = '2', 'write-only' = 'true')"
+    )
+    for first in (1, 2):
+        sql(f"INSERT INTO t VALUES ({first}, 'a', {values}), (3, 'b'{', NULL' * len(TYPES)}), (2, 'c', {values})")
+    plan = sql("EXPLAIN SELECT * FROM t")[0][0]
+    assert "in the driver: 6 rows of 6 files; 2 files of bucket " in plan, plan
+    assert len(both(sql, "SELECT * FROM t")) == 4
+    for query in (
+        "SELECT count(*) FROM t",
+        "SELECT st.y.z, m['k'], id FROM t WHERE i4 < 0 AND s LIKE 'ä%' ORDER BY id, p",
+        "SELECT id, ts, ntz, day FROM t WHERE p IN ('a', 'b') AND (d2 IS NULL OR ts < now())",
+        "SELECT id, p FROM t VERSION AS OF 1 ORDER BY id DESC LIMIT 2",
+        "SELECT a.id, b.f8 FROM t a JOIN t b ON a.id = b.id AND a.p = b.p WHERE b.bin = X'00FF'",
+        "SELECT id FROM t WHERE p = (SELECT max(p) FROM t)",
+        "SELECT id, __paimon_bucket FROM t WHERE __paimon_bucket = 0",
+    ):
+        assert both(sql, query), query
+    assert both(sql, "SELECT * FROM t WHERE id > 7") == []
+    table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
+    assert "in the driver: 6 rows" in table.explain()
+    assert table.toDF().count() == 4
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", 5)
+    assert "through Python: 2 files of bucket " in sql("EXPLAIN SELECT * FROM t")[0][0]
+    sql("CREATE TABLE v (id INT NOT NULL, v VARIANT) TBLPROPERTIES ('primary-key' = 'id', 'write-only' = 'true')")
+    for number in (1, 2):
+        sql(f"INSERT INTO v SELECT 1, parse_json('{{\"a\": {number}}}')")
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", 100)
+    assert "through Python: " in sql("EXPLAIN SELECT * FROM v")[0][0]
+    assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
 
 
 @pytest.mark.versions

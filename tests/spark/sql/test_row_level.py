@@ -458,7 +458,7 @@ def test_a_text_filter_deletes_where_spark_reads_the_rows(sql, monkeypatch):
         asked.append(stored_rows(*arguments))
         return asked[-1]
 
-    monkeypatch.setattr("paimon_spark.table.stored_rows", noted)
+    monkeypatch.setattr("paimon_spark.sql.target_access.stored_rows", noted)
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
     assert table.delete("i = 1 OR s LIKE 'b%'").num_deleted_rows == 2
     assert len(asked) == 1
