@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import NotFoundError, OutOfRangeError
-from paimon_core.predicate.expr import And
+from paimon_core.predicate.expr import And, Predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.read.metadata_columns import check_files_known
 from paimon_core.read.table_read import TableRead
@@ -103,6 +103,16 @@ class PaimonReader(DataSourceReader):
         store = self._scan.store
         packing = packing_of_tasks(store.options, store.root)
         return [TaskPartition(task) for task in plan_tasks(self.splits(), packing, self._min_tasks)]
+
+    @property
+    def schema(self) -> TableSchema:
+        """The schema of the table at the moment of the read."""
+        return self._scan.store.schema
+
+    @property
+    def predicate(self) -> Predicate | None:
+        """True for every row of the read; `None`: every row is."""
+        return self._scan.predicate
 
     def splits(self) -> Sequence[DataSplit]:
         """Return all splits of the read."""

@@ -1,39 +1,54 @@
 """Rows of small scans: the driver reads them, because a Python worker of Spark takes longer to begin than to read."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from paimon_core.predicate.expr import Predicate
+from paimon_core.predicate.rewrite import pinned_values
 from paimon_core.scan.split import DataSplit
+from paimon_core.schema.table_schema import TableSchema
 from paimon_spark.options import read_request
 from paimon_spark.reader import PaimonReader, open_table
 from paimon_spark.types import expected_arrow_schema
 
 MOST_ROWS = 10_000
 _MOST_BYTES = 1 << 20
-_MOST_FILES = 64
+MOST_FILES = 64
 """The driver reads no more than these rows, before they are merged, in so many bytes of so many files."""
+_MOST_KEYS = 100
+_MOST_BYTES_WITH_KEYS = 256 << 20
+"""Or the rows of so many keys, in files of so many bytes: a few row groups of each are decoded."""
 _NOT_FROM_ARROW = ("variant", "time(")
 """Types of which Spark makes no DataFrame out of Arrow in each of its versions."""
 
 
-def is_small(splits: Sequence[DataSplit], columns: StructType) -> bool:
-    """Return True if the driver may read these columns of the splits of a plan."""
+def small_read(
+    schema: TableSchema, splits: Sequence[DataSplit], columns: StructType, predicate: Predicate | None
+) -> str | None:
+    """Return in a few words what the driver is to read; `None`: it is too much.
+
+    Args:
+        schema: of the table.
+        splits: of the plan.
+        columns: of the query.
+        predicate: true for every row that is needed; `None`: all rows are.
+    """
     types = columns.simpleString()
-    return (
-        not any(name in types for name in _NOT_FROM_ARROW)
-        and sum(split.row_count for split in splits) <= MOST_ROWS
-        and sum(split.size for split in splits) <= _MOST_BYTES
-        and sum(len(split.files) for split in splits) <= _MOST_FILES
-    )
-
-
-def described(splits: Sequence[DataSplit], reason: str) -> str:
-    """Return in words that the driver reads the rows of a plan; `reason`: why Spark's own scan does not."""
-    rows, files = sum(split.row_count for split in splits), sum(len(split.files) for split in splits)
-    return f"in the driver: {rows} rows of {files} files; {reason}"
+    files = sum(len(split.files) for split in splits)
+    if files > MOST_FILES or any(name in types for name in _NOT_FROM_ARROW):
+        return None
+    rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
+    if rows <= MOST_ROWS and size <= _MOST_BYTES:
+        return f"{rows} rows of {files} files"
+    keys = None if predicate is None else pinned_values(predicate, schema.primary_keys)
+    number = prod(map(len, keys.values())) if keys else 0
+    if 0 < number <= _MOST_KEYS and size <= _MOST_BYTES_WITH_KEYS:
+        return f"the rows of {number} keys in {files} files"
+    return None
 
 
 def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructType) -> DataFrame | None:
@@ -49,7 +64,7 @@ def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructTyp
     request = read_request(given)
     reader = PaimonReader(open_table(request), request, columns)
     splits = reader.splits()
-    if not is_small(splits, columns):
+    if small_read(reader.schema, splits, columns, reader.predicate) is None:
         return None
     rows = pa.Table.from_batches(reader.batches(splits), expected_arrow_schema(columns))
     return spark.createDataFrame(rows, columns)

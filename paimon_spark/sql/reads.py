@@ -18,7 +18,7 @@ from paimon_core.table import Table, with_store
 from paimon_spark.internals import analyzed, java_rows
 from paimon_spark.option_names import canonical
 from paimon_spark.sql.aggregate import local_rows
-from paimon_spark.sql.driver_rows import described, is_small, small_rows
+from paimon_spark.sql.driver_rows import small_read, small_rows
 from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, is_same_field, native_files, with_options
@@ -102,8 +102,10 @@ class TableReads:
         if changed is not None:
             return NativeChoice.refused(f"column {changed} is another one in schema {scan.store.schema.id}")
         found = native_files(self.jvm, scan.store, request.columns, lambda: matching.plan)
-        if isinstance(found, str) and is_small(matching.plan.splits, request.columns):
-            return NativeChoice(None, described(matching.plan.splits, found), by_driver=True)
+        if isinstance(found, str):
+            small = small_read(scan.store.schema, matching.plan.splits, request.columns, request.predicate)
+            if small is not None:
+                return NativeChoice(None, f"in the driver: {small}; {found}", by_driver=True)
         return NativeChoice.of(found)
 
     def _scan_of(self, table: Table, request: ScanRequest) -> TableScan:

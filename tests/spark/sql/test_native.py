@@ -102,7 +102,13 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
     assert "in the driver: 6 rows" in table.explain()
     assert table.toDF().count() == 4
-    monkeypatch.setattr(driver_rows, "MOST_ROWS", 5)
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", 3)
+    keys = "SELECT * FROM t WHERE id IN (2, 3, 7) AND p IN ('b', 'c')"
+    assert "in the driver: the rows of 6 keys in 4 files; " in sql(f"EXPLAIN {keys}")[0][0]
+    assert len(both(sql, keys)) == 2
+    assert "through Python: " in sql("EXPLAIN SELECT * FROM t WHERE id = 2 AND p > ''")[0][0]
+    monkeypatch.setattr(driver_rows, "MOST_FILES", 3)
+    assert "through Python: " in sql(f"EXPLAIN {keys}")[0][0]
     assert "through Python: 2 files of bucket " in sql("EXPLAIN SELECT * FROM t")[0][0]
     sql("CREATE TABLE v (id INT NOT NULL, v VARIANT) TBLPROPERTIES ('primary-key' = 'id', 'write-only' = 'true')")
     for number in (1, 2):
