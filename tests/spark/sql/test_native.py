@@ -102,7 +102,7 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
     assert "in the driver: 6 rows" in table.explain()
     assert table.toDF().count() == 4
-    monkeypatch.setattr(driver_rows, "MOST_ROWS", 3)
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", 2)
     keys = "SELECT * FROM t WHERE id IN (2, 3, 7) AND p IN ('b', 'c')"
     assert "in the driver: the rows of 6 keys in 4 files; " in sql(f"EXPLAIN {keys}")[0][0]
     assert len(both(sql, keys)) == 2
