@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paimon_core.catalog.database_file import read_properties, write_properties
+from paimon_core.catalog.global_tables import global_table
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.catalog.staged import StagedTable
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, hide_secrets
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name
@@ -146,10 +147,13 @@ class FileSystemCatalog:
         return StagedTable.prepare(store, wanted, old)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
-        """Open a table, a branch of one (``db.t$branch_b``) or a system table (``db.t$files``) under ``options``."""
+        """Open a table, a branch of one (``db.t$branch_b``) or a system table under ``options``.
+
+        A system table is one of a table (``db.t$files``) or of the catalog (``sys.tables``).
+        """
         name = _identifier(identifier)
         if name.database == SYSTEM_DATABASE:
-            raise UnsupportedError(f"global system table {str(name)!r} is not supported yet")
+            return global_table(self, self._io, name)
         path = self.location(name)
         if not Schemas(self._io, path).ids():
             self._existing_database(name.database)

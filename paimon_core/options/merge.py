@@ -64,7 +64,7 @@ TABLE_READ_SEQUENCE_NUMBER_ENABLED = Option(
     boolean,
     False,
     "audit_log and binlog show _SEQUENCE_NUMBER",
-    mark=not_yet("there are no tables audit_log and binlog"),
+    mark=not_yet("$audit_log and $binlog do not show the column yet"),
 )
 
 DELETION_VECTORS_ENABLED = Option("deletion-vectors.enabled", boolean, False, "deleted rows are marked, not rewritten")

@@ -75,6 +75,8 @@ class SystemTableKind:
     """True if the rows are those of a snapshot, which time travel chooses."""
     of_rows: bool = False
     """True if the rows are those of data files: there may be many."""
+    of_catalog: bool = False
+    """True if the rows are those of all tables: no path opens the table."""
 
 
 def columns(*named: tuple[str, DataType]) -> tuple[DataField, ...]:

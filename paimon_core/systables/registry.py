@@ -1,5 +1,6 @@
 """The system tables by name. A new one is a `SystemTableKind` and a line here."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -29,13 +30,21 @@ def system_table_kind(name: str, shown: str) -> SystemTableKind:
     """
     found = SYSTEM_TABLES.get(name)
     if found is None:
-        raise unknown_table(name, shown, [*SYSTEM_TABLES, READ_OPTIMIZED])
+        raise unknown_table(shown, [*SYSTEM_TABLES, READ_OPTIMIZED], SEPARATOR, name)
     return found
 
 
-def unknown_table(name: str, shown: str, known: list[str]) -> InvalidInputError:
-    """Return the error for a system table that does not exist."""
-    near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {SEPARATOR + near[0]!r}?" if near else ""
-    every = ", ".join(SEPARATOR + one for one in sorted(known))
-    return InvalidInputError(f"{shown!r}: there is no system table {SEPARATOR + name!r}{hint} There are {every}")
+def unknown_table(shown: str, known: Sequence[str], prefix: str, name: str = "") -> InvalidInputError:
+    """Return the error for a system table that does not exist.
+
+    Args:
+        shown: the name or the path that the user gave.
+        known: the names that exist.
+        prefix: what precedes a name.
+        name: what follows the prefix in `shown`; empty: the last part of `shown`.
+    """
+    asked = name or shown.removeprefix(prefix)
+    near = get_close_matches(asked, known, n=1)
+    hint = f"; did you mean {prefix + near[0]!r}?" if near else "."
+    every = ", ".join(prefix + one for one in sorted(known))
+    return InvalidInputError(f"{shown!r}: there is no system table {prefix + asked!r}{hint} There are {every}")

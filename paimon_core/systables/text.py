@@ -60,11 +60,11 @@ def iso_duration(age: timedelta) -> str:
 # ---- partitions
 
 
-def partition_values(store: FileStore, partition: bytes) -> list[str | None]:
-    """Return the values of a serialised partition, or of its bounds, as texts."""
+def partition_values(store: FileStore, partition: bytes, *, legacy: bool = False) -> list[str | None]:
+    """Return the values of a serialised partition, or of its bounds, as texts; ``legacy``: see `partition_text`."""
     fields = store.schema.partition_fields
     values = deserialize(partition, store.schema.partition_arrow) if fields else ()
-    return [None if v is None else partition_text(v, f, legacy=False) for v, f in zip(values, fields, strict=True)]
+    return [None if v is None else partition_text(v, f, legacy=legacy) for v, f in zip(values, fields, strict=True)]
 
 
 def braced(store: FileStore, partition: bytes) -> str:
@@ -72,10 +72,10 @@ def braced(store: FileStore, partition: bytes) -> str:
     return "{" + ", ".join(_NULL if text is None else text for text in partition_values(store, partition)) + "}"
 
 
-def named(store: FileStore, partition: bytes) -> str:
+def named(store: FileStore, partition: bytes, *, legacy: bool = False) -> str:
     """Return a partition as ``k1=v1/k2=v2``, a blank value like NULL; empty for an unpartitioned table."""
     default = store.options.value(PARTITION_DEFAULT_NAME)
-    texts = zip(store.schema.partition_keys, partition_values(store, partition), strict=True)
+    texts = zip(store.schema.partition_keys, partition_values(store, partition, legacy=legacy), strict=True)
     return "/".join(f"{key}={default if text is None or is_blank(text) else text}" for key, text in texts)
 
 

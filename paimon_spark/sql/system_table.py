@@ -45,7 +45,8 @@ class SystemTableFunction(TableFunction):
         predicate = predicate_of(json.loads(trees), self.schema)
         least = limit if limit >= 0 else None
         request = ScanRequest(self._columns(required), predicate, least, given, self.when)
-        found = None if self._system.kind.of_rows or request.others else self._local(request)
+        kind = self._system.kind
+        found = self._local(request) if kind.of_catalog or not (kind.of_rows or request.others) else None
         if found is not None:
             return found
         if self._system.kind.of_rows and limit >= 0:  # each task would read as many
@@ -73,7 +74,7 @@ class SystemTableFunction(TableFunction):
         for batch in chain.from_iterable(read.to_batches(part) for part in read.plan()):
             batches.append(batch)
             rows += batch.num_rows
-            if rows > MAX_LOCAL_ROWS:
+            if rows > MAX_LOCAL_ROWS and not self._system.kind.of_catalog:
                 return None
         table = pa.Table.from_batches(batches, read.schema)
         columns = [_texts(column).to_pylist() for column in table.columns]

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.errors import AlreadyExistsError, CorruptedError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import AlreadyExistsError, CorruptedError, InvalidInputError, NotFoundError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.schema.change import AddColumn, SetOption
 from paimon_core.schema.schema import Schema
@@ -119,16 +119,13 @@ def test_altering(catalog):
     assert catalog.table("db.t").schema.options["file.format"] == "orc"
 
 
-def test_branches_open_and_global_system_tables_are_refused_by_name(catalog):
+def test_branches_open_by_name(catalog):
     path = catalog.create_table("db.t", WANTED).path
     schema = catalog.table("db.t").schema
     Schemas(FileIO.of(path), f"{path}/branch/branch-b").commit(schema)
     assert catalog.table("db.t$branch_b").store.branch == "b"
     with pytest.raises(NotFoundError, match="'c'"):
         catalog.table("db.t$branch_c")
-    for name in ("sys.all_tables",):
-        with pytest.raises(UnsupportedError, match=name.replace("$", r"\$").replace(".", r"\.")):
-            catalog.table(name)
     for use in (catalog.drop_table, catalog.table_exists, lambda n: catalog.create_table(n, WANTED)):
         with pytest.raises(InvalidInputError, match="branch or system table"):
             use("db.t$branch_b")

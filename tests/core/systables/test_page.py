@@ -5,18 +5,27 @@ from pathlib import Path
 
 import pytest
 
+from paimon_core.catalog.global_tables import GLOBAL_TABLES
 from paimon_core.systables.kind import Fixed
 from paimon_core.systables.registry import SYSTEM_TABLES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "system-tables.md").read_text()
-SECTIONS = {
-    name: " ".join(text.split())
-    for name, text in re.findall(r"^### `\$(\w+)`\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL)
-}
+SECTION = r"^### `%s(\w+)`\n(.*?)(?=^#|\Z)"
+SECTIONS, OF_CATALOG = (
+    {name: " ".join(text.split()) for name, text in re.findall(SECTION % prefix, PAGE, re.MULTILINE | re.DOTALL)}
+    for prefix in (r"\$", r"sys\.")
+)
 
 
 def test_the_page_lists_every_system_table():
     assert list(SECTIONS) == list(SYSTEM_TABLES)
+    assert list(OF_CATALOG) == list(GLOBAL_TABLES)
+
+
+@pytest.mark.parametrize("name", GLOBAL_TABLES)
+def test_the_page_lists_the_columns_of_global_ones(name):
+    columns = ", ".join(f"{f.name} {f.type}" for f in GLOBAL_TABLES[name].fields.fields)
+    assert columns in OF_CATALOG[name].replace("`", "")
 
 
 @pytest.mark.parametrize("name", SYSTEM_TABLES)

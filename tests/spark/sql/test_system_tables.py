@@ -112,3 +112,13 @@ def test_names_and_moments_that_do_not_fit(sql, table):
         sql("SELECT * FROM `absent$files`")
     with pytest.raises(Exception, match=r"no row ids"):
         sql("SELECT * FROM `t$row_tracking`")
+
+
+def test_of_the_catalog(sql, table):
+    where = f"WHERE database_name = '{sql.database}'"
+    assert sql(f"SELECT table_name, primary_key FROM sys.tables {where}") == [("t", True)]
+    assert sql(f"SELECT value FROM pm.sys.all_table_options {where} AND key = 'bucket'") == [("1",)]
+    assert sql(f"SELECT count(*) FROM sys.partitions {where}") == [(0,)]
+    assert "warehouse" in dict(sql("SELECT * FROM sys.catalog_options"))
+    with pytest.raises(Exception, match=r"did you mean 'sys\.tables'"):
+        sql("SELECT * FROM sys.table")
