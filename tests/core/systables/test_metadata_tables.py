@@ -13,6 +13,7 @@ from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOp
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.systables.registry import SYSTEM_TABLES
+from paimon_core.systables.text import iso_duration
 from paimon_core.table import Table, viewed
 from tests.support.tables import append_table, keyed_table, orders, rows_of
 
@@ -308,3 +309,28 @@ def test_can_only_be_read(tmp_path):
     with pytest.raises(InvalidInputError, match="limit must not be negative"):
         files.to_arrow(limit=-1)
     assert rows_of(table.to_arrow()) == [{"id": 1, "v": "a", "n": 1}]
+
+
+def test_secrets_are_not_shown(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    path = tmp_path / "t" / "schema" / "schema-0"  # another engine keeps options that this one refuses
+    document = json.loads(path.read_text())
+    document["options"] |= {
+        "s3.secret-key": "hush",
+        "fs.oss.accessKeySecret": "hush",
+        "x.uri": "jdbc://me:hush@host/db",
+    }
+    path.write_text(json.dumps(document))
+    table = Table.open(table.path)
+    options = {row["key"]: row["value"] for row in shown(table, "options")}
+    assert options["s3.secret-key"] == options["fs.oss.accessKeySecret"] == "******"
+    assert options["x.uri"] == "jdbc://***@host/db"
+    assert "hush" not in str(shown(table, "options") + shown(table, "schemas"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "PT0S"), (172800, "PT48H"), (5400, "PT1H30M"), (1.5, "PT1.5S"), (3601, "PT1H1S"), (60, "PT1M")],
+)
+def test_durations_are_those_of_java(seconds, text):
+    assert iso_duration(datetime.timedelta(seconds=seconds)) == text
