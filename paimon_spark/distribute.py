@@ -29,6 +29,7 @@ from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
 from paimon_spark.internals import is_classic, map_in_arrow
+from paimon_spark.interruption import check_interrupted
 from paimon_spark.job import Job
 from paimon_spark.types import expected_arrow_schema
 
@@ -122,8 +123,10 @@ class SparkRunner:
         groups = balance([task.size for task in tasks], MOST_SPARK_TASKS)
         frame = task_frame(self._spark, store, tasks, groups, run)
         sizes = [sum(tasks[i].size for i in group) for group in groups]
+        check_interrupted()
         with Job(self._spark, self._name, sizes, progress):
             rows = frame.collect()
+        check_interrupted()
         found = sorted(map(_task_result, rows), key=lambda result: result.number)
         if [result.number for result in found] != list(range(len(tasks))):
             raise RuntimeError(f"Spark returned {len(found)} results for {len(tasks)} tasks of {self._name}")

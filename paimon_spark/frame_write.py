@@ -21,6 +21,7 @@ from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import is_classic, map_in_arrow, optimized
+from paimon_spark.interruption import check_interrupted
 from paimon_spark.write_job import TaskWrites
 from paimon_spark.writer import PaimonWriter
 
@@ -82,6 +83,7 @@ def write_rows(rows: pa.Table, writer: PaimonWriter, runner: SparkRunner) -> Non
         writer: of the table, for the columns of the rows.
         runner: of compactions that follow.
     """
+    check_interrupted()
     writer.commit([writer.write(iter(rows.to_batches()))], runner)
 
 
@@ -94,6 +96,7 @@ def run_tasks(
 
     After an error `abort` gets the results that are known, and a None. Raises the engine's error of a task, or Spark's.
     """
+    check_interrupted()
     spark = frame.sparkSession
     ended = spark.sparkContext.accumulator([], _Ended()) if is_classic(spark) else None
     names = frame.columns
@@ -115,6 +118,7 @@ def run_tasks(
         for result in results:
             if isinstance(result, PaimonError):
                 raise result
+        check_interrupted()
     except BaseException:
         with suppress(OSError, PaimonError):  # the first error is the one to report
             known = [] if ended is None else map(pickle.loads, ended.value)

@@ -1,4 +1,4 @@
-"""Ctrl-C: the jobs of an interrupted statement end with it."""
+"""Ctrl-C: the jobs of an interrupted statement end with it, and so does a statement between two jobs."""
 
 import logging
 import signal
@@ -8,6 +8,8 @@ from typing import NoReturn
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+
+from paimon_spark.interruption import note_interrupt
 
 _log = logging.getLogger(__name__)
 _SECONDS = 10.0
@@ -33,6 +35,7 @@ def cancel_jobs_on_interrupt(context: SparkContext) -> None:
             _log.debug("Ctrl-C cancelled no jobs", exc_info=True)
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        note_interrupt()
         other = threading.Thread(target=cancel, daemon=True)  # a thread has a connection of its own
         other.start()
         other.join(_SECONDS)

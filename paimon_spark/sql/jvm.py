@@ -9,6 +9,7 @@ import json
 import logging
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import resources
@@ -23,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
 from paimon_spark.internals import check_names, java_session, session_state
+from paimon_spark.interruption import statement
 
 _log = logging.getLogger(__name__)
 _PACKAGE = "paimon.python"
@@ -33,13 +35,15 @@ _DELEGATES = "  /*DELEGATES*/\n"
 
 
 _ARGUMENTS_IN_ARRAY = -1
+_SECONDS_OF_A_STATEMENT = 10.0
+"""For so long after an error others of its class are taken for the same failure: Spark asks again, and otherwise."""
 
 
 class Function:
     """A Python function of a question and its arguments, as ``PythonFunction.java``.
 
-    A py4j callback runs in a thread of its own. Exceptions that PySpark translated on their way to Python return to the
-    JVM as themselves.
+    A py4j callback runs in a thread of its own, after Ctrl-C in the one that called Java. Exceptions that PySpark
+    translated on their way to Python return to the JVM as themselves.
     """
 
     def __init__(self, answer: Callable[[str, Any], Any]) -> None:
@@ -49,7 +53,8 @@ class Function:
         """Answer a question of ``java/``."""
         try:
             given = arguments[0] if number == _ARGUMENTS_IN_ARRAY else arguments[:number]
-            return self._answer(question, list(given))
+            with statement():
+                return self._answer(question, list(given))
         except CapturedException as error:
             if error._origin is None:
                 raise
@@ -71,6 +76,8 @@ class Jvm:
     _targets: ClassVar[dict[str, Any]] = {}
     _checked: ClassVar[WeakSet[Any]] = WeakSet()
     """The gateways whose JVM has the compiled classes and every name that they need."""
+    _logged: ClassVar[tuple[type[BaseException] | None, float]] = (None, 0.0)
+    """The class of the error that was logged last, and until when others of it are not."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -156,10 +163,19 @@ class Jvm:
             except (CapturedException, Py4JJavaError):
                 raise
             except BaseException as error:  # py4j would show its trace, and for SystemExit it would not answer at all
-                _log.exception("the answer to %r failed", question)
+                self._log_once(question, error)
                 raise self.illegal(hide_secrets(f"{type(error).__name__}: {error}")) from error
 
         return Function(answer)
+
+    def _log_once(self, question: str, error: BaseException) -> None:
+        """Log an error with its trace; others of its class soon after, as of the next question, without one."""
+        kind, until = Jvm._logged
+        if kind is type(error) and time.monotonic() < until:
+            _log.debug("the answer to %r failed: %s", question, hide_secrets(str(error)))
+            return
+        Jvm._logged = (type(error), time.monotonic() + _SECONDS_OF_A_STATEMENT)
+        _log.error("the answer to %r failed", question, exc_info=error)
 
     def install(self, name: str, target: Any) -> None:
         """Make a target answer the questions of the catalog of this name."""

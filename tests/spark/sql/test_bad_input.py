@@ -7,6 +7,8 @@ import pytest
 from pyspark.errors.exceptions.captured import CapturedException
 
 import paimon_spark
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.table import TableFunction
 
 SECRET = "S3CR3T"
@@ -27,6 +29,21 @@ def test_any_exception_of_an_answer_ends_the_statement(sql, monkeypatch, error):
         with pytest.raises(CapturedException, match=f"{type(error).__name__}: {error}"):
             sql("SELECT * FROM t")
     assert sql("SELECT * FROM t") == []
+
+
+def test_a_store_that_fails_is_logged_once_for_a_statement(sql, monkeypatch, caplog):
+    def fail(*_):
+        raise ZeroDivisionError("the store is down")
+
+    sql("CREATE TABLE t (a INT)")
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSystemCatalog, "table", fail)
+        patch.setattr(Jvm, "_logged", (None, 0.0))
+        for _ in range(2):
+            with pytest.raises(CapturedException, match="the store is down"):
+                sql("SELECT * FROM t JOIN t AS u USING (a)")
+        traces = [record for record in caplog.records if record.name == Jvm.__module__ and record.exc_info]
+    assert len(traces) == 1
 
 
 @pytest.mark.more
@@ -69,3 +86,71 @@ def test_secrets_are_shown_nowhere(sql, tmp_path):
     table = paimon_spark.PaimonTable.forName(sql.spark, "hidden.default.t")
     assert SECRET not in repr(table) + table.explain()
     assert sql("SELECT * FROM t") == [(1, "a")]
+
+
+def texts_of_pages(spark, after):
+    """The texts of Spark's pages about its jobs and about the SQL executions with numbers above `after`; the last one.
+
+    The pages show what the status stores hold, as does the event log.
+    """
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    store = spark._jsparkSession.sharedState().statusStore()
+    found, newest = [], after
+    executions = store.executionsList()
+    for one in (executions.apply(i) for i in range(executions.size())):
+        if one.executionId() > after:
+            newest = max(newest, one.executionId())
+            nodes = store.planGraph(one.executionId()).allNodes()
+            found += [one.description(), one.details(), one.physicalPlanDescription(), str(one.modifiedConfigs())]
+            found += [str(nodes.apply(i).desc()) for i in range(nodes.size())]
+    jobs = context.statusStore().jobsList(None)
+    for one in (jobs.apply(i) for i in range(jobs.size())):
+        found += [one.name(), str(one.description()), str(one.jobTags()), str(one.jobGroup())]
+    return found, newest
+
+
+@pytest.mark.more
+def test_secrets_are_on_no_page_of_spark(sql, tmp_path):
+    """Of a table that stores one, in a catalog that has one: reads and writes on every way, of a stream as well."""
+    warehouse = tmp_path / "warehouse"
+    options = {"fs.s3.secret-key": SECRET}
+    paimon_spark.catalog(sql.spark, "hidden", warehouse=str(warehouse), storage_options=options)
+    sql("USE hidden.default")
+    _, before = texts_of_pages(sql.spark, -1)
+    for name, settings in {"t": "'bucket' = '-1'", "k": "'primary-key' = 'id', 'bucket' = '1'"}.items():
+        sql(f"CREATE TABLE {name} (id BIGINT NOT NULL, v STRING) TBLPROPERTIES ({settings})")
+        (stored,) = Path(warehouse, "default.db", name, "schema").iterdir()
+        schema = json.loads(stored.read_text())
+        schema["options"] |= {"fs.s3.secret-key": SECRET, "fs.oss.accessKeySecret": SECRET}
+        stored.write_text(json.dumps(schema))
+        source = "(SELECT id, 'm' AS v FROM range(2, 4)) s"
+        for statement in (
+            f"INSERT INTO {name} VALUES (1, 'a')",
+            f"INSERT INTO {name} SELECT id, 'r' FROM range(20000)",
+            f"SELECT * FROM {name} WHERE id < 3",
+            f"SELECT count(*), min(v) FROM {name}",
+            f"UPDATE {name} SET v = 'x' WHERE id = 1",
+            f"DELETE FROM {name} WHERE id = 1",
+            f"MERGE INTO {name} t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+            f"CALL sys.compact(table => '{name}')",
+            f"SELECT * FROM {name} WITH ('fs.s3.secret-key' = '{SECRET}') WHERE id = 2",
+            f"INSERT INTO {name} WITH ('fs.s3.secret-key' = '{SECRET}') VALUES (1, 'a')",
+            f"INSERT OVERWRITE {name} SELECT id, 'o' FROM range(3)",
+        ):
+            sql(statement)
+        sql.spark.conf.set("spark.paimon.read.native", "false")
+        assert len(sql(f"SELECT * FROM {name}")) == 3
+        sql.spark.conf.unset("spark.paimon.read.native")
+    sql("CREATE TABLE out (id BIGINT, v STRING)")
+    rows = sql.spark.readStream.option("fs.s3.secret-key", SECRET).table("hidden.default.t")
+    writing = rows.writeStream.option("checkpointLocation", str(tmp_path / "c")).option("fs.s3.secret-key", SECRET)
+    writing.trigger(availableNow=True).toTable("hidden.default.out").awaitTermination()
+    assert len(sql("SELECT * FROM out")) == 3
+    path = str(warehouse / "default.db" / "t")
+    read = sql.spark.read.format("paimon").options(**options).load(path)
+    assert read.count() == 3
+    read.write.format("paimon").options(**options).mode("append").save(path)
+    found, newest = texts_of_pages(sql.spark, before)
+    assert newest > before + 20
+    assert [text for text in found if SECRET in text] == []
