@@ -84,15 +84,18 @@ def _read_audit(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
 
 def _read_binlog(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `_read_audit` with arrays of values: an update is one row with its old and its new values."""
-    unfiltered = Request(request.store, request.snapshot, request.columns | {ROW_KIND.name})
-    return packed(_read_audit(unfiltered, part), _asked(request))
+    keys = request.store.schema.primary_keys
+    unfiltered = Request(request.store, request.snapshot, request.columns | {ROW_KIND.name, *keys})
+    return packed(_read_audit(unfiltered, part), _asked(unfiltered), keys)
 
 
-def packed(batches: Iterator[pa.RecordBatch], fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
-    """Yield rows of changes with each value in an array, ``-U`` with the ``+U`` that follows it in one row.
+def packed(
+    batches: Iterator[pa.RecordBatch], fields: Sequence[DataField], keys: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows of changes with each value in an array, ``-U`` with the ``+U`` of its key that follows it in one row.
 
-    The first column of the rows is the kind, the others are ``fields``. The arrays of an update have two values, and
-    its kind is ``+U``; others have one.
+    The first column of the rows is the kind, the others are ``fields``, and ``keys`` are names of fields. The arrays of
+    an update have two values, and its kind is ``+U``; others have one.
     """
     schema = arrow_schema((ROW_KIND, *map(_listed, fields)))
     waiting: pa.RecordBatch | None = None  # the last row of a batch, a -U whose +U is in the next batch
@@ -110,7 +113,11 @@ def packed(batches: Iterator[pa.RecordBatch], fields: Sequence[DataField]) -> It
             waiting, rows = rows.slice(rows.num_rows - 1), rows.slice(0, rows.num_rows - 1)
             names, before = rows.column(0), before[:-1]
         if rows.num_rows:
-            yield _in_arrays(rows, before, _is(names, SHORT_NAMES[UPDATE_AFTER]), schema)
+            joined = before[:-1] & _is(names, SHORT_NAMES[UPDATE_AFTER])[1:]
+            for key in keys:
+                values = rows.column(key)
+                joined &= pc.equal(values.slice(1), values.slice(0, len(values) - 1)).to_numpy(zero_copy_only=False)
+            yield _in_arrays(rows, joined, schema)
 
 
 def _is(names: pa.Array, kind: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -118,11 +125,9 @@ def _is(names: pa.Array, kind: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return found
 
 
-def _in_arrays(
-    rows: pa.RecordBatch, before: np.ndarray[Any, Any], after: np.ndarray[Any, Any], schema: pa.Schema
-) -> pa.RecordBatch:
-    second = np.zeros(rows.num_rows, bool)  # rows that belong to the row before them
-    second[1:] = before[:-1] & after[1:]
+def _in_arrays(rows: pa.RecordBatch, joined: np.ndarray[Any, Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows as arrays of values. ``joined[i]``: row ``i + 1`` belongs to row ``i``."""
+    second = np.concatenate([[False], joined])
     starts = np.flatnonzero(~second)
     offsets = pa.array(np.append(starts, rows.num_rows), pa.int32())
     lasts = np.append(starts[1:], rows.num_rows) - 1

@@ -86,11 +86,19 @@ def test_updates_are_packed_across_batches(size):
     kinds = ["-U", "+U", "-U", "-D", "+U", "-U", "+U", "-U", "+I", "-U"]
     rows = pa.record_batch({"rowkind": kinds, "id": list(range(10)), "v": [str(i) for i in range(10)]})
     batches = [rows.slice(at, size) for at in range(0, 10, size)]
-    found = [row for batch in packed(iter(batches), FIELDS) for row in batch.to_pylist()]
+    found = [row for batch in packed(iter(batches), FIELDS, ()) for row in batch.to_pylist()]
     assert [(row["rowkind"], row["id"]) for row in found] == [
         ("+U", [0, 1]), ("-U", [2]), ("-D", [3]), ("+U", [4]), ("+U", [5, 6]), ("-U", [7]), ("+I", [8]), ("-U", [9]),
     ]  # fmt: skip
     assert all(row["v"] == [str(i) for i in row["id"]] for row in found)
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_updates_of_different_keys_are_not_packed(size):
+    rows = pa.record_batch({"rowkind": ["-U", "+U", "-U", "+U"], "id": [1, 2, 3, 3], "v": ["a", "b", "c", "d"]})
+    batches = (rows.slice(at, size) for at in range(0, 4, size))
+    found = [row["id"] for batch in packed(batches, FIELDS, ["id"]) for row in batch.to_pylist()]
+    assert found == [[1], [2], [3, 3]]
 
 
 def test_row_tracking(tmp_path):
