@@ -40,6 +40,12 @@ VALUES = {
     "MAP<STRING, INT>": ["map()", "map('k', 1)", "map('', NULL)"],
     "MAP<STRING, ARRAY<INT>>": ["map('k', array(1, NULL))", "map('k', NULL)"],
 }
+FAR = {
+    "DATE": ["DATE'-0044-03-15'", "DATE'+12345-06-07'", "DATE'+999999-12-31'", "DATE'1500-02-28'"],
+    "TIMESTAMP": ["TIMESTAMP'-0044-03-15 12:00:00.000001'", "TIMESTAMP'+12345-06-07 08:09:10'"],
+    "TIMESTAMP_NTZ": ["TIMESTAMP_NTZ'-0044-03-15 12:00:00.000001'", "TIMESTAMP_NTZ'+12345-06-07 08:09:10'"],
+}
+"""Moments that Python's own classes cannot hold, or that older calendars date otherwise."""
 IN_PARTITIONS = {
     "STRING": ["''", "'a b'", "'x=y/z'", "'ä%41'", "'c:d#?'", "'__HIVE_DEFAULT_PARTITION__'", "'01'", "'null'"],
     "INT": ["0", "-7", "2147483647"],
@@ -94,6 +100,7 @@ class RandomTable:
     rows: list[dict[int, Any]] = field(default_factory=list)
     partitions: int = 0
     made: int = 0
+    far: bool = False
 
     def __post_init__(self) -> None:
         self.columns = [Column(0, "id", "INT")]
@@ -131,7 +138,10 @@ class RandomTable:
         if column.kind == STRUCT:
             return {one.key: self.value(one) for one in column.fields}
         domain = IN_PARTITIONS if column.name.startswith("p") else VALUES
-        return f"CAST({self.rng.choice(domain[column.kind])} AS {column.type})"
+        return f"CAST({self.rng.choice(self._values(domain, column))} AS {column.type})"
+
+    def _values(self, domain: dict[str, list[str]], column: Column) -> list[str]:
+        return domain[column.kind] + (FAR.get(column.kind, []) if self.far else [])
 
     def select(self, rows: list[dict[int, Any]]) -> str:
         """Return a query for rows of the table."""
@@ -260,7 +270,7 @@ class RandomTable:
         if column.name == "id":
             return str(self.rng.randrange(-1, 40))
         domain = IN_PARTITIONS if column.name.startswith("p") and self.rng.random() < 0.8 else VALUES
-        return f"CAST({self.rng.choice(domain[column.kind])} AS {column.type})"
+        return f"CAST({self.rng.choice(self._values(domain, column))} AS {column.type})"
 
     def _comparison(self, expression: str, column: Column) -> str:
         rng, literal = self.rng, self._literal

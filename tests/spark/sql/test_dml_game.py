@@ -25,14 +25,35 @@ KEYED = {
     "sequence": "'bucket' = '1', 'sequence.field' = 'q'",
     "dynamic": "'bucket' = '-1'",
 }
-COLUMNS = ("k", "a", "b", "s", "q", "p")
-"""Key (INT), numbers (INT, BIGINT), a text, the sequence (INT, grows), the partition (TEXT)."""
+COLUMNS = {"k": "INT", "a": "INT", "b": "BIGINT", "s": "STRING", "q": "INT", "n": "", "p": "STRING"}
+"""Key, numbers, a text, the sequence, which grows, a struct, the partition. ALTER TABLE adds e1, e2 and so on."""
+FIELDS = {"x": "INT", "y": "STRING"}
+"""Fields of the struct. ALTER TABLE adds numbers."""
 TEXTS = (None, "", "a", "b", "NULL")
 NUMBERS = (None, 0, 1, 2, 7, -1)
 
 
 def literal(value):
     return "NULL" if value is None else repr(value)
+
+
+def value_of(row, name):
+    """The value of a column, or of a field of the struct by its path."""
+    column, _, name = name.partition(".")
+    return row[column] if not name or row[column] is None else row[column][name]
+
+
+def with_values(row, values, fields):
+    """The row with new values of columns and of fields of the struct, by their paths."""
+    new = dict(row)
+    for path, value in values.items():
+        column, _, name = path.partition(".")
+        new[column] = ((new[column] or dict.fromkeys(fields)) | {name: value}) if name else value
+    return new
+
+
+def plain(value):
+    return tuple(value.values()) if isinstance(value, dict) else value
 
 
 def compare(name, x, y):
@@ -69,18 +90,16 @@ class Game:
     def __init__(self, sql, rng, kind, most_changes):
         self.sql, self.rng, self.kind, self.most_changes = sql, rng, kind, most_changes
         self.keyed, self.log, self.clock = kind in KEYED, [], 0
-        self.rows = []
+        self.rows, self.columns, self.fields = [], dict(COLUMNS), dict(FIELDS)
         options = (KEYED | APPEND)[kind]
         self.deletes = kind not in ("partial-update", "evolved")
         self.partitioned = rng.random() < 0.5
         if self.keyed:
             options += f", 'primary-key' = '{'k,p' if self.partitioned else 'k'}'"
         by = "PARTITIONED BY (p)" if self.partitioned else ""
-        null = " NOT NULL" if self.keyed else ""
-        key = f"p STRING{null if self.partitioned else ''}"
-        self.run(
-            f"CREATE TABLE t (k INT{null}, a INT, b BIGINT, s STRING, q INT, {key}) {by} TBLPROPERTIES ({options})"
-        )
+        keys = {"k": self.keyed, "p": self.keyed and self.partitioned}
+        columns = ", ".join(f"{name} {self.type(name)}{' NOT NULL' * keys.get(name, False)}" for name in self.columns)
+        self.run(f"CREATE TABLE t ({columns}) {by} TBLPROPERTIES ({options})")
         for first in (0, 8):
             self.insert([self.row(k) for k in range(first, first + 8)])
 
@@ -91,20 +110,49 @@ class Game:
     def row(self, k):
         rng = self.rng
         self.clock += 1
-        p = rng.choice(("x", "y", "") if self.keyed else ("x", "y", "", None))
-        return {
-            "k": k,
-            "a": rng.choice(NUMBERS),
-            "b": rng.choice(NUMBERS),
-            "s": rng.choice(TEXTS),
-            "q": self.clock,
-            "p": p,
-        }
+        given = {"k": k, "q": self.clock, "p": rng.choice(("x", "y", "") if self.keyed else ("x", "y", "", None))}
+        return {name: given[name] if name in given else self.value(name) for name in self.columns}
+
+    def value(self, name):
+        rng = self.rng
+        if name == "n":
+            return None if rng.random() < 0.2 else {field: self.value(field) for field in self.fields}
+        return rng.choice(TEXTS if name in "sy" else NUMBERS)
+
+    def type(self, name):
+        fields = ", ".join(f"{field}: {kind}" for field, kind in self.fields.items())
+        return f"STRUCT<{fields}>" if name == "n" else self.columns[name]
+
+    def literal(self, name, value):
+        if isinstance(value, dict):
+            fields = ", ".join(f"'{field}', {literal(one)}" for field, one in value.items())
+            return f"CAST(named_struct({fields}) AS {self.type(name)})"
+        return literal(value)
 
     def values(self, rows):
-        lines = ", ".join(f"({', '.join(literal(row[name]) for name in COLUMNS)})" for row in rows)
-        types = "CAST(k AS INT) k, CAST(a AS INT) a, CAST(b AS BIGINT) b, CAST(s AS STRING) s, CAST(q AS INT) q"
-        return f"SELECT {types}, CAST(p AS STRING) p FROM VALUES {lines} AS v({', '.join(COLUMNS)})"
+        lines = ", ".join(f"({', '.join(self.literal(name, row[name]) for name in self.columns)})" for row in rows)
+        types = ", ".join(f"CAST({name} AS {self.type(name)}) {name}" for name in self.columns)
+        return f"SELECT {types} FROM VALUES {lines} AS v({', '.join(self.columns)})"
+
+    def alter(self):
+        """Add a column, or a field of the struct; rows that there are have NULL in it."""
+        rng, new = self.rng, f"e{len(self.columns) + len(self.fields)}"
+        if rng.random() < 0.5:
+            self.fields[new] = "INT"
+            self.run(f"ALTER TABLE t ADD COLUMN n.{new} INT")
+            for row in self.rows:
+                row["n"] = row["n"] and {**row["n"], new: None}
+            return
+        after = rng.choice(list(self.columns))
+        place, at = rng.choice(
+            [("", len(self.columns)), (" FIRST", 0), (f" AFTER {after}", 1 + list(self.columns).index(after))]
+        )
+        self.run(f"ALTER TABLE t ADD COLUMN {new} INT{place}")
+        names = list(self.columns)
+        names.insert(at, new)
+        self.columns = {name: self.columns.get(name, "INT") for name in names}
+        for row in self.rows:
+            row[new] = None
 
     def insert(self, rows):
         self.run(f"INSERT INTO t {self.values(rows)}")
@@ -125,24 +173,30 @@ class Game:
 
     def _simple(self, alias):
         rng = self.rng
-        name = rng.choice(("k", "a", "b", "s", "p", "k"))
+        name = rng.choice(("k", "a", "b", "s", "p", "k", *(f"n.{one}" for one in self.fields), *self.added))
         at = f"{alias}.{name}"
-        domain = {"s": TEXTS, "p": ("x", "y", "", None)}.get(name, (*NUMBERS, *range(16)) if name == "k" else NUMBERS)
+        domains = {"s": TEXTS, "n.y": TEXTS, "p": ("x", "y", "", None), "k": (*NUMBERS, *range(16))}
+        domain = domains.get(name, NUMBERS)
         value, other = rng.choice(domain), rng.choice(domain)
         kind = rng.choice(("compare", "compare", "in", "null", "other", "cast"))
         if kind == "compare":
             sign = rng.choice(("=", "<>", "<", ">=", "<=>"))
-            return f"{at} {sign} {literal(value)}", lambda row: compare(sign, row[name], value)
+            return f"{at} {sign} {literal(value)}", lambda row: compare(sign, value_of(row, name), value)
         if kind == "in":
-            one = lambda row: either(compare("=", row[name], value), compare("=", row[name], other))  # noqa: E731
+            one = lambda row: either(*(compare("=", value_of(row, name), one) for one in (value, other)))  # noqa: E731
             if rng.random() < 0.5:
                 return f"{at} IN ({literal(value)}, {literal(other)})", one
             return f"{at} NOT IN ({literal(value)}, {literal(other)})", lambda row: no(one(row))
         if kind == "null":
-            return f"{at} IS NULL", lambda row: row[name] is None
+            return f"{at} IS NULL", lambda row: value_of(row, name) is None
         if kind == "cast" and name in "kab":
             return f"CAST({at} AS STRING) < '7'", lambda row: compare("<", text(row[name]), "7")
         return f"{alias}.a < {alias}.b", lambda row: compare("<", row["a"], row["b"])
+
+    @property
+    def added(self):
+        """The names of added columns."""
+        return [name for name in self.columns if name[0] == "e"]
 
     def assignment(self, source=None):
         """A column, the text of its new value, and a function of a row and the row of the source."""
@@ -152,21 +206,30 @@ class Game:
                 "a",
                 "b",
                 "s",
+                "n",
+                *(f"n.{one}" for one in self.fields),
+                *self.added,
                 *(("p",) if self.partitioned and self.kind in ("rewritten", "marked", "buckets", "tracked") else ()),
             )
         )
+        if name == "n":
+            options = [] if self.kind == "partial-update" else [("NULL", lambda row, _: None)]
+            new = {field: self.value(field) for field in self.fields}
+            options += [(self.literal("n", new), lambda row, _: new)]
+            options += [("s.n", lambda row, s: s["n"])] if source and self.kind != "partial-update" else []
+            return name, *rng.choice(options)
         if self.kind == "partial-update":
-            return name, *(("7", lambda row, _: 7) if name != "s" else ("'new'", lambda row, _: "new"))
-        if name in "sp":
+            return name, *(("7", lambda row, _: 7) if name[-1] not in "sy" else ("'new'", lambda row, _: "new"))
+        if name in ("s", "p", "n.y"):
             options = [("'new'", lambda row, _: "new"), ("NULL", lambda row, _: None)]
-            options += [(f"concat(t.{name}, '!')", lambda row, _: None if row[name] is None else row[name] + "!")]
+            options += [(f"concat(t.{name}, '!')", lambda row, _: joined(value_of(row, name), "!"))]
             options += [("t.k", lambda row, _: text(row["k"]))]
-            options += [(f"s.{name}", lambda row, s: s[name])] * 2 if source else []
+            options += [(f"s.{name}", lambda row, s: value_of(s, name))] * 2 if source else []
         else:
             options = [("7", lambda row, _: 7), ("NULL", lambda row, _: None)]
             options += [("t.a + 1", lambda row, _: None if row["a"] is None else row["a"] + 1)]
             options += [("t.b", lambda row, _: row["b"])]
-            options += [("s.a + t.k", lambda row, s: added(s["a"], row["k"]))] * 2 if source else []
+            options += [("s.a + t.k", lambda row, s: joined(s["a"], row["k"]))] * 2 if source else []
         return name, *rng.choice(options)
 
     def sets(self, source=None):
@@ -174,14 +237,17 @@ class Game:
         made = {}
         for _ in range(self.rng.randrange(1, 4)):
             name, value, function = self.assignment(source)
-            made[name] = (value, function)
+            if name == "n":
+                made = {other: one for other, one in made.items() if other[:2] != "n."}
+            if name[:2] != "n." or "n" not in made:
+                made[name] = (value, function)
         self.clock += 1
-        clock = self.clock
+        clock, fields = self.clock, list(self.fields)
         if self.kind == "sequence":
             made["q"] = (str(clock), lambda row, _: clock)
-        return ", ".join(
-            f"{name} = {value}" for name, (value, _) in made.items()
-        ), lambda row, s: row | {name: function(row, s) for name, (_, function) in made.items()}
+        return ", ".join(f"{name} = {value}" for name, (value, _) in made.items()), lambda row, s: with_values(
+            row, {name: function(row, s) for name, (_, function) in made.items()}, fields
+        )
 
     def subquery(self):
         """A condition with a sub-query on the table itself or others."""
@@ -297,14 +363,14 @@ class Game:
         return rows, (sum(changed), *changed)
 
     def check(self):
-        found = Counter(self.sql(f"SELECT {', '.join(COLUMNS)} FROM t"))
-        expected = Counter(tuple(row[name] for name in COLUMNS) for row in self.rows)
+        found = Counter(self.sql("SELECT * FROM t"))
+        expected = Counter(tuple(plain(row[name]) for name in self.columns) for row in self.rows)
         said = "\n".join(self.log)
         assert found == expected, f"{said}\nwithout {expected - found}\ntoo many {found - expected}"
 
     def step(self):
         self.most_changes(self.rng.choice((-1, 2, 1 << 16)))
-        kind = self.rng.choice(("delete", "update", "merge", "merge", "merge", "compact", "insert"))
+        kind = self.rng.choice(("delete", "update", "merge", "merge", "merge", "compact", "insert", "alter"))
         if kind == "compact":
             self.run("CALL sys.compact(table => 't')")
         elif kind == "insert":
@@ -337,7 +403,7 @@ def text(value):
     return None if value is None else str(value)
 
 
-def added(x, y):
+def joined(x, y):
     return None if x is None or y is None else x + y
 
 
