@@ -12,6 +12,7 @@ from paimon_core.options.snapshot import (
     TAG_TIME_EXPIRE_ENABLED,
 )
 from paimon_core.snapshot.automatic_tags import AutomaticTags, batch_tag_name
+from paimon_core.snapshot.branches import list_branches, tag_of_branch
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
@@ -108,7 +109,8 @@ def _tag_batch(store: FileStore, newest: Snapshot) -> list[Tag]:
         return []
     name, tags = store.options.value(TAG_BATCH_CUSTOMIZED_NAME) or batch_tag_name(newest), TableTags(store)
     made = tags.create(name, newest.id) if store.tags.find(name) is None else tags.replace(name, newest.id)
-    _delete_oldest(store, store.tags.list())
+    of_branches = {tag_of_branch(branch) for branch in list_branches(store.io, store.root)}
+    _delete_oldest(store, [tag for tag in store.tags.list() if tag.name not in of_branches])
     return [made]
 
 

@@ -6,7 +6,7 @@ from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundEr
 from paimon_core.maintenance.delete_tag import delete_tag
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
-from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches
+from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches, tag_of_branch
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
 
@@ -46,7 +46,7 @@ class TableBranches:
             raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
         source = None if tag is None else self.store.tags.get(tag)
         if snapshot_id is not None:
-            source = TableTags(self.store).create_lasting(_own_tag(name), snapshot_id)
+            source = TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
         branch = self._branch(name)
         try:
             self._fill(branch, source)
@@ -80,8 +80,8 @@ class TableBranches:
         root, own = self.store.root, self._own_tag(name)
         if own is not None:
             tags = TableTags(self._main())
-            tags.create_lasting(_own_tag(target), own.snapshot)
-            self._branch(name).tags.replace(replace(own, name=_own_tag(target)))
+            tags.create_lasting(tag_of_branch(target), own.snapshot)
+            self._branch(name).tags.replace(replace(own, name=tag_of_branch(target)))
         self.store.io.rename_directory(branch_root(root, name), branch_root(root, target))
         if own is not None:
             self._branch(target).tags.delete(own.name)
@@ -133,7 +133,10 @@ class TableBranches:
 
     def _own_tag(self, branch: str) -> Tag | None:
         """Return the tag of the snapshot that a branch was created from; `None`: it has none."""
-        ours, theirs = self._main().tags.find(_own_tag(branch)), self._branch(branch).tags.find(_own_tag(branch))
+        ours, theirs = (
+            self._main().tags.find(tag_of_branch(branch)),
+            self._branch(branch).tags.find(tag_of_branch(branch)),
+        )
         same = ours is not None and theirs is not None and ours.snapshot.fingerprint == theirs.snapshot.fingerprint
         return ours if same else None
 
@@ -159,10 +162,6 @@ class TableBranches:
             branch.sync([branch.tags.path(source.name), branch.snapshots.path(source.snapshot.id)])
             branch.snapshots.write_hint("LATEST", source.snapshot.id)
             branch.snapshots.write_hint("EARLIEST", source.snapshot.id)
-
-
-def _own_tag(branch: str) -> str:
-    return f"branch-{branch}"
 
 
 def _cut(main: FileStore, first: int, schema_id: int) -> None:

@@ -14,6 +14,11 @@ def branch_root(root: str, branch: str) -> str:
     return root if branch == MAIN else join(root, "branch", _PREFIX + branch)
 
 
+def tag_of_branch(branch: str) -> str:
+    """Return the name of the tag on ``main`` that keeps the snapshot from which a branch was created."""
+    return _PREFIX + branch
+
+
 def list_branches(io: FileIO, root: str) -> list[str]:
     """Return the names of all branches except ``main``, sorted."""
     return sorted(branch_times(io, root))

@@ -151,6 +151,9 @@ def test_batch_writes_replace_the_tag_of_the_day():
     )
     table.write(orders((1, "a", 1)))
     assert tags(table) == {"batch-write-2024-12-06": 3, "done": 4}
+    table.branches.create("b", snapshot_id=1)
+    table.write(orders((1, "a", 1)))
+    assert tags(table) == {"batch-write-2024-12-06": 3, "done": 6, "branch-b": 1}, "the tag of a branch stays"
     writer = table.writer()
     writer.write(orders((1, "a", 1)))
     IdempotentCommits(table.store, "stream").commit(writer.prepare_commit(), 0)
