@@ -123,7 +123,7 @@ def through_all_levels(judge, name, rng, merging):
 
 
 @pytest.mark.parametrize(("merging", "file_format"), matrix())
-@pytest.mark.cases(8)
+@pytest.mark.cases(5)
 def test_engines(judge, name, rng, merging, file_format):
     through_all_levels(judge, name, rng, merging.of_format(file_format))
 
@@ -132,7 +132,7 @@ def test_engines(judge, name, rng, merging, file_format):
     "file_format", ["parquet", *(pytest.param(f, marks=pytest.mark.slow) for f in ("orc", "avro"))]
 )
 @pytest.mark.parametrize("style", AGGREGATED)
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 def test_every_function(judge, name, rng, style, file_format):
     """All functions side by side in one table, of types that are drawn."""
     kinds = AGGREGATED[style]
