@@ -68,7 +68,7 @@ def test_python_reads_what_spark_may_not(spark, tmp_path):
     frame.write.format("paimon").mode("append").save(str(tmp_path / "t"))
     assert "merged" in plan(table.toDF())
     assert table.toDF().select("p").collect() == [("y",)]
-    assert table.explain().endswith("through Python: 2 files of bucket 0 are merged")
+    assert table.explain().endswith("in the driver: 2 rows of 2 files; 2 files of bucket 0 are merged")
     assert "snapshot 1, columns: id, p, s, filter: id = 1" in _explained(table, "1", "id = 1")
     assert "native: 1 of 1 Parquet files" in _explained(table, "1", None)
     with_filter = PaimonTable.forPath(spark, str(tmp_path / "t"), filter="id = 1")
