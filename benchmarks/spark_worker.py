@@ -156,6 +156,15 @@ class Side:
         seconds = time.perf_counter() - start
         return (len(found) if command["text"].startswith(("SELECT", "WITH")) else 0), seconds
 
+    def scan(self, command):
+        """Read what a query selects into nothing; ``parquet``: from Parquet files as a temporary view ``files``."""
+        session = self.spark
+        if "parquet" in command:
+            session.read.parquet(command["parquet"]).createOrReplaceTempView("files")
+        start = time.perf_counter()
+        session.sql(command["text"]).write.format("noop").mode("overwrite").save()
+        return 0, time.perf_counter() - start
+
     def repeat(self, command):
         """Run a query several times."""
         start = time.perf_counter()

@@ -13,7 +13,7 @@ from benchmarks import rows
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Work, race
 from benchmarks.spark import SparkSide
-from benchmarks.tpch_data import KINDS, generate, load
+from benchmarks.tpch_data import KINDS, RUNS, generate, load
 from benchmarks.tpch_queries import QUERIES, query
 from paimon_core import FileSystemCatalog, Schema
 
@@ -30,6 +30,16 @@ CHANGES = {
     "ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = s.a",
 }
 
+READS = {
+    "all columns": "SELECT * FROM {table}",
+    "two columns": "SELECT k, c FROM {table}",
+    "a range of 1 % of the keys": "SELECT * FROM {table} WHERE k >= {low} AND k < {high}",
+    "one key": "SELECT * FROM {table} WHERE k = {low}",
+    "count": "SELECT count(*) FROM {table}",
+}
+READ_FACTORS = {"append": 12.5, "runs": 7.5, "compacted": 7.5}
+"""Kinds of tables that are read, and their rows, in ``--rows``."""
+
 
 def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
     """Yield a row for each query of TPC-H on each kind of table."""
@@ -40,6 +50,7 @@ def benchmarks(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Itera
 def statements(arena: Arena, sides: tuple[str, ...] = ("ours", "java")) -> Iterator[Row]:
     """Yield a row for each change of rows, and for small statements."""
     with _running(arena, sides) as running:
+        yield from reads(arena, running)
         yield from changes(arena, running)
         yield many_files(arena, running)
         yield small_commit(arena, running)
@@ -100,6 +111,37 @@ def changes(arena: Arena, running: dict[str, Any]) -> Iterator[Row]:
             kind = "keyed" if keyed else "append"
             row = Row(f"SQL: {name} of 1 in {SHARE} rows, {kind}", count, goals={"connector": 1.0})
             yield race(row, contestants, arena.rounds, patience=120)
+
+
+def reads(arena: Arena, running: dict[str, Any]) -> Iterator[Row]:
+    """Yield reads of an append table, of overlapping runs, and of a compacted table; ``parquet``: the append table's
+    files, read as files of Parquet."""
+    for kind, factor in READ_FACTORS.items():
+        table = arena.table(f"read_{kind}", "int", keyed=kind != "append", buckets=2)
+        for seed in range(RUNS):
+            table.write(rows.make(int(factor * arena.count) // RUNS, "int", seed))
+        if kind == "compacted":
+            table.compact(full=True)
+        keys = int(rows.OVERLAP * factor * arena.count // RUNS)
+        low = keys // 2
+        places = {"table": f"paimon.default.read_{kind}", "low": low, "high": low + keys // 100}
+        for name, text in READS.items():
+            contestants: dict[str, Work] = {}
+            for side, worker in running.items():
+                command = {"do": "scan", "text": text.format(**places)}
+                contestants["ours" if side == "ours" else "connector"] = _scanning(worker, command)
+            goals = {"connector": 1.0}
+            if kind == "append":
+                files = {"do": "scan", "text": text.format(**{**places, "table": "files"})}
+                files["parquet"] = f"{table.path}/bucket-*/*.parquet"
+                contestants["parquet"] = _scanning(running["ours"], files)
+                goals["parquet"] = 1.1
+            row = Row(f"SQL: {name}, {kind}", int(factor * arena.count), goals=goals)
+            yield race(row, contestants, arena.rounds, patience=120)
+
+
+def _scanning(worker: Any, command: dict[str, Any]) -> Work:
+    return lambda: worker.timing(**command)
 
 
 def _changing(worker: Any, text: str, table: str, source: Path) -> Work:
