@@ -60,6 +60,8 @@ from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.systables.kind import SystemTableKind
 from paimon_core.systables.registry import system_table_kind
 from paimon_core.systables.system_read import SystemRead
+from paimon_core.verify.report import VerifyReport
+from paimon_core.verify.verify import verify
 from paimon_core.write.input_data import Data, Rows, arrow_data
 from paimon_core.write.merge_schema import with_columns_of
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
@@ -473,6 +475,13 @@ class Table:
     ) -> Snapshot | None:
         """Change the number of buckets and rewrite the partitions: `TableMaintenance.rescale`."""
         return self.maintenance.rescale(buckets, partitions=partitions, filter=filter, progress=progress)
+
+    def verify(self, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
+        """Look for everything in the table, in all branches, that contradicts the format: `verify`.
+
+        `deep` also reads the rows; `progress` is called with the bytes read and the bytes of all. Nothing is changed.
+        """
+        return verify(self.store, deep=deep, progress=progress)
 
     # ---- changing
 
