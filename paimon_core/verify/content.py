@@ -144,11 +144,11 @@ class FileContent:
             if nulls not in (-1, found.nulls):
                 yield f"column {column.name} has {found.nulls} NULLs, its manifest says {nulls}", "wrong-statistics"
             low, high = known.min[0], known.max[0]
-            below = low.is_valid and found.low is not None and pc.less(found.low, low.cast(found.low.type)).as_py()
-            above = (
+            too_small = low.is_valid and found.low is not None and pc.less(found.low, low.cast(found.low.type)).as_py()
+            too_large = (
                 high.is_valid and found.high is not None and pc.greater(found.high, high.cast(found.high.type)).as_py()
             )
-            if below or above:
+            if too_small or too_large:
                 values = f"values from {found.low} to {found.high}"
                 yield f"column {column.name} has {values}, its manifest says {low} to {high}", "wrong-statistics"
 
