@@ -16,7 +16,7 @@ TABLE = {
     "delete", "drop_partitions", "expire_snapshots", "explain", "get", "location", "maintenance", "open",
     "overwrite", "path", "read_optimized", "reader", "remove_orphan_files", "rescale", "rollback_to", "scan",
     "schema", "snapshot", "snapshots", "store", "stream", "tags", "to_arrow", "to_batches", "truncate",
-    "update_columns", "with_options", "write", "writer",
+    "update_columns", "verify", "with_options", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
             "MissingDependencyError": ImportError}  # fmt: skip

@@ -5,18 +5,68 @@ from dataclasses import dataclass
 
 from paimon_core.errors import hide_secrets
 
+KINDS = frozenset(
+    {
+        "added-twice",
+        "deleted-without-add",
+        "missing-data-file",
+        "missing-index-file",
+        "missing-index-manifest",
+        "missing-manifest",
+        "missing-manifest-list",
+        "missing-schema",
+        "missing-snapshot",
+        "missing-statistics",
+        "overlapping-files",
+        "several-bucket-numbers",
+        "stray-vector",
+        "unreadable-changelog",
+        "unreadable-consumer",
+        "unreadable-data-file",
+        "unreadable-index-manifest",
+        "unreadable-key",
+        "unreadable-manifest",
+        "unreadable-manifest-list",
+        "unreadable-schema",
+        "unreadable-snapshot",
+        "unreadable-statistics",
+        "unreadable-tag",
+        "unreadable-vector",
+        "wrong-bucket",
+        "wrong-delete-count",
+        "wrong-file-metadata",
+        "wrong-hint",
+        "wrong-index",
+        "wrong-key-order",
+        "wrong-key-range",
+        "wrong-manifest-counts",
+        "wrong-manifest-ranges",
+        "wrong-record-count",
+        "wrong-row-ids",
+        "wrong-sequences",
+        "wrong-size",
+        "wrong-statistics",
+        "wrong-vector",
+    }
+)
+"""The kinds of faults; docs/verify.md says what each means."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """Something in a table that contradicts the format.
 
-    ``kind``: a short name, such as "missing-manifest"; ``path``: the file or directory in which it shows; ``message``:
+    ``kind``: one of `KINDS`, such as "missing-manifest"; ``path``: the file or directory in which it shows; ``message``:
     what was found and what was expected.
     """
 
     kind: str
     path: str
     message: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"{self.kind!r} is no kind of fault")
 
     def __str__(self) -> str:
         return hide_secrets(f"{self.kind}: {self.message} ({self.path})")
