@@ -56,8 +56,8 @@ KINDS = frozenset(
 class Fault:
     """Something in a table that contradicts the format.
 
-    ``kind``: one of `KINDS`, such as "missing-manifest"; ``path``: the file or directory in which it shows; ``message``:
-    what was found and what was expected.
+    ``kind``: one of `KINDS`, such as "missing-manifest"; ``path``: the file or directory in which it shows;
+    ``message``: what was found and what was expected.
     """
 
     kind: str
