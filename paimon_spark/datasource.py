@@ -13,7 +13,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from paimon_core.scan.projection import project
-from paimon_core.table import SystemTable, with_store
+from paimon_core.table import SystemTable
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
     ReadRequest,
@@ -26,7 +26,7 @@ from paimon_spark.options import (
     system_request,
     write_request,
 )
-from paimon_spark.reader import open_table, reader_of, schema_at
+from paimon_spark.reader import batch_reader, open_table, schema_at
 from paimon_spark.report import message_first
 from paimon_spark.stream_reader import PaimonChangesReader, PaimonStreamReader
 from paimon_spark.stream_writer import PaimonStreamWriter
@@ -73,9 +73,7 @@ class PaimonDataSource(DataSource):
         changes = changes_request(given)
         if changes is not None:
             return PaimonChangesReader(open_table(changes).store.in_microseconds(), changes, schema)
-        request = batch_request(given)
-        table = open_table(request)
-        return reader_of(with_store(table, table.store.in_microseconds()), request, schema)
+        return batch_reader(batch_request(given), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a writer into the table; a missing table is created from ``schema`` and the options."""

@@ -27,7 +27,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.schema.evolution import evolve
 from paimon_core.schema.table_schema import TableSchema
-from paimon_core.table import Table
+from paimon_core.table import Table, with_store
 from paimon_core.types.system_fields import is_partition_field
 from paimon_spark.filters import predicate_of
 from paimon_spark.option_names import names_columns, with_case
@@ -62,6 +62,12 @@ def reader_of(table: Table, request: ReadRequest, schema: StructType) -> "Paimon
     InvalidInputError for a column that the table does not have, or has with another type.
     """
     return (FilteringReader if filters_are_pushed() else PaimonReader)(table, request, schema)
+
+
+def batch_reader(request: ReadRequest, schema: StructType) -> "PaimonReader":
+    """Open the table of a request and return a reader of it, as `reader_of`: timestamps have Spark's microseconds."""
+    table = open_table(request)
+    return reader_of(with_store(table, table.store.in_microseconds()), request, schema)
 
 
 def filters_are_pushed() -> bool:

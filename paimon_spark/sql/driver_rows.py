@@ -12,7 +12,7 @@ from paimon_core.predicate.rewrite import pinned_values
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.table_schema import TableSchema
 from paimon_spark.options import read_request
-from paimon_spark.reader import PaimonReader, open_table
+from paimon_spark.reader import batch_reader
 from paimon_spark.types import expected_arrow_schema
 
 MOST_ROWS = 10_000
@@ -61,8 +61,7 @@ def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructTyp
 
     Raises as the data source.
     """
-    request = read_request(given)
-    reader = PaimonReader(open_table(request), request, columns)
+    reader = batch_reader(read_request(given), columns)
     splits = reader.splits()
     if small_read(reader.schema, splits, columns, reader.predicate) is None:
         return None

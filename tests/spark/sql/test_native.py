@@ -3,8 +3,10 @@
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from paimon_core import FileSystemCatalog, Schema
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
 from paimon_spark import PaimonTable
@@ -116,6 +118,19 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     monkeypatch.setattr(driver_rows, "MOST_ROWS", 100)
     assert "through Python: " in sql("EXPLAIN SELECT * FROM v")[0][0]
     assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
+
+
+def test_the_driver_reads_and_compares_times_in_microseconds(sql):
+    sql("CREATE TABLE made (id INT)")
+    root = Path(sql("DESCRIBE DATABASE EXTENDED " + sql.database)[2][1].removeprefix("file:"))
+    columns = pa.schema([pa.field("id", pa.int32(), nullable=False), ("at", pa.timestamp("ns"))])
+    schema = Schema(columns, primary_keys=["id"], options={"write-only": "true"})
+    table = FileSystemCatalog(str(root.parent)).create_table(f"{sql.database}.t", schema)
+    for value in (1_000, 1_234_567):
+        table.write(pa.table({"id": [1], "at": pa.array([value], pa.timestamp("ns"))}, schema=columns))
+    query = "SELECT * FROM t WHERE at = TIMESTAMP_NTZ'1970-01-01 00:00:00.001234'"
+    assert len(both(sql, query)) == 1
+    assert "in the driver: 2 rows" in sql(f"EXPLAIN {query}")[0][0]
 
 
 @pytest.mark.versions
