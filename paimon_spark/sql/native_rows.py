@@ -38,9 +38,10 @@ _POSITIONS = {FILE_PATH.name, ROW_INDEX.name}
 _ALL_ROW_GROUPS = {
     f"parquet.filter.{kind}.enabled": "false" for kind in ("bloom", "columnindex", "dictionary", "stats")
 }
-"""Options for columns of floats: to leave out row groups, Spark's reader takes -0.0 and 0.0 for different numbers, and
-trusts bounds that other writers made without NaN."""
+"""Options for columns of floats and moments. To leave out row groups, Spark's reader takes -0.0 and 0.0 for different
+numbers, trusts bounds that other writers made without NaN, and moves old dates of filters: see ``NativeFiles.java``."""
 _FLOATS = ("FLOAT", "DOUBLE")
+_READ_WHOLE = (*_FLOATS, "DATE", "TIMESTAMP")
 
 
 @dataclass
@@ -94,8 +95,8 @@ def native_frame(jvm: Jvm, sizes: Mapping[str, int], fields: Sequence[DataField]
         fields: the columns.
         answers: knows which files filters leave out.
     """
-    floats = any(root in str(field.type) for field in fields for root in _FLOATS)
-    options = OPTIONS | (_ALL_ROW_GROUPS if floats else {})
+    whole = any(root in str(field.type) for field in fields for root in _READ_WHOLE)
+    options = OPTIONS | (_ALL_ROW_GROUPS if whole else {})
     columns, session = jvm.struct(spark_schema(fields)), java_session(jvm.spark)
     made = jvm.own("NativeRows").of(session, json.dumps(sizes), columns, jvm.map(options), jvm.function(answers))
     return jvm.frame(made)

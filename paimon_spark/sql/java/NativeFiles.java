@@ -10,6 +10,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.execution.datasources.FileStatusCache;
@@ -18,7 +20,11 @@ import org.apache.spark.sql.execution.datasources.PartitionSpec;
 import org.apache.spark.sql.execution.datasources.v2.FileScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.orc.OrcScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScanBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.Some;
@@ -26,6 +32,11 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Spark's own scans of the files of a table. Executors get only classes of Spark. */
 public class NativeFiles {
+  /** 1582-10-15, in days since 1970. */
+  private static final int FIRST_GREGORIAN_DAY = -141427;
+  /** 1900-01-01, in microseconds since 1970. */
+  private static final long STANDARD_TIME = -2208988800000000L;
+
   private NativeFiles() {}
 
   /**
@@ -56,7 +67,7 @@ public class NativeFiles {
     builder.pruneColumns(Trees.struct((String) described.get("required")));
     ArrayList pushed = new ArrayList();
     for (int i = 0; i < filters.length; i++) {
-      if (!namesFloats(filters[i])) {
+      if (!namesFloats(filters[i]) && !hasOldMoment(filters[i])) {
         pushed.add(filters[i]);
       }
     }
@@ -79,6 +90,42 @@ public class NativeFiles {
       }
     }
     return false;
+  }
+
+  /**
+   * Spark turns a moment of a filter into one of Java's old calendar and back, which moves the days from 1582-10-05 to
+   * 1582-10-14, and times that zones of old dates have twice: row groups would be left out that have such rows.
+   */
+  private static boolean hasOldMoment(Expression filter) {
+    ArrayList open = new ArrayList();
+    open.add(filter);
+    while (!open.isEmpty()) {
+      Expression part = (Expression) open.remove(open.size() - 1);
+      open.addAll(CollectionConverters.asJava(part.children()));
+      if (part instanceof Literal && isOld(part.dataType(), ((Literal) part).value())) {
+        return true;
+      }
+      if (part instanceof InSet) {
+        scala.collection.Iterator values = ((InSet) part).hset().iterator();
+        while (values.hasNext()) {
+          if (isOld(((InSet) part).child().dataType(), values.next())) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  private static boolean isOld(DataType type, Object value) {
+    if (value == null) {
+      return false;
+    }
+    if (type instanceof DateType) {
+      return ((Integer) value).intValue() < FIRST_GREGORIAN_DAY;
+    }
+    boolean isTime = type instanceof TimestampType || type instanceof TimestampNTZType;
+    return isTime && ((Long) value).longValue() < STANDARD_TIME;
   }
 }
 

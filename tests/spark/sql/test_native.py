@@ -120,6 +120,33 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
 
 
+@pytest.mark.more
+def test_old_moments_of_filters_leave_out_no_row(sql):
+    """Spark moves the days that Java's old calendar does not have, when it leaves out row groups of Parquet."""
+    sql("CREATE TABLE t (id INT, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ)")
+    day, time = "1582-10-10", "1582-10-10 12:00:00"
+    sql(
+        f"INSERT INTO t VALUES (1, DATE'{day}', TIMESTAMP'{time}', TIMESTAMP_NTZ'{time}'), "
+        "(2, DATE'0001-01-03', TIMESTAMP'0001-01-03 00:00:00', TIMESTAMP_NTZ'0001-01-03 00:00:00')"
+    )
+    many = ", ".join(f"DATE'1582-10-{n:02}'" for n in range(4, 16))
+    for condition in (
+        f"d >= DATE'{day}'",
+        f"d = DATE'{day}'",
+        f"d IN ({many})",
+        f"NOT d < DATE'{day}'",
+        f"ts >= TIMESTAMP'{time}'",
+        f"ts = TIMESTAMP'{time}'",
+        f"n >= TIMESTAMP_NTZ'{time}'",
+        f"n = TIMESTAMP_NTZ'{time}'",
+    ):
+        assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
+    assert way(sql, f"SELECT id FROM t WHERE d >= DATE'{day}'") == "native"
+    assert sql(f"UPDATE t SET id = 7 WHERE d >= DATE'{day}'") == [(1,)]
+    assert sql(f"DELETE FROM t WHERE ts >= TIMESTAMP'{time}'") == [(1,)]
+    assert sql("SELECT id FROM t") == [(2,)]
+
+
 def test_the_driver_reads_and_compares_times_in_microseconds(sql):
     sql("CREATE TABLE made (id INT)")
     root = Path(sql("DESCRIBE DATABASE EXTENDED " + sql.database)[2][1].removeprefix("file:"))
