@@ -53,7 +53,7 @@ _CATALOG_OPTIONS = columns(("key", SOME_TEXT), ("value", SOME_TEXT))
 
 
 class Catalog(Protocol):
-    """What these tables ask of a catalog."""
+    """The methods of a catalog that these tables call."""
 
     warehouse: str
     options: dict[str, str]

@@ -14,7 +14,7 @@ from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import BIGINT, INT, STRING, AtomicType, DataField, DataType, with_nullable
 
 Part: TypeAlias = Any
-"""What one task reads: a value that pickles, which a kind's ``plan`` makes and its ``read`` takes."""
+"""The work of one task: a value that pickles, which a kind's ``plan`` makes and its ``read`` takes."""
 Column: TypeAlias = Sequence[Any] | pa.Array | Callable[[], Sequence[Any] | pa.Array]
 
 LOCAL_TIME = AtomicType("TIMESTAMP", precision=3)

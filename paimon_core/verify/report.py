@@ -1,4 +1,4 @@
-"""What the verification of a table has found."""
+"""The result of the verification of a table."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -82,7 +82,7 @@ class TargetRows:
 
 
 class RowAccess:
-    """Who reads the rows of a target and writes the changes: here tasks of Spark, through Python."""
+    """Reads the rows of a target and writes the changes, with tasks of Spark, through Python."""
 
     def stored(
         self, spark: SparkSession, table: Table, snapshot: Snapshot, positions: Sequence[str]
