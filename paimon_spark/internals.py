@@ -6,12 +6,15 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas import functions as arrow_functions
 from pyspark.sql.types import StructType
+from pyspark.sql.worker import plan_data_source_read
 from pyspark.util import PythonEvalType
 
 from paimon_core.errors import UnsupportedError
@@ -107,3 +110,29 @@ def map_in_arrow(
     made = _vectorized_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "pandas")
     column = made(*(frame[f"`{name}`"] for name in frame.columns))
     return DataFrame(java_rows(frame).mapInArrow(column._jc, False, None), frame.sparkSession)
+
+
+_write_planned: Any = vars(plan_data_source_read).get("write_read_func_and_partitions")
+
+
+def planned_read(source: DataSource, columns: StructType) -> bytes | None:
+    """Plan a batch read in this process: the function of its tasks and the tasks, as Spark's planning process writes.
+
+    Args:
+        source: with the options of the read.
+        columns: of the read, as Spark knows them.
+
+    Returns `None` if this Spark plans in another way. Raises as the reader of the source.
+    """
+    if _write_planned is None:
+        return None
+    found = BytesIO()
+    _write_planned(
+        found,
+        reader=source.reader(columns),
+        data_source=source,
+        schema=columns,
+        max_arrow_batch_size=1,  # of readers that yield rows; those of the connector yield batches
+        binary_as_bytes=True,
+    )
+    return found.getvalue()

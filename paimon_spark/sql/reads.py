@@ -15,7 +15,8 @@ from paimon_core.scan.top_rows import TopRows, first_rows
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.table import Table, with_store
-from paimon_spark.internals import analyzed, java_rows
+from paimon_spark.datasource import PaimonDataSource
+from paimon_spark.internals import analyzed, java_rows, planned_read
 from paimon_spark.option_names import canonical
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.driver_rows import small_read, small_rows
@@ -78,7 +79,9 @@ class TableReads:
         choose: Callable[[MatchingFiles], NativeChoice],
     ) -> ScanFunction:
         matching = MatchingFiles(replace(scan, predicate=request.predicate), request)
-        return ScanFunction(self.schema, str(table.location), matching, self._general_scan, self._small_rows, choose)
+        return ScanFunction(
+            self.schema, str(table.location), matching, self._planned, self._stream, self._small_rows, choose
+        )
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
         """Return the request without rows that statistics know not to be among the first ones of an order."""
@@ -150,8 +153,16 @@ class TableReads:
         """Return the options by which the Python data source finds the table."""
         raise NotImplementedError
 
-    def _general_scan(self, request: ScanRequest) -> Any:
-        """Return the scan of the Python data source."""
+    def _planned(self, request: ScanRequest) -> Any:
+        """Return the tasks of the Python data source, as ``PlannedTasks.java`` takes them.
+
+        Spark would start two Python processes to plan them.
+        """
+        planned = planned_read(PaimonDataSource(self._given(request)), request.columns)
+        return self._stream(request) if planned is None else planned
+
+    def _stream(self, request: ScanRequest) -> Any:
+        """Return the scan of the Python data source, which has streams."""
         spark = self.jvm.active_session()
         frame = spark.read.format("paimon").options(**self._given(request)).schema(request.columns).load()
         relation = analyzed(frame)

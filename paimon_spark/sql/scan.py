@@ -41,8 +41,10 @@ class ScanFunction:
     shown: str
     """The table in plans."""
     matching: MatchingFiles
-    make: Callable[[ScanRequest], Any]
-    """Makes the scan of the Python data source for a request."""
+    plan_tasks: Callable[[ScanRequest], Any]
+    """Plans the tasks of the Python data source for a request: see ``PlannedTasks.java``."""
+    stream: Callable[[ScanRequest], Any]
+    """Makes the scan of the Python data source for a request, which has streams."""
     read_small: Callable[[MatchingFiles], Any]
     """Reads the few rows of a scan and returns them as a Java Dataset; `None`: they are many."""
     choose: Callable[[MatchingFiles], NativeChoice]
@@ -88,7 +90,8 @@ class ScanFunction:
     def source(self, trees: str) -> Any:
         """Return the scan of Spark that reads the rows, without files that filters of a running join exclude.
 
-        A text describes one of the native path: see `scan_text`; a Dataset has the rows that the driver has read.
+        A text describes one of the native path: see `scan_text`; a Dataset has the rows that the driver has read; bytes
+        are tasks of the Python data source, see ``PlannedTasks.java``.
         """
         filters = json.loads(trees)
         matching, choice = self.matching, self.choice
@@ -100,12 +103,12 @@ class ScanFunction:
             choice = choice if choice.files is None else self.choose(matching)
         if choice.files is None:
             small = self.read_small(matching) if choice.by_driver else None
-            return self.make(matching.request) if small is None else small
+            return self.plan_tasks(matching.request) if small is None else small
         return scan_text(matching.scan.store.schema, choice.files, matching.request.columns)
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which has streams."""
-        return self.make(self.request)
+        return self.stream(self.request)
 
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""

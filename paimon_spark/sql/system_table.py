@@ -51,7 +51,7 @@ class SystemTableFunction(TableFunction):
             return found
         if self._system.kind.of_rows and limit >= 0:  # each task would read as many
             request = replace(request, limit=None)
-        return self.jvm.function(SystemScanFunction(self._system, request, self._general_scan))
+        return self.jvm.function(SystemScanFunction(self._system, request, self._planned, self._stream))
 
     @property
     def _system(self) -> SystemTable:
@@ -137,8 +137,10 @@ class SystemScanFunction:
 
     table: SystemTable
     request: ScanRequest
-    make: Callable[[ScanRequest], Any]
-    """Makes the scan of the Python data source for a request."""
+    plan_tasks: Callable[[ScanRequest], Any]
+    """Plans the tasks of the Python data source for a request: see ``PlannedTasks.java``."""
+    stream: Callable[[ScanRequest], Any]
+    """Makes the scan of the Python data source for a request, which has streams."""
 
     def description(self) -> str:
         """Return what Spark knows of the scan before it runs, as JSON."""
@@ -165,11 +167,13 @@ class SystemScanFunction:
         """Return the scan of Spark that reads the rows; filters of a running join narrow it."""
         filters = json.loads(trees)
         parts = [self.request.predicate, predicate_of(filters, self.table.schema) if filters else None]
-        return self.make(replace(self.request, predicate=conjunction([part for part in parts if part is not None])))
+        return self.plan_tasks(
+            replace(self.request, predicate=conjunction([part for part in parts if part is not None]))
+        )
 
     def stream_source(self) -> Any:
         """Return the scan of the Python data source, which has streams."""
-        return self.make(self.request)
+        return self.stream(self.request)
 
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""

@@ -32,7 +32,7 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A scan that knows its rows and bytes before it runs, and whose files filters of a join leave out while it runs.
  *
- * The rows come from another scan of Spark, which Python describes or makes when they are needed: "source" with trees of
+ * The rows come from another scan, which Python describes, plans or makes when they are needed: "source" with trees of
  * filters. Those of a stream come from the Python data source.
  */
 class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering {
@@ -64,6 +64,8 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
       Object found = Bridge.ask(python, "source", new Object[] {trees});
       if (found instanceof String) {
         source = NativeFiles.of(session, (Map) Trees.parsed((String) found), filters);
+      } else if (found instanceof byte[]) {
+        source = new PlannedTasks(session, (byte[]) found, schema);
       } else {
         source = found instanceof Dataset ? new RowsScan((Dataset) found, schema) : (Scan) found;
       }

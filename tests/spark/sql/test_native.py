@@ -9,8 +9,8 @@ import pytest
 from paimon_core import FileSystemCatalog, Schema
 from paimon_core.scan import table_scan
 from paimon_core.table import Table
-from paimon_spark import PaimonTable
-from paimon_spark.sql import driver_rows
+from paimon_spark import PaimonTable, internals
+from paimon_spark.sql import driver_rows, reads
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.golden.reading import CASES as GOLDEN
 from tests.golden.reading import NAMES
@@ -158,6 +158,45 @@ def test_the_driver_reads_and_compares_times_in_microseconds(sql):
     query = "SELECT * FROM t WHERE at = TIMESTAMP_NTZ'1970-01-01 00:00:00.001234'"
     assert len(both(sql, query)) == 1
     assert "in the driver: 2 rows" in sql(f"EXPLAIN {query}")[0][0]
+
+
+@pytest.mark.versions
+def test_tasks_that_the_driver_plans_read_the_rows_of_the_data_source(sql, monkeypatch):
+    columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())
+    values = ", ".join(value for _, value in TYPES.values())
+    sql(
+        f"CREATE TABLE t (id INT NOT NULL, p STRING NOT NULL, {columns}) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('primary-key' = 'id,p', 'bucket' = '2', 'write-only' = 'true')"
+    )
+    for first in (1, 2):
+        sql(f"INSERT INTO t VALUES ({first}, 'a', {values}), (3, 'b'{', NULL' * len(TYPES)}), (2, 'c', {values})")
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    planned = []
+    plan = reads.planned_read
+    monkeypatch.setattr(reads, "planned_read", lambda *given: planned.append(plan(*given)) or planned[-1])
+    queries = (
+        "SELECT * FROM t",
+        "SELECT count(*) FROM t",
+        "SELECT * FROM t WHERE id < 3 AND i4 < 0",
+        "SELECT a.id, b.f8 FROM t a JOIN t b ON a.id = b.id AND a.p = b.p WHERE b.bin = X'00FF'",
+        "SELECT id, p FROM t WHERE p = (SELECT max(p) FROM t)",
+        "SELECT * FROM t VERSION AS OF 2",
+        "SELECT * FROM `t$audit_log`",
+        "SELECT * FROM t WITH ('incremental-between' = '1,2')",
+    )
+    found = {}
+    for query in queries:
+        planned.clear()
+        found[query] = sql(query)
+        assert planned, query
+        assert all(planned), query
+    monkeypatch.setattr(internals, "_write_planned", None)
+    for query in queries:
+        planned.clear()
+        assert sorted(map(repr, sql(query))) == sorted(map(repr, found[query])), query
+        assert planned, query
+        assert not any(planned), query
+    assert [len(found[query]) for query in queries] == [4, 1, 3, 3, 1, 4, 4, 3]
 
 
 @pytest.mark.versions
