@@ -171,23 +171,3 @@ def positive_size(text: str) -> int:
     if (size := memory_size(text)) < 1:
         raise ValueError("must be at least 1 byte")
     return size
-
-
-def column_list(text: str) -> tuple[str, ...]:
-    """Return the column names of a list separated by commas."""
-    listed = tuple(name.strip() for name in text.split(","))
-    if not all(listed):
-        raise ValueError("must be a list of column names separated by commas")
-    if len(set(listed)) < len(listed):
-        raise ValueError("names a column twice")
-    return listed
-
-
-def partition_spec(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the columns and values, as texts, of ``column=value,column=value``."""
-    pairs = [tuple(part.strip() for part in pair.partition("=")) for pair in text.split(",")]
-    if not all(column and equals for column, equals, _ in pairs):
-        raise ValueError("must be column=value, or several separated by commas")
-    if len({column.lower() for column, _, _ in pairs}) < len(pairs):
-        raise ValueError("names a column twice")
-    return tuple((column, value) for column, _, value in pairs)

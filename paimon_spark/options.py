@@ -14,10 +14,11 @@ from typing import Any, cast
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
-from paimon_core.options.parse import boolean, enum
+from paimon_core.options.parse import boolean, column_list, enum
 from paimon_core.options.scan import INCREMENTAL_BETWEEN
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.schema.merge import MergeRules
+from paimon_core.schema.partition_spec import partition_spec
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.location import READ_OPTIMIZED, TableLocation
 from paimon_core.systables.rows import AUDIT_LOG, BINLOG
@@ -33,9 +34,7 @@ from paimon_spark.option_names import (
     WRITE_OPTIONS,
     canonical,
     check_known,
-    column_list,
     integer_from,
-    partition_spec,
     pop,
     positive_size,
     with_case,

@@ -23,13 +23,13 @@ from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.options.option import Option
 from paimon_core.predicate.expr import Predicate
+from paimon_core.schema.partition_spec import partition_values
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.columns import find_column
 from paimon_spark.clustered import find_shuffle
 from paimon_spark.merge_schema import merge_columns
 from paimon_spark.options import WriteRequest, with_changed_options
-from paimon_spark.partition_values import partition_values
 from paimon_spark.report import message_first
 from paimon_spark.types import paimon_fields
 from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name, task_results, watermark_of
@@ -120,7 +120,7 @@ class PaimonWriter(DataSourceArrowWriter):
         spec = (
             None
             if request.partition is None
-            else partition_values(table, request.partition, "option 'overwrite-partition'")
+            else partition_values(table.schema, request.partition, "option 'overwrite-partition'", table.path)
         )
         self._where: Mapping[str, object] | str | Predicate | None = (
             replaced if replaced is not None else DYNAMIC if request.dynamic else spec

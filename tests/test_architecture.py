@@ -15,7 +15,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
-MODULES = sorted([*ROOT.glob("paimon_core/**/*.py"), *ROOT.glob("paimon_spark/**/*.py"), ROOT / "pyspark_paimon.py"])
+MODULES = sorted([*ROOT.glob("paimon_*/**/*.py"), ROOT / "pyspark_paimon.py"])
 
 
 LINT_IMPORTS = ("-c", "from importlinter.cli import lint_imports_command as command; command()", "--no-cache")
@@ -40,12 +40,12 @@ def test_the_layers_drawn_are_those_of_the_contract():
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     picture = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Layers\n")[2].split("```\n")[1]
     drawn = [re.split(r"\s{2,}", line)[0] for line in picture.splitlines() if set(line) != {"-"}]
-    assert drawn == ["paimon_spark", *layers]
+    assert drawn == ["paimon_spark | paimon_command", *layers]
 
 
 def test_an_upward_import_breaks_the_contract(tmp_path):
     """A copy of the packages with one upward import is refused."""
-    for package in ("paimon_core", "paimon_spark"):
+    for package in ("paimon_command", "paimon_core", "paimon_spark"):
         for source in (ROOT / package).rglob("*.py"):
             copy = tmp_path / source.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def test_engine_runs_without_pyspark():
 
 def test_every_package_has_content():
     for package in pkgutil.walk_packages([str(ROOT)], prefix=""):
-        if package.name.startswith(("paimon_core.", "paimon_spark.")) and package.ispkg:
+        if package.name.startswith(("paimon_command.", "paimon_core.", "paimon_spark.")) and package.ispkg:
             folder = ROOT / package.name.replace(".", "/")
             assert len(list(folder.glob("*.py"))) > 1 or len((folder / "__init__.py").read_text()) > 200
 

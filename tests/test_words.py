@@ -13,6 +13,7 @@ MORE = {"told", "tells", "gone", "dealt", "pieces", "looked", "alone"}
 
 PACKAGES = [
     *sorted(path.name for path in (ROOT / "paimon_core").iterdir() if (path / "__init__.py").exists()),
+    "paimon_command",
     "paimon_core",
     "paimon_spark",
 ]
@@ -56,7 +57,8 @@ def has_word(name: str, words: set[str]) -> bool:
 def files_of(package: str) -> list[Path]:
     if package == "paimon_core":
         return sorted((ROOT / package).glob("*.py"))
-    return sorted((ROOT / package if package == "paimon_spark" else ROOT / "paimon_core" / package).rglob("*.py"))
+    outside = package in ("paimon_command", "paimon_spark")
+    return sorted((ROOT / package if outside else ROOT / "paimon_core" / package).rglob("*.py"))
 
 
 @pytest.mark.parametrize("package", PACKAGES)

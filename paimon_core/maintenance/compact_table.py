@@ -1,6 +1,7 @@
 """Compaction of a table of any kind: plan the tasks, have a runner run them, commit once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from paimon_core.maintenance import append_compact, data_evolution
 from paimon_core.maintenance.append_compact import plan_append
@@ -8,11 +9,14 @@ from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_postponed import compact_postponed
 from paimon_core.maintenance.data_evolution import plan_row_ranges
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
-from paimon_core.maintenance.task import PlanRequest, partition_choice
+from paimon_core.maintenance.task import CompactionTask, PlanRequest, partition_choice
+from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
+from paimon_core.scan.entries import live_entries
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
+from paimon_core.store.layout import POSTPONE_BUCKET
 from paimon_core.write.routing import BucketMode, bucket_mode
 
 
@@ -46,10 +50,41 @@ def compact_table(
     request, routed = PlanRequest(full, partition_choice(store, partitions, filter)), None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
         routed = compact_postponed(store, request.partitions)
-    if store.traits.keyed:
-        made, _ = run_plan(store, plan_compaction, run_task, request, runner=runner, progress=progress)
-    elif store.traits.data_evolution:
-        made, _ = run_plan(store, plan_row_ranges, data_evolution.run, request, runner=runner, progress=progress)
-    else:
-        made, _ = run_plan(store, plan_append, append_compact.run, request, runner=runner, progress=progress)
+    plan, run = _plan_and_run(store)
+    made, _ = run_plan(store, plan, run, request, runner=runner, progress=progress)
     return made or routed
+
+
+def plan_table(
+    store: FileStore,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    filter: Predicate | None = None,
+) -> tuple[Sequence[CompactionTask], int]:
+    """Return the tasks that `compact_table` would run now, and the number of postponed files.
+
+    The tasks that follow when postponed rows have got their buckets are not among them. Arguments and errors are those
+    of `compact_table`; nothing is changed.
+    """
+    check_writable(store.schema)
+    request = PlanRequest(full, partition_choice(store, partitions, filter)).at_snapshot(store)
+    if request.snapshot is None:
+        return [], 0
+    plan, _ = _plan_and_run(store)
+    postponed = 0
+    if bucket_mode(store.schema) is BucketMode.POSTPONE:
+        found = live_entries(store, request.snapshot, partition=request.partitions)
+        postponed = sum(entry.bucket == POSTPONE_BUCKET for entry in found.live)
+    return plan(store, request), postponed
+
+
+def _plan_and_run(
+    store: FileStore,
+) -> tuple[Callable[[FileStore, PlanRequest], Sequence[CompactionTask]], Callable[[FileStore, Any], CommitMessage]]:
+    """Return the functions that plan and run the tasks of the kind of the table."""
+    if store.traits.keyed:
+        return plan_compaction, run_task
+    if store.traits.data_evolution:
+        return plan_row_ranges, data_evolution.run
+    return plan_append, append_compact.run

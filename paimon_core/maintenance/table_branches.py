@@ -24,7 +24,13 @@ class TableBranches:
         return list_branches(self.store.io, self.store.root)
 
     def create(
-        self, name: str, tag: str | None = None, snapshot_id: int | None = None, *, ignore_if_exists: bool = False
+        self,
+        name: str,
+        tag: str | None = None,
+        snapshot_id: int | None = None,
+        *,
+        ignore_if_exists: bool = False,
+        dry_run: bool = False,
     ) -> None:
         """Create a branch: without rows, or with the rows of a tag.
 
@@ -34,6 +40,7 @@ class TableBranches:
             snapshot_id: the snapshot to start from. It gets the tag ``branch-<name>``, by which every engine keeps its
                 files; the tag goes with the branch.
             ignore_if_exists: True: leave a branch that exists as it is.
+            dry_run: only check that it is possible.
 
         Raises AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not.
         """
@@ -45,6 +52,10 @@ class TableBranches:
                 return
             raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
         source = None if tag is None else self.store.tags.get(tag)
+        if dry_run:
+            if snapshot_id is not None:
+                self.store.snapshots.get(snapshot_id)
+            return
         if snapshot_id is not None:
             source = TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
         branch = self._branch(name)
@@ -56,20 +67,23 @@ class TableBranches:
                 delete_tag(self.store, source)
             raise
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, dry_run: bool = False) -> None:
         """Delete a branch. Data files that only the branch has stay until orphan files are removed.
 
+        `dry_run`: only check that it is possible.
         Raises NotFoundError for a branch that does not exist, InvalidInputError for ``main`` and for the branch of the
         option ``scan.fallback-branch``.
         """
         self.check_deletable(name)
+        if dry_run:
+            return
         own = self._own_tag(name)
         self.store.io.delete_directory(branch_root(self.store.root, name))
         if own is not None:
             delete_tag(self._main(), own)
 
-    def rename(self, name: str, target: str) -> None:
-        """Rename a branch. Atomic only if the storage renames directories atomically.
+    def rename(self, name: str, target: str, *, dry_run: bool = False) -> None:
+        """Rename a branch. Atomic only if the storage renames directories atomically. `dry_run`: only check.
 
         Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken.
         """
@@ -77,6 +91,8 @@ class TableBranches:
         check_branch_name(target)
         if target in self.list():
             raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
+        if dry_run:
+            return
         root, own = self.store.root, self._own_tag(name)
         if own is not None:
             tags = TableTags(self._main())
@@ -87,11 +103,12 @@ class TableBranches:
             self._branch(target).tags.delete(own.name)
             self._main().tags.delete(own.name)
 
-    def fast_forward(self, name: str) -> None:
+    def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
         """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
 
         Snapshots, schemas and tags of ``main`` from there on are lost. Not atomic: after a crash ``main`` is at an
         older snapshot or at one of the branch, and another call finishes the work. Writers must rest meanwhile.
+        `dry_run`: only check that it is possible.
 
         Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots.
         """
@@ -103,6 +120,8 @@ class TableBranches:
                 f"{self.store.root} cannot be fast-forwarded to branch {name!r}: the branch has no snapshot"
             )
         main.io.check_can_commit()
+        if dry_run:
+            return
         first, schemas = snapshots[0].id, branch.schemas.ids()
         _cut(main, first, snapshots[0].schema_id)
         for number in schemas:

@@ -19,8 +19,8 @@ class TableConsumers:
         """Return the next snapshot of each consumer by id."""
         return self._consumers.list()
 
-    def reset(self, consumer_id: str, next_snapshot: int | None = None) -> None:
-        """Set the first snapshot that a consumer has still to read; `None`: delete the consumer.
+    def reset(self, consumer_id: str, next_snapshot: int | None = None, *, dry_run: bool = False) -> None:
+        """Set the first snapshot that a consumer has still to read; `None`: delete the consumer. `dry_run`: only check.
 
         Raises InvalidInputError for a number below 1, NotFoundError for the deletion of a consumer that does not exist.
         """
@@ -29,22 +29,27 @@ class TableConsumers:
             if consumers.get(consumer_id) is None:
                 known = ", ".join(consumers.list()) or "none"
                 raise NotFoundError(f"no consumer {consumer_id!r} of {self.store.branch_root}; there are: {known}")
-            consumers.delete(consumer_id)
+            if not dry_run:
+                consumers.delete(consumer_id)
             return
         if next_snapshot < 1:
             raise InvalidInputError(f"the next snapshot of a consumer is 1 or more, not {next_snapshot}")
-        consumers.record(consumer_id, next_snapshot)
+        if not dry_run:
+            consumers.record(consumer_id, next_snapshot)
 
-    def clear(self, including: str | None = None, excluding: str | None = None) -> "builtins.list[str]":
+    def clear(
+        self, including: str | None = None, excluding: str | None = None, *, dry_run: bool = False
+    ) -> "builtins.list[str]":
         """Delete consumers, and return their ids.
 
         Args:
             including: a regular expression that the whole id matches; `None` or blank: all.
             excluding: a regular expression of the ids that stay; `None` or blank: none.
+            dry_run: delete none, and return the ids.
         """
         chosen, spared = _pattern(including or ".*"), _pattern(excluding or "")
         ids = [one for one in self.list() if chosen.fullmatch(one) and not (excluding and spared.fullmatch(one))]
-        for consumer_id in ids:
+        for consumer_id in () if dry_run else ids:
             self._consumers.delete(consumer_id)
         return ids
 

@@ -39,6 +39,7 @@ class TableTags:
         *,
         timestamp: datetime | str | int | None = None,
         ignore_if_exists: bool = False,
+        dry_run: bool = False,
     ) -> Tag:
         """Create a tag and return it.
 
@@ -49,6 +50,7 @@ class TableTags:
                 ``tag.default-time-retained``, without which the tag stays.
             timestamp: instead of `snapshot_id`: the first snapshot at or after this moment.
             ignore_if_exists: True: return the tag that exists.
+            dry_run: check everything, create nothing, and return what would be created.
 
         Raises AlreadyExistsError if the tag names another snapshot, OutOfRangeError for a snapshot that does not exist,
         NotFoundError without any snapshot.
@@ -59,7 +61,10 @@ class TableTags:
         if found is not None and ignore_if_exists:
             return found
         tag = self._new(name, self._snapshot(snapshot_id, timestamp), retained)
-        if found is not None and found.snapshot.fingerprint == tag.snapshot.fingerprint:
+        same = found is not None and found.snapshot.fingerprint == tag.snapshot.fingerprint
+        if dry_run and (found is None or same):
+            return tag
+        if same:
             tags.replace(tag)  # the tag may get another age
         elif found is not None or not tags.create(tag):
             existing = tags.get(name)
@@ -85,13 +90,15 @@ class TableTags:
             raise AlreadyExistsError(f"tag {name!r} of {self.store.branch_root} exists already: delete it first")
         return self._checked(tag) if isinstance(snapshot, int) else tag
 
-    def replace(self, name: str, snapshot_id: int | None = None, retained: Age = None) -> Tag:
+    def replace(self, name: str, snapshot_id: int | None = None, retained: Age = None, *, dry_run: bool = False) -> Tag:
         """Give a tag another snapshot or age, and return it. Arguments are those of `create`.
 
         Raises NotFoundError for a tag that does not exist.
         """
         old = self.get(name)
         tag = self._new(name, self._snapshot(snapshot_id, None), retained)
+        if dry_run:
+            return tag
         self.store.tags.replace(tag)
         self._checked(tag)
         if not is_in_timeline(self.store, old.snapshot) and old.snapshot.fingerprint != tag.snapshot.fingerprint:
@@ -99,18 +106,31 @@ class TableTags:
             delete_tag(self.store, Tag(nobody, old.snapshot))
         return tag
 
-    def rename(self, name: str, target: str) -> Tag:
-        """Rename a tag and return it. Raises NotFoundError without the tag, AlreadyExistsError if the name is taken."""
-        renamed = replace(self.get(name), name=target)
-        if not self.store.tags.create(renamed):
+    def rename(self, name: str, target: str, *, dry_run: bool = False) -> Tag:
+        """Rename a tag and return it; `dry_run`: only check that it is possible.
+
+        Raises NotFoundError without the tag, AlreadyExistsError if the name is taken.
+        """
+        tags, renamed = self.store.tags, replace(self.get(name), name=target)
+        tags.check_name(target)
+        taken = tags.find(target) is not None
+        if dry_run and not taken:
+            return renamed
+        if taken or not tags.create(renamed):
             raise AlreadyExistsError(f"tag {target!r} of {self.store.branch_root} exists already: choose another name")
         self.store.sync([self.store.tags.path(target)])
         self.store.tags.delete(name)
         return renamed
 
-    def delete(self, name: str) -> None:
-        """Delete a tag, and the files that only this tag needs. Raises NotFoundError for a tag that does not exist."""
-        delete_tag(self.store, self.get(name))
+    def delete(self, name: str, *, dry_run: bool = False) -> Tag:
+        """Delete a tag, and the files that only this tag needs; return the tag. `dry_run`: delete nothing.
+
+        Raises NotFoundError for a tag that does not exist.
+        """
+        tag = self.get(name)
+        if not dry_run:
+            delete_tag(self.store, tag)
+        return tag
 
     def expire(self, older_than: datetime | str | int | None = None) -> "builtins.list[str]":
         """Delete the tags that have reached their age, and return their names.

@@ -1,6 +1,7 @@
 """The page of the docs that lists all options; ``python -m paimon_core.options.listing`` prints it."""
 
 import sys
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -20,17 +21,40 @@ Every option of a table that this engine knows, in four groups. The list comes f
 An unknown name in a new table, a change of a table, or a call is refused, with the nearest known name. An unknown name
 that a table already stores is ignored; if it belongs to a family (`parquet.*`, `fields.*` ...), it warns once.
 """
-_KINDS = ("used", "without effect here", "not yet", "refused")
+KINDS = ("used", "without effect here", "not yet", "refused")
+"""How this engine treats an option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An option as lists show it: all fields are texts; ``effect`` is the reason for all kinds but *used*."""
+
+    key: str
+    old_keys: tuple[str, ...]
+    default: str
+    kind: str
+    effect: str
+
+    @staticmethod
+    def of(option: Option[Any]) -> "Listed":
+        """Return an option as lists show it."""
+        effect = option.mark.reason or option.doc
+        return Listed(option.key, option.old_keys, _default(option.default), option.mark.kind, effect)
+
+
+def listed() -> list[Listed]:
+    """Return all options, sorted by key."""
+    return [Listed.of(ALL_OPTIONS[key]) for key in sorted(ALL_OPTIONS)]
 
 
 def page() -> str:
     """Return the page as Markdown."""
     parts = [_HEAD]
-    for kind in _KINDS:
-        options = sorted((o for o in ALL_OPTIONS.values() if o.mark.kind == kind), key=lambda o: o.key)
+    for kind in KINDS:
+        options = [one for one in listed() if one.kind == kind]
         last = "effect" if kind == "used" else "reason"
         parts.append(f"\n## {kind.capitalize()}\n\n| option | default | {last} |\n|---|---|---|\n")
-        parts += [f"| {_key(o)} | {_default(o.default)} | {_cell(o.mark.reason or o.doc)} |\n" for o in options]
+        parts += [f"| {_key(o)} | {_cell(o.default)} | {_cell(o.effect)} |\n" for o in options]
     parts.append("\n## Families\n\nNames without a declaration; `<...>` stands for a name that you choose.\n")
     for what, names in (
         ("Used, or refused if they cannot be", families.EFFECTIVE),
@@ -42,7 +66,7 @@ def page() -> str:
     return "".join(parts)
 
 
-def _key(option: Option[Any]) -> str:
+def _key(option: Listed) -> str:
     older = f" (also {', '.join(f'`{key}`' for key in option.old_keys)})" if option.old_keys else ""
     return f"`{option.key}`{older}"
 
@@ -60,7 +84,7 @@ def _default(value: object) -> str:
         case int() | float() | str():
             return str(value)
         case tuple():
-            return _cell(",".join(map(str, value)))
+            return ",".join(map(str, value))
     return ""
 
 

@@ -187,3 +187,13 @@ def weights(value: str) -> tuple[Decimal, ...]:
     if not all(weight.is_finite() and weight > 0 for weight in result):
         raise ValueError("must be comma-separated positive numbers")
     return result
+
+
+def column_list(text: str) -> tuple[str, ...]:
+    """Return the column names of a list separated by commas."""
+    listed = tuple(name.strip() for name in text.split(","))
+    if not all(listed):
+        raise ValueError("must be a list of column names separated by commas")
+    if len(set(listed)) < len(listed):
+        raise ValueError("names a column twice")
+    return listed

@@ -10,9 +10,8 @@ from paimon_core.commit.table_commit import manifests_to_compact
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.maintenance.idle_partitions import idle_partitions
 from paimon_core.maintenance.table_maintenance import TableMaintenance
-from paimon_core.options.parse import duration
+from paimon_core.options.parse import column_list, duration
 from paimon_core.predicate.filter import Filter
-from paimon_spark.option_names import column_list
 from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
 
 _STRATEGIES = ("full", "minor")

@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier, split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
+from paimon_core.schema.partition_spec import partition_spec, partition_values
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
-from paimon_spark.option_names import partition_spec
 from paimon_spark.options import with_changed_options
-from paimon_spark.partition_values import partition_values
 
 Rows = Sequence[tuple[Any, ...]]
 DONE: Rows = [(True,)]
@@ -193,7 +192,7 @@ class Call:
             specs = [partition_spec(part) for part in text.split(";") if part.strip()]
         except ValueError as error:
             raise InvalidInputError(f"{what}: {text!r} {error}") from None
-        return [partition_values(table, spec, what) for spec in specs]
+        return [partition_values(table.schema, spec, what, table.path) for spec in specs]
 
     def refuse(self, name: str, instead: str) -> None:
         """Raise UnsupportedError if an argument without effect here is given; `instead`: what to do."""

@@ -10,11 +10,11 @@ from pyspark.sql import types as spark
 
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import UnsupportedError
+from paimon_core.options.parse import column_list
 from paimon_core.scan.projection import metadata_fields
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
-from paimon_spark.option_names import column_list
 from paimon_spark.sql.defaults import default_sql, default_text
 from paimon_spark.types import paimon_type, spark_schema
 

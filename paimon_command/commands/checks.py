@@ -1,0 +1,53 @@
+"""Is the table sound, and can its storage take commits?"""
+
+import click
+
+from paimon_command.invocation import Invocation, command
+from paimon_command.location import catalog_of, is_path, open_table, storage_options
+from paimon_command.output import Answer
+from paimon_command.probes import Finding, probe
+from paimon_core.fileio.fileio import FileIO, absolute
+from paimon_core.schema.support import check_writable
+
+
+@command("verify", click.Option(["--deep"], is_flag=True, help="Read the rows, too."))
+def verify(call: Invocation) -> Answer:
+    """Look for everything in a table, in all branches, that contradicts the format. Exit code 1: faults were found."""
+    table = call.table()
+    with call.progress() as progress:
+        report = table.verify(call["deep"], progress)
+    faults = [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.faults]
+    counts = {name: getattr(report, name) for name in ("branches", "snapshots", "files", "rows")}
+    return Answer({"sound": report.sound, **counts, "faults": faults}, str(report), problem=not report.sound)
+
+
+@command("doctor", click.Argument(["within"], metavar="TABLE|WAREHOUSE"), table=False)
+def doctor(call: Invocation) -> Answer:
+    """Try on the storage what a commit needs, and say what to set. Exit code 1: something is missing.
+
+    It lists, reads a range, creates a file only if it is absent, and compares clocks. Its files are deleted again.
+    """
+    within, findings = call["within"], list[Finding]()
+    if not is_path(within):
+        if call["warehouse"] is None:
+            within = f"./{within}"
+        else:
+            within = catalog_of(call["warehouse"], call["option"]).location(within)
+    root = absolute(within)
+    io = FileIO.of(root, storage_options(call["option"], root))
+    findings += probe(io, root)
+    if all(one.fine for one in findings) and io.list(f"{root}/schema"):
+        table = open_table(root, None, call["option"])
+        check_writable(table.schema)
+        findings.append(Finding("table", True, f"schema {table.schema.id}: this engine can read and write it"))
+    rows = [{"check": one.check, "fine": one.fine, "found": one.found, "advice": one.advice} for one in findings]
+    return Answer(rows, _report(findings), problem=not all(one.fine for one in findings))
+
+
+def _report(findings: list[Finding]) -> str:
+    lines = []
+    for one in findings:
+        lines.append(f"{'ok  ' if one.fine else 'FAIL'} {one.check}: {one.found}")
+        if one.advice:
+            lines.append(f"     {one.advice}")
+    return "\n".join(lines)

@@ -1,0 +1,105 @@
+"""What is in a warehouse, and what a table is."""
+
+import json
+from typing import Any
+
+import click
+
+from paimon_command.invocation import Invocation, command
+from paimon_command.location import catalog_of, is_path
+from paimon_command.output import Answer
+from paimon_core.errors import hide_secrets
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.systables.text import shown_options
+from paimon_core.table import Table
+
+
+@command("ls", click.Argument(["within"], required=False, metavar="[WAREHOUSE|DATABASE]"), table=False)
+def ls(call: Invocation) -> Answer:
+    """List the databases of a warehouse with their tables, or the tables of one database."""
+    within, database = call["within"], None
+    warehouse = call["warehouse"]
+    if within is not None and (is_path(within) or warehouse is None):
+        warehouse = within
+    elif within is not None:
+        database = within
+    catalog = catalog_of(warehouse, call["option"])
+    names = catalog.list_databases() if database is None else [database]
+    rows: list[dict[str, object]] = []
+    for name in names:
+        tables = catalog.list_tables(name)
+        rows += [{"database": name, "table": table} for table in tables] or [{"database": name, "table": None}]
+    return Answer(rows, None if rows else f"no database in {hide_secrets(catalog.warehouse)}")
+
+
+@command("show")
+def show(call: Invocation) -> Answer:
+    """Show what a table is: keys, options, newest snapshot, files, tags and branches."""
+    table = call.table()
+    schema, snapshot = table.schema, table.snapshot()
+    return Answer(
+        {
+            "path": hide_secrets(str(table.location)),
+            "comment": schema.comment or None,
+            "columns": len(schema.fields),
+            "schema_id": schema.id,
+            "primary_keys": list(schema.primary_keys),
+            "partition_keys": list(schema.partition_keys),
+            "options": shown_options(schema.options),
+            **_newest(table, snapshot),
+            "tags": [tag.name for tag in table.tags.list()],
+            "branches": table.branches.list(),
+            "consumers": table.consumers.list(),
+        }
+    )
+
+
+def _newest(table: Table, snapshot: Snapshot | None) -> dict[str, Any]:
+    """Return the facts of the newest snapshot, from metadata."""
+    if snapshot is None:
+        return {"snapshot": None}
+    splits = table.scan().plan().splits
+    return {
+        "snapshot": snapshot.id,
+        "oldest_snapshot": table.store.snapshots.earliest_id(),
+        "committed_ms": snapshot.time_millis,
+        "commit_kind": snapshot.commit_kind,
+        "stored_rows": snapshot.total_record_count,
+        "files": len({file.file_name for split in splits for file in split.files}),
+        "bytes": sum(split.size for split in splits),
+    }
+
+
+@command("schema", click.Option(["--id", "schema_id"], type=int, help="A version of the schema; default: the newest."))
+def schema(call: Invocation) -> Answer:
+    """Show the columns of a table; with --json the whole schema as its file has it."""
+    table = call.table()
+    found = table.schema if call["schema_id"] is None else table.store.schemas.get(call["schema_id"])
+    if call.output.as_json:
+        stored = json.loads(found.to_json())
+        return Answer({**stored, "options": shown_options(stored.get("options", {}))})
+    return Answer(_columns(found))
+
+
+def _columns(schema: TableSchema) -> list[dict[str, object]]:
+    """Return a row for each column."""
+    roles = {
+        f.name: ", ".join(
+            role
+            for role, names in (("primary key", schema.primary_keys), ("partition", schema.partition_keys))
+            if f.name in names
+        )
+        for f in schema.fields
+    }
+    return [
+        {
+            "id": field.id,
+            "name": field.name,
+            "type": str(field.type),
+            "role": roles[field.name],
+            "default": field.default or "",
+            "comment": field.description or "",
+        }
+        for field in schema.fields
+    ]

@@ -1,0 +1,34 @@
+"""The options of tables, explained: the data of the page docs/options.md."""
+
+import click
+
+from paimon_command.invocation import Invocation, command
+from paimon_command.output import Answer
+from paimon_core.errors import NotFoundError
+from paimon_core.options import ALL_OPTIONS, nearest
+from paimon_core.options.listing import KINDS, Listed, listed
+
+
+@command(
+    "options",
+    click.Argument(["name"], required=False, metavar="[NAME]"),
+    click.Option(["--kind"], type=click.Choice(KINDS), help="Only options that are treated so."),
+    table=False,
+)
+def options(call: Invocation) -> Answer:
+    """Explain every option of a table, or the one of a name: its effect and its default."""
+    name = call["name"]
+    if name is None:
+        rows = [_row(one) for one in listed() if call["kind"] in (None, one.kind)]
+        return Answer(rows)
+    found = next((one for one in ALL_OPTIONS.values() if name in (one.key, *one.old_keys)), None)
+    if found is None:
+        near = nearest(name)
+        hint = f"did you mean {near!r}?" if near else "paimon-spark options lists all"
+        raise NotFoundError(f"there is no option {name!r}; {hint}")
+    return Answer(_row(Listed.of(found)))
+
+
+def _row(one: Listed) -> dict[str, object]:
+    """Return an option as a row."""
+    return {"option": one.key, "default": one.default, "kind": one.kind, "effect": one.effect}

@@ -1,0 +1,124 @@
+"""Reads: rows, one row by its key, the plan of a read, and the changes as they are committed."""
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+import pyarrow as pa
+
+from paimon_command.invocation import COLUMNS, FILTER, WHEN, Invocation, command
+from paimon_command.output import Answer, rows_of, to_json
+from paimon_core.errors import InvalidInputError
+from paimon_core.read.stream import Stream
+from paimon_core.schema.partition_spec import value_of_text
+from paimon_core.types.columns import find_column
+
+_SHOWN = 20
+
+
+@command(
+    "read",
+    COLUMNS,
+    FILTER,
+    click.Option(
+        ["--limit"],
+        type=click.IntRange(min=0),
+        help=f"At most this number of rows. Default: {_SHOWN}, all with --json.",
+    ),
+    *WHEN,
+)
+def read(call: Invocation) -> Answer | None:
+    """Read rows of a table, of a branch or of a system table."""
+    table, limit = call.table(), call["limit"]
+    if call.output.as_json:
+        call.output.stream_json(table.to_batches(call["columns"], call["filter"], limit, **call.when()))
+        return None
+    most = _SHOWN if limit is None else limit
+    batches = table.to_batches(call["columns"], call["filter"], most + 1, **call.when())
+    rows = list(islice(rows_of(batches), most + 1))
+    call.output.grid(rows[:most])
+    if limit is None and len(rows) > most:
+        click.echo(f"the first {most} rows; --limit shows more", err=True)
+    return None
+
+
+@command("get", click.Argument(["key"], nargs=-1, required=True, metavar="COLUMN=VALUE..."), COLUMNS)
+def get(call: Invocation) -> Answer:
+    """Look up the row of a primary key. Exit code 1: no row has this key."""
+    table = call.table()
+    fields, key = table.schema.fields, {}
+    for text in call["key"]:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"{text!r} is not COLUMN=VALUE")
+        field = find_column(fields, name, table.path)
+        key[field.name] = value_of_text(field.name, value, field.type, "the key")
+    found = table.get(key, call["columns"])
+    if found is None:
+        return Answer(None, f"no row of {table.path} has the key {' '.join(call['key'])}", problem=True)
+    assert isinstance(found, dict)
+    return Answer(found)
+
+
+@command("explain", COLUMNS, FILTER, *WHEN)
+def explain(call: Invocation) -> Answer:
+    """Say which files a read would open, and what pruning skips."""
+    text = call.table().explain(call["columns"], call["filter"], **call.when())
+    return Answer({"plan": text.splitlines()}, text)
+
+
+@command(
+    "tail",
+    COLUMNS,
+    FILTER,
+    click.Option(
+        ["--from", "start"], metavar="SNAPSHOT|all", help="Begin with the changes of this snapshot, or with all rows."
+    ),
+    click.Option(["--once"], is_flag=True, help="End when there are no more changes, instead of waiting."),
+    click.Option(["--limit"], type=click.IntRange(min=1), help="End after this number of rows."),
+    click.Option(
+        ["--interval"],
+        type=click.FloatRange(min=0.01),
+        default=1.0,
+        show_default=True,
+        help="Seconds between two looks for new snapshots.",
+    ),
+)
+def tail(call: Invocation) -> None:
+    """Follow a table: print each change as it is committed, with its row kind, until Ctrl-C.
+
+    A line for each row: kind and values, or a JSON object. It begins with the changes after the newest snapshot.
+    """
+    table = call.table().with_options(_start(call["start"]))
+    stream = table.stream(call["columns"], call["filter"], changelog=True)
+    rows = rows_of(_followed(stream, call["once"], call["interval"]))
+    try:
+        for row in islice(rows, call["limit"]):
+            kind = row.pop("rowkind")
+            text = to_json({"rowkind": kind, **row}) if call.output.as_json else f"{kind} {to_json(row)}"
+            click.echo(text)
+    except KeyboardInterrupt:
+        return
+
+
+def _start(text: str | None) -> dict[str, str | None]:
+    """Return the options that choose the start of a stream. InvalidInputError for another text."""
+    if text is None:
+        return {"scan.mode": "latest"}
+    if text == "all":
+        return {"scan.mode": "latest-full"}
+    if not text.isdigit():
+        raise InvalidInputError(f"--from is the id of a snapshot, or 'all', not {text!r}")
+    return {"scan.mode": "from-snapshot", "scan.snapshot-id": text}
+
+
+def _followed(stream: Stream, once: bool, interval: float) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of all changes, forever, or with ``once`` until the position stays."""
+    while True:
+        before = stream.checkpoint()
+        yield from stream.to_batches()
+        if stream.checkpoint() == before:
+            if once:
+                return
+            time.sleep(interval)

@@ -1,0 +1,58 @@
+"""From the text TABLE and the options of a call to a table."""
+
+from collections.abc import Mapping
+
+import click
+
+from paimon_core.catalog.filesystem import FileSystemCatalog
+from paimon_core.fileio.paths import scheme_of
+from paimon_core.options import check_known, is_known
+from paimon_core.table import Table
+
+
+def is_path(text: str) -> bool:
+    """Return True for a path or URL, False for a name in a warehouse."""
+    return "/" in text or text.startswith(".")
+
+
+def open_table(text: str, warehouse: str | None, given: Mapping[str, str]) -> Table:
+    """Return a table by its path, or by its name in a warehouse.
+
+    Args:
+        text: such as ``/warehouse/db.db/t``, ``s3://bucket/t$files`` or ``db.t``.
+        warehouse: the directory of the databases, for a name.
+        given: options of the table and of its storage.
+
+    Raises UsageError for a name without a warehouse, NotFoundError if there is no such table.
+    """
+    if is_path(text):
+        options, storage = _by_kind(given, text)
+        return Table.open(text, storage, options)
+    options, storage = _by_kind(given, warehouse)
+    if warehouse is None:
+        raise click.UsageError(
+            f"{text!r} is a name, and names need --warehouse or the variable PAIMON_WAREHOUSE; a path has a slash, "
+            f"such as './{text}'"
+        )
+    return FileSystemCatalog(warehouse, storage).table(text, options)
+
+
+def catalog_of(warehouse: str | None, given: Mapping[str, str]) -> FileSystemCatalog:
+    """Return the catalog of a directory. Raises UsageError for `None`."""
+    if warehouse is None:
+        raise click.UsageError("which warehouse? Give a directory, --warehouse, or the variable PAIMON_WAREHOUSE")
+    return FileSystemCatalog(warehouse, _by_kind(given, warehouse)[1])
+
+
+def storage_options(given: Mapping[str, str], path: str) -> dict[str, str]:
+    """Return the options that are for the storage of a path."""
+    return _by_kind(given, path)[1]
+
+
+def _by_kind(given: Mapping[str, str], path: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options of tables, and those of the storage; a local disk has none, so an unknown name is refused."""
+    options = {key: value for key, value in given.items() if is_known(key)}
+    storage = {key: value for key, value in given.items() if key not in options}
+    if path is not None and scheme_of(path) == "file":
+        check_known(storage, "the call")
+    return options, storage

@@ -1,0 +1,149 @@
+"""Answers of commands, for people or as JSON."""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from typing import Any, TypeAlias
+
+import click
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+Row: TypeAlias = Mapping[str, object]
+_WIDE = 100_000  # columns of a file or a pipe, where nothing is cut
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer: rows, or facts by name.
+
+    ``text``: for people instead of the data; ``problem``: the exit code is 1.
+    """
+
+    data: Sequence[Row] | Row | None
+    text: str | None = None
+    problem: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Standard output, for people or as JSON."""
+
+    as_json: bool
+
+    def show(self, answer: Answer) -> None:
+        """Print an answer: one JSON document, a text, a table of rows, or a line for each fact."""
+        if self.as_json:
+            click.echo(to_json(answer.data, indent=2))
+        elif answer.text is not None:
+            click.echo(answer.text)
+        elif answer.data is None:
+            click.echo("nothing")
+        elif isinstance(answer.data, Mapping):
+            width = max(map(len, answer.data), default=0)
+            for name, value in answer.data.items():
+                click.echo(f"{name:{width}}  {shown(value)}".rstrip())
+        else:
+            self.grid(answer.data)
+
+    def grid(self, rows: Sequence[Row]) -> None:
+        """Print rows as a table; on a terminal long values are folded, elsewhere nothing is cut."""
+        if not rows:
+            click.echo("no rows")
+            return
+        grid = Grid(box=None, pad_edge=False, header_style="bold")
+        for name in rows[0]:
+            grid.add_column(Text(shown(name)), overflow="fold")
+        for row in rows:
+            grid.add_row(*(Text(shown(value)) for value in row.values()))
+        terminal = sys.stdout.isatty()
+        console = Console(width=None if terminal else _WIDE, highlight=False)
+        with console.capture() as captured:
+            console.print(grid)
+        click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+    def stream_json(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Print the rows of batches as one JSON array, a line for each row, batch by batch."""
+        first = True
+        click.echo("[", nl=False)
+        for row in rows_of(batches):
+            click.echo(("\n" if first else ",\n") + to_json(row), nl=False)
+            first = False
+        click.echo("\n]" if not first else "]")
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """Yield rows as dicts; timestamps are texts, since Python has none in nanoseconds."""
+    for batch in batches:
+        yield from _with_texts(batch).to_pylist()
+
+
+def to_json(value: object, indent: int | None = None) -> str:
+    """Return JSON text: times are ISO texts, decimals and intervals texts, binary data hexadecimal, NaN a text."""
+    return json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def shown(value: object) -> str:
+    """Return a value as text for a terminal; control characters are escaped."""
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            text = value
+        case bytes() | Mapping() | list() | tuple():
+            text = to_json(value)
+        case bool():
+            return str(value).lower()
+        case float() if not math.isfinite(value):
+            text = _java_text(value)
+        case _:
+            text = str(value)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _plain(value: object) -> Any:
+    """Return a value of what JSON has."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else _java_text(value)
+        case Mapping():
+            return {str(key): _plain(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+        case bytes():
+            return value.hex()
+        case date() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+    return str(value)
+
+
+def _java_text(value: float) -> str:
+    """Return NaN, Infinity or -Infinity, as Paimon and Spark spell them."""
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    schema = pa.schema([pa.field(f.name, _textual(f.type)) for f in batch.schema])
+    return batch if schema.types == batch.schema.types else batch.cast(schema)
+
+
+def _textual(kind: pa.DataType) -> pa.DataType:
+    """Return the type with texts for timestamps, at any depth."""
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_textual(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_textual(kind.key_type), _textual(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _textual(f.type)) for f in kind])
+    return kind

@@ -1,0 +1,22 @@
+"""A bar of progress on a terminal."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from paimon_core.maintenance.execute import Progress as Report
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Report | None]:
+    """Yield a function that takes the bytes done and the bytes of all; `None`: standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,505 @@
+"""The command: its JSON, dry runs, exit codes, errors, and what it imports."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from paimon_command import probes
+from paimon_command.main import command
+from paimon_command.registry import COMMANDS
+from paimon_core import FileSystemCatalog, Schema, Table
+from paimon_core.fileio.local import LocalStorage
+from paimon_core.options import ALL_OPTIONS
+from tests.support.tables import append_table, files_below, keyed_table, orders
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments, **environment):
+    return CliRunner().invoke(command, [str(one) for one in arguments], env=environment)
+
+
+def answer(*arguments, code=0):
+    """The JSON of a command."""
+    result = run(*arguments, "--json")
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
+
+
+def process(*arguments, code="from paimon_command.main import main; main()", **settings):
+    """The command as a process of its own."""
+    given = [str(one) for one in arguments]
+    return subprocess.run(
+        [sys.executable, "-c", code, *given], cwd=ROOT, capture_output=True, text=True, check=False, **settings
+    )
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    made = keyed_table(tmp_path_factory.mktemp("template") / "t", bucket="1")
+    for number in range(3):
+        made.write(orders((number, "v", number), (9, "w", number)))
+    made.create_tag("v2", 2)
+    made.branches.create("b", "v2")
+    return made.path
+
+
+@pytest.fixture
+def table(tmp_path, template):
+    """Three snapshots of a table with a primary key, with a branch and a tag of the second."""
+    shutil.copytree(template, tmp_path / "t")
+    return Table.open(str(tmp_path / "t"))
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    catalog = FileSystemCatalog(str(tmp_path / "w"))
+    for database in ("db", "empty"):
+        catalog.create_database(database)
+    catalog.create_table("db.t", Schema(pa.schema([("a", pa.int64())]))).write(pa.table({"a": [1]}))
+    return catalog.warehouse
+
+
+# ---- one call of each, as JSON
+
+CALLS = {
+    "branch": ["{t}", "c"],
+    "branches": ["{t}"],
+    "compact": ["{t}", "--full"],
+    "completion": ["zsh"],
+    "consumers": ["{t}"],
+    "delete": ["{t}", "--where", "id = 9"],
+    "doctor": ["{t}"],
+    "expire": ["{t}", "--retain-max", "1"],
+    "explain": ["{t}"],
+    "files": ["{t}"],
+    "get": ["{t}", "id=9"],
+    "ls": ["{w}"],
+    "options": [],
+    "orphans": ["{t}"],
+    "partitions": ["{t}"],
+    "read": ["{t}"],
+    "rollback": ["{t}", "2"],
+    "schema": ["{t}"],
+    "show": ["{t}"],
+    "snapshots": ["{t}"],
+    "tag": ["{t}", "now"],
+    "tags": ["{t}"],
+    "verify": ["{t}", "--deep"],
+}
+LINES = {"tail": ["{t}", "--from", "1", "--once"]}
+"""Commands that print an object on each line."""
+CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "rollback", "tag")
+
+
+def test_every_command_is_tried():
+    assert {one.name for one in COMMANDS} == CALLS.keys() | LINES.keys()
+    assert {one.name for one in COMMANDS if "dry_run" in {p.name for p in one.params}} == set(CHANGES)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_command_prints_one_json_document(table, warehouse, name):
+    assert answer(name, *(one.format(t=table.path, w=warehouse) for one in CALLS[name])) is not None
+
+
+@pytest.mark.cases(6)
+@pytest.mark.parametrize("name", CALLS)
+def test_every_command_has_a_text_and_a_help(table, warehouse, name):
+    result = run(name, *(one.format(t=table.path, w=warehouse) for one in CALLS[name]))
+    assert (result.exit_code, bool(result.stdout.strip())) == (0, True), result.output
+    assert "Usage: " in run(name, "--help").stdout
+
+
+DRY = {**CALLS, "consumers": ["{t}", "--reset", "one", "--to", "2"]}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_dry_run_changes_nothing(table, name):
+    arguments = [one.format(t=table.path) for one in DRY[name]]
+    before = files_below(table.path)
+    told = answer(name, *arguments, "--dry-run")
+    assert name == "orphans" or told["dry_run"] is True
+    assert files_below(table.path) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["branch", "b", flag, *more] for flag, *more in (["--delete"], ["--rename", "x"], ["--fast-forward"])),
+        *(["tag", "v2", flag, *more] for flag, *more in (["--delete"], ["--rename", "x"], ["--replace"])),
+        ["consumers", "--clear", ".*"],
+    ],
+    ids=" ".join,
+)
+def test_a_dry_run_of_the_other_verbs_changes_nothing(table, arguments):
+    table.consumers.reset("one", 2)
+    before = {name: (Path(table.path) / name).read_bytes() for name in files_below(table.path)}
+    answer(arguments[0], table.path, *arguments[1:], "--dry-run")
+    assert {name: (Path(table.path) / name).read_bytes() for name in files_below(table.path)} == before
+
+
+# ---- what they say and do
+
+
+def test_ls_lists_databases_and_tables(warehouse):
+    assert answer("ls", warehouse) == [{"database": "db", "table": "t"}, {"database": "empty", "table": None}]
+    assert answer("ls", "db", "--warehouse", warehouse) == [{"database": "db", "table": "t"}]
+    result = run("ls", PAIMON_WAREHOUSE=warehouse)
+    assert result.stdout.splitlines() == ["database  table", "db        t", "empty     NULL"]
+
+
+def test_a_table_by_name_and_its_branch_and_system_table(warehouse):
+    given = ("--warehouse", warehouse)
+    assert answer("read", "db.t", *given) == [{"a": 1}]
+    assert answer("read", "db.t$snapshots", *given)[0]["snapshot_id"] == 1
+    assert answer("branch", "db.t", "x", *given) == {"branch": "x"}
+    assert answer("read", "db.t$branch_x", *given) == []
+
+
+def test_show_hides_secrets_and_counts(tmp_path):
+    made = keyed_table(tmp_path / "t")
+    made.write(orders((1, "a", 1)))
+    told = answer("show", made.path, "--option", "file.compression=zstd")
+    assert (told["snapshot"], told["stored_rows"], told["files"], told["primary_keys"]) == (1, 1, 1, ["id"])
+    assert told["options"]["file.compression"] == "zstd"
+    empty = keyed_table(tmp_path / "empty")
+    assert answer("show", empty.path)["snapshot"] is None
+
+
+def test_schema_of_an_older_version(table):
+    told = answer("schema", table.path, "--id", "0")
+    assert [field["name"] for field in told["fields"]] == ["id", "v", "n"]
+    assert "BIGINT NOT NULL" in run("schema", table.path).stdout
+
+
+def test_rows_of_a_moment_some_columns_and_a_limit(table):
+    assert answer("read", table.path, "--tag", "v2", "--columns", "id", "--filter", "id < 9") == [{"id": 0}, {"id": 1}]
+    assert len(answer("read", table.path, "--limit", "2")) == 2
+    assert answer("read", table.path, "--snapshot-id", "1", "--limit", "0") == []
+
+
+def test_twenty_rows_are_shown_and_all_are_printed_as_json(tmp_path):
+    made = append_table(tmp_path / "t")
+    made.write(orders(*((number, "v", number) for number in range(30))))
+    result = run("read", made.path)
+    assert (len(result.stdout.splitlines()), "--limit" in result.stderr) == (21, True)
+    assert len(answer("read", made.path)) == 30
+    assert len(run("read", made.path, "--limit", "25").stdout.splitlines()) == 26
+
+
+def test_values_of_every_kind_are_json(tmp_path):
+    columns = {
+        "f": pa.array([float("nan"), float("-inf")]),
+        "d": pa.array([Decimal("1.50"), None]),
+        "b": pa.array([b"\x00\xff", None]),
+        "t": pa.array([1, None], pa.timestamp("ns")),
+        "u": pa.array([datetime(2026, 1, 31), None], pa.timestamp("us")),
+        "l": pa.array([[1], None], pa.list_(pa.timestamp("ns"))),
+        "m": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+        "s": pa.array([{"x": "a\x1b[31m"}, None], pa.struct([("x", pa.string())])),
+    }
+    data = pa.table(columns)
+    made = Table.create(str(tmp_path / "t"), Schema(data.schema))
+    made.write(data)
+    first, second = answer("read", made.path)
+    assert first == {
+        "f": "NaN",
+        "d": "1.50",
+        "b": "00ff",
+        "t": "1970-01-01 00:00:00.000000001",
+        "u": "2026-01-31 00:00:00.000000",
+        "l": ["1970-01-01 00:00:00.000000001"],
+        "m": [["a", 1]],
+        "s": {"x": "a\x1b[31m"},
+    }
+    assert second == {**dict.fromkeys(columns), "f": "-Infinity"}
+    assert "\x1b" not in run("read", made.path).stdout
+
+
+def test_a_key_is_looked_up_by_the_types_of_its_columns(table):
+    assert answer("get", table.path, "ID=9") == {"id": 9, "v": "w", "n": 2}
+    assert answer("get", table.path, "id=77", code=1) is None
+    assert run("get", table.path, "id=77").exit_code == 1
+
+
+def test_tail_follows_what_is_committed(table):
+    code = "from paimon_command.main import main; main()"
+    command_line = [sys.executable, "-c", code, "tail", table.path, "--from", "3", "--limit", "3", "--interval", "0.05"]
+    with subprocess.Popen(command_line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
+        first = [child.stdout.readline(), child.stdout.readline()]
+        assert all('"n": 2' in line for line in first), first
+        table.write(orders((5, "new", 5)))
+        assert child.stdout.readline() == '+I {"id": 5, "v": "new", "n": 5}\n'
+        assert child.wait(30) == 0
+
+
+def test_tail_ends_quietly_with_ctrl_c(table):
+    command_line = [sys.executable, "-m", "paimon_command", "tail", table.path, "--from", "all", "--json"]
+    with subprocess.Popen(command_line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert json.loads(child.stdout.readline())["rowkind"] == "+I"
+        time.sleep(0.2)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=30)
+    assert (child.returncode, errors) == (0, "")
+
+
+def test_actions_do_what_their_dry_runs_say(table):
+    planned = answer("compact", table.path, "--full", "--dry-run")
+    assert planned["tasks"] == 1
+    assert answer("compact", table.path, "--full") == {"snapshot": 4}
+    assert answer("compact", table.path, "--full") == {"snapshot": None}
+    expiry = ("expire", table.path, "--retain-max", "1", "--retain-min", "1")
+    planned = answer(*expiry, "--dry-run")
+    done = answer(*expiry)
+    assert planned == {"dry_run": True, **done}
+    assert done["snapshots"] == [1, 2, 3]
+    assert answer("delete", table.path, "--where", "id >= 2", "--dry-run")["rows"] == 2
+    assert answer("delete", table.path, "--where", "id >= 2") == {"snapshot": 5}
+    assert {row["id"] for row in answer("read", table.path)} == {0, 1}
+    assert answer("delete", table.path, "--where", "id >= 2") == {"snapshot": None}
+    planned = answer("rollback", table.path, "v2", "--dry-run")
+    assert planned == {"dry_run": True, **answer("rollback", table.path, "v2")}
+    assert planned["lost_snapshots"] == [4, 5]
+
+
+def test_tags_branches_and_consumers_are_made_renamed_and_deleted(table):
+    path = table.path
+    assert answer("tag", path, "first", "--snapshot", "1")["snapshot"] == 1
+    assert answer("tag", path, "first", "--replace", "--snapshot", "3", "--retained", "7 d")["expires"] is not None
+    assert answer("tag", path, "first", "--rename", "second")["tag"] == "second"
+    assert answer("tag", path, "second", "--delete")["snapshot"] == 3
+    assert [row["tag_name"] for row in answer("tags", path)] == ["v2"]
+    assert answer("branch", path, "c", "--snapshot", "1") == {"branch": "c"}
+    assert answer("branch", path, "c", "--rename", "d") == {"branch": "d"}
+    assert answer("branch", path, "d", "--delete") == {"branch": "d"}
+    assert answer("branch", path, "b", "--fast-forward") == {"branch": "b"}
+    assert table.snapshot().id == 2
+    assert answer("consumers", path, "--reset", "one", "--to", "2")["next_snapshot"] == 2
+    assert answer("consumers", path, "--clear", "o.*") == {"deleted": ["one"]}
+    assert answer("consumers", path) == []
+
+
+def test_orphans_are_deleted_with_yes_only(table):
+    stray = Path(table.path) / "bucket-0" / "data-stray-0.parquet"
+    stray.write_bytes(b"12345")
+    os.utime(stray, (1, 1))
+    told = answer("orphans", table.path)
+    assert (told["deleted"], told["files"], told["bytes"], stray.exists()) == (False, [str(stray)], 5, True)
+    assert answer("orphans", table.path, "--yes")["deleted"] is True
+    assert not stray.exists()
+
+
+def test_verify_exits_with_1_for_a_fault(table):
+    assert answer("verify", table.path)["sound"] is True
+    next(Path(table.path).glob("bucket-0/*.parquet")).unlink()
+    told = answer("verify", table.path, code=1)
+    assert {fault["kind"] for fault in told["faults"]} == {"missing-data-file"}
+    assert run("verify", table.path).exit_code == 1
+
+
+def test_options_are_those_of_the_page():
+    told = {row["option"]: row for row in answer("options")}
+    assert told.keys() == ALL_OPTIONS.keys()
+    assert answer("options", "bucket")["default"] == "-1"
+    assert {row["kind"] for row in answer("options", "--kind", "refused")} == {"refused"}
+
+
+# ---- doctor
+
+
+def test_doctor_leaves_nothing(table, tmp_path):
+    before = files_below(table.path)
+    told = answer("doctor", table.path)
+    assert [row["check"] for row in told][-1] == "table"
+    assert all(row["fine"] for row in told)
+    assert files_below(table.path) == before
+    answer("doctor", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_doctor_finds_a_store_that_replaces_files(monkeypatch, tmp_path):
+    def replacing(self, path, data):
+        self.write(path, data)
+        return True
+
+    monkeypatch.setattr(LocalStorage, "create_exclusive", replacing)
+    told = {row["check"]: row for row in answer("doctor", tmp_path, code=1)}
+    assert not told["put-if-absent"]["fine"]
+    assert not told["put-if-absent, 8 at once"]["fine"]
+    assert "conditional puts" in told["put-if-absent"]["advice"]
+    assert told["ranged read"]["fine"]
+
+
+def test_doctor_finds_a_clock_that_is_wrong(monkeypatch, tmp_path):
+    monkeypatch.setattr(probes.time, "time", lambda: 1000.0)
+    told = {row["check"]: row for row in answer("doctor", tmp_path, code=1)}
+    assert "NTP" in told["clock"]["advice"]
+
+
+def test_doctor_says_that_a_store_takes_no_commits():
+    told = answer("doctor", "memory://warehouse/x", code=1)
+    assert [(row["check"], row["fine"]) for row in told] == [("list", True), ("commit", False)]
+    assert "memory://" in told[-1]["found"]
+
+
+# ---- wrong names and wrong usage
+
+WRONG = [
+    (["show", "{t}x"], 1, "no table at .*tx"),
+    (["read", "db.t", "-w", "{w}x"], 1, "no database 'db'"),
+    (["ls", "dbb", "-w", "{w}"], 1, "no database 'dbb' in .*db, empty"),
+    (["read", "db.u", "-w", "{w}"], 1, "no table 'db.u' in .*holds: t"),
+    (["read", "{t}$fils"], 1, r"did you mean '\$files'"),
+    (["read", "{t}", "--columns", "idd"], 1, "'idd' does not exist .*id, v, n"),
+    (["read", "{t}", "--filter", "idd = 1"], 1, "idd"),
+    (["read", "{t}", "--tag", "nope"], 1, "tag 'nope'.*v2"),
+    (["read", "{t}", "--tag", "v2", "--snapshot-id", "1"], 1, "only one of"),
+    (["files", "{t}", "--columns", "levl"], 1, "levl"),
+    (["get", "{t}", "idd=1"], 1, "'idd' does not exist"),
+    (["get", "{t}", "id=abc"], 1, "'abc' is not a value of column 'id'"),
+    (["get", "{t}", "9"], 2, "not COLUMN=VALUE"),
+    (["delete", "{t}", "--where", "nope = 1"], 1, "nope"),
+    (["delete", "{t}"], 2, "--where"),
+    (["delete", "{t}$files", "--where", "level = 0"], 1, "can only be read"),
+    (["compact", "{t}", "--partition", "p=1"], 1, "names 'p', the partition columns of .* are"),
+    (["compact", "{t}", "--partition", "p"], 2, "column=value"),
+    (["compact", "{t}", "--order-by", "id", "--dry-run"], 2, "leave one out"),
+    (["rollback", "{t}", "9"], 1, "snapshot 9 .* does not exist; available: 1 to 3"),
+    (["rollback", "{t}", "nope"], 1, "nope"),
+    (["rollback", "{t}"], 2, "roll back to what"),
+    (["rollback", "{t}", "1", "--watermark", "1"], 2, "exclude each other"),
+    (["tag", "{t}", "v2", "--snapshot", "1"], 1, "exists already"),
+    (["tag", "{t}", "nope", "--delete"], 1, "nope.*v2"),
+    (["tag", "{t}", "v2", "--delete", "--replace"], 2, "exclude each other"),
+    (["tag", "{t}", "v2", "--delete", "--snapshot", "1"], 2, "does not go with"),
+    (["branch", "{t}", "nope", "--delete"], 1, "nope"),
+    (["branch", "{t}", "c", "--tag", "nope"], 1, "tag 'nope'"),
+    (["consumers", "{t}", "--reset", "nope"], 1, "no consumer 'nope'"),
+    (["consumers", "{t}", "--to", "1"], 2, "--reset"),
+    (["expire", "{t}", "--older-than", "yesterday"], 1, "'yesterday' is neither"),
+    (["orphans", "{t}", "--yes", "--dry-run"], 2, "leave one out"),
+    (["orphans", "{t}", "--yes", "--older-than", "2999-01-01"], 1, "a moment before the writes"),
+    (["tail", "{t}", "--from", "soon"], 1, "not 'soon'"),
+    (["options", "bukcet"], 1, "did you mean 'bucket'"),
+    (["show", "{t}", "--option", "file.compresion=x"], 1, "did you mean 'file.compression'"),
+    (["show", "{t}", "--option", "a"], 2, "not 'key=value'"),
+    (["show", "t"], 2, "names need --warehouse"),
+    (["ls"], 2, "which warehouse"),
+    (["snapshot", "{t}"], 2, "did you mean 'snapshots'"),
+    (["show", "{t}", "--jsn"], 2, "--json"),
+    (["show"], 2, "TABLE"),
+]
+
+
+@pytest.mark.cases(24)
+@pytest.mark.parametrize(("arguments", "code", "message"), WRONG, ids=lambda value: str(value)[:50])
+def test_what_is_wrong_is_said_and_nothing_changes(table, warehouse, arguments, code, message):
+    before = files_below(table.path)
+    result = run(*(one.format(t=table.path, w=warehouse) for one in arguments))
+    assert result.exit_code == code, result.output
+    assert re.search(message, result.stderr, re.DOTALL), result.stderr
+    assert "Traceback" not in result.output
+    assert files_below(table.path) == before
+
+
+def test_a_failing_storage_is_a_message(table, monkeypatch):
+    def failing(self, path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(LocalStorage, "read", failing)
+    result = run("show", table.path)
+    assert (result.exit_code, "Permission denied" in result.stderr) == (1, True)
+
+
+# ---- as a process
+
+
+def test_it_starts_without_spark(table):
+    code = (
+        "import sys; from paimon_command.main import command; command(sys.argv[1:], standalone_mode=False); "
+        "print(sorted(m for m in ('pyspark', 'paimon_spark', 'py4j') if m in sys.modules), file=sys.stderr)"
+    )
+    result = process("snapshots", table.path, "--json", code=code)
+    assert len(json.loads(result.stdout)) == 3
+    assert result.stderr.strip() == "[]"
+
+
+def test_exit_codes_of_a_process_and_a_closed_pipe(table):
+    assert process("verify", table.path).returncode == 0
+    missing = process("show", table.path + "x")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert missing.stderr.startswith("Error: no table at")
+    assert process("shw").returncode == 2
+    line = f"{sys.executable} -m paimon_command read {table.path} --json | head -n 1"
+    piped = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (piped.stdout, piped.stderr) == ("[\n", "")
+
+
+KILLED = """
+import os, signal, sys
+from paimon_core.fileio.local import LocalStorage
+from paimon_command.main import main
+calls, at, delete = 0, int(sys.argv.pop(1)), LocalStorage.delete
+def killing(self, path):
+    global calls
+    calls += 1
+    if calls > at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    delete(self, path)
+LocalStorage.delete = killing
+main()
+"""
+
+
+@pytest.mark.parametrize("at", [0, 2, pytest.param(5, marks=pytest.mark.more)])
+def test_an_expiry_that_is_killed_ends_the_same_when_run_again(tmp_path, at):
+    def made(name):
+        table = keyed_table(tmp_path / name, bucket="1", **{"snapshot.expire.limit": "1"})
+        for number in range(6):
+            table.write(orders((number, "v", number)))
+            table.compact(full=True)
+        return table
+
+    table, other = made("killed"), made("other")
+    arguments = ("--retain-max", "1", "--retain-min", "1")
+    killed = process(at, "expire", table.path, *arguments, code=KILLED)
+    assert killed.returncode == -signal.SIGKILL
+    for one in (table, other):
+        answer("expire", one.path, *arguments)
+        answer("orphans", one.path, "--yes", "--older-than", str(int(time.time() * 1000)))
+    assert answer("read", table.path) == answer("read", other.path)
+    assert answer("verify", table.path, "--deep")["sound"] is True
+    counts = [len([name for name in files_below(one.path) if name.endswith(".parquet")]) for one in (table, other)]
+    assert counts[0] == counts[1] == 1
+    assert len(answer("snapshots", table.path)) == 1
+
+
+# ---- with Spark
+
+
+@pytest.mark.spark
+@pytest.mark.more
+def test_work_is_spread_over_spark(table):
+    given = ("--spark", "local[2]", "--json")
+    compacted = process("compact", table.path, "--full", *given)
+    assert json.loads(compacted.stdout) == {"snapshot": 4}, compacted.stderr
+    wrong = process("orphans", table.path, "--spark", "nonsense://x")
+    assert (wrong.returncode, "Spark does not start with master 'nonsense://x'" in wrong.stderr) == (1, True)
+
+
+def test_without_pyspark_the_option_says_what_to_install(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    result = run("compact", table.path, "--spark", "local[2]")
+    assert (result.exit_code, "pip install" in result.stderr) == (1, True)
