@@ -5,11 +5,14 @@
 ``paimon_spark/sql/java`` use are checked by their compiler.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
+from py4j.java_gateway import JavaObject
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas import functions as arrow_functions
@@ -136,3 +139,33 @@ def planned_read(source: DataSource, columns: StructType) -> bytes | None:
         binary_as_bytes=True,
     )
     return found.getvalue()
+
+
+def answer_outside_of_main_thread(context: SparkContext) -> None:
+    """Let Java's questions reach Python in threads of their own, also after Ctrl-C.
+
+    Java asks over the connection of the Python thread that called it, if the client of its callbacks has seen that
+    connection begin. Those of the main thread begin before the client is made, except for the one after Ctrl-C, which
+    py4j closes the connection for. Then a second Ctrl-C would interrupt an answer, and arrive as an error of Java.
+
+    REQUIRES: the callback server of the gateway has begun.
+    """
+    gateway: Any = context._gateway
+    client = gateway._gateway_client
+    if "_create_new_connection" in vars(client):
+        return
+    connect = client._create_new_connection
+
+    def reset() -> None:
+        server = JavaObject("GATEWAY_SERVER", client)
+        server.resetCallbackClient(server.getCallbackClient().getAddress(), gateway._python_proxy_port)
+
+    def connected() -> Any:
+        connection = connect()
+        if threading.current_thread() is threading.main_thread():
+            other = threading.Thread(target=reset, daemon=True)  # with a connection of its own
+            other.start()
+            other.join()
+        return connection
+
+    client._create_new_connection = connected

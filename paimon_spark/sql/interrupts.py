@@ -9,6 +9,7 @@ from typing import NoReturn
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from paimon_spark.internals import answer_outside_of_main_thread
 from paimon_spark.interruption import note_interrupt
 
 _log = logging.getLogger(__name__)
@@ -42,3 +43,4 @@ def cancel_jobs_on_interrupt(context: SparkContext) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
+    answer_outside_of_main_thread(context)

@@ -89,7 +89,7 @@ def test_a_driver_that_is_killed_leaves_the_tables_readable(tmp_path, spark, cat
 
 @pytest.mark.more
 def test_a_session_works_after_an_interrupt_and_after_a_stop(tmp_path):
-    """Ctrl-C cancels the jobs of a statement, which leaves nothing visible."""
+    """Ctrl-C, pressed in four statements, cancels their jobs; they leave nothing visible."""
     process = started(
         tmp_path,
         """
@@ -122,7 +122,11 @@ def test_a_session_works_after_an_interrupt_and_after_a_stop(tmp_path):
         spark.sql("CREATE TABLE t (id BIGINT NOT NULL, v BIGINT)")
         spark.sql("INSERT INTO t SELECT id, id FROM range(10)")
         endless = "(SELECT id, length(sha2(string(id), 512)) v FROM range(0, 1000000000000, 1, 2))"
-        answers = [interrupted(f"INSERT INTO t SELECT id, v FROM {endless}"), works()]
+        merge = f"MERGE INTO t USING {endless} s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+        spark.udf.register("wait", F.udf(lambda number: time.sleep(600) or number, "bigint"))
+        insert, select = f"INSERT INTO t SELECT id, v FROM {endless}", f"SELECT sum(v) FROM {endless}"
+        statements = [insert, merge, select, "DELETE FROM t WHERE wait(id) > 0"]
+        answers = [[interrupted(statement) for statement in statements], works()]
         spark.stop()
         spark = session()
         install(spark)
@@ -132,5 +136,5 @@ def test_a_session_works_after_an_interrupt_and_after_a_stop(tmp_path):
     )
     counts = [[[1, 0, 1, 0]], 10]
     output, _ = process.communicate(timeout=500)
-    assert json.loads(output.splitlines()[-1]) == [True, counts, counts]
+    assert json.loads(output.splitlines()[-1]) == [[True] * 4, counts, counts]
     assert rows_of(tmp_path, "t")[1] == list(range(10))
