@@ -32,18 +32,21 @@ from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
+from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
-from paimon_core.read.changes import ChangeRead, changes, changes_schema
+from paimon_core.read.changes import ChangeRead, change_splits, changes, changes_schema
 from paimon_core.read.key_cache import KeyCache
 from paimon_core.read.lookup import Lookup, key_table
 from paimon_core.read.stream import Stream
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
+from paimon_core.scan.interval import Interval, asks_for_changes, interval_between, interval_of
 from paimon_core.scan.projection import project
 from paimon_core.scan.split import DataSplit
+from paimon_core.scan.starting_scanner import without_start
 from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.schema import Schema
@@ -60,6 +63,7 @@ from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR, TableLocation
 from paimon_core.systables.kind import SystemTableKind
 from paimon_core.systables.registry import system_table_kind
 from paimon_core.systables.system_read import SystemRead
+from paimon_core.types.arrow import arrow_schema
 from paimon_core.verify.report import VerifyReport
 from paimon_core.verify.verify import verify
 from paimon_core.write.input_data import Data, Rows, arrow_data
@@ -189,7 +193,14 @@ class Table:
     def to_arrow(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> pa.Table:
-        """Read rows into one Arrow table in memory; :meth:`to_batches` reads in bounded memory."""
+        """Read rows into one Arrow table in memory; :meth:`to_batches` reads in bounded memory.
+
+        With an option ``incremental-*`` the rows are those that were added or updated between its ends; see
+        :meth:`changes`, which has deleted rows, too: here they raise UnsupportedError, except between two tags.
+        """
+        if self._reads_changes(when):
+            rows = self._changed_rows(columns, filter)
+            return pa.Table.from_batches(_limited(rows, _checked(limit)), arrow_schema(project(self.schema, columns)))
         scan, read = self._scan_and_reader(columns, filter, limit, when)
         splits = scan.plan().splits
         if limit is not None:
@@ -200,19 +211,28 @@ class Table:
     def to_batches(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> Iterator[pa.RecordBatch]:
-        """Read rows as a stream of record batches, in bounded memory."""
+        """Read rows as a stream of record batches, in bounded memory. Options ``incremental-*``: as in `to_arrow`."""
+        if self._reads_changes(when):
+            return _limited(self._changed_rows(columns, filter), _checked(limit))
         scan, read = self._scan_and_reader(columns, filter, limit, when)
         return _limited(_chained(read, scan.plan().splits), limit)
 
-    def changes(self, from_snapshot: int, to_snapshot: int | None = None) -> pa.Table:
+    def changes(
+        self, from_snapshot: int | str | None = None, to_snapshot: int | str | None = None, mode: str | None = None
+    ) -> pa.Table:
         """Return the changes after ``from_snapshot`` (0: all changes) through ``to_snapshot`` (`None`: the newest).
 
         The first column, ``rowkind``, is "+I" for an inserted row, "-U" and "+U" for a row before and after an update,
-        "-D" for a deleted row. The option ``changelog-producer`` chooses the source of changes; without a changelog
-        they are the written rows, once per key and commit. An overwrite emits no changes.
-        Raises OutOfRangeError for snapshots that have expired.
+        "-D" for a deleted row. ``mode`` is the source: "changelog"; "delta", the written rows, once per key and commit;
+        "auto", the changelog if option ``changelog-producer`` makes one, else the written rows; "diff", the difference
+        of the rows of both snapshots, whatever happened between them. `None`: the option
+        ``incremental-between-scan-mode``, "auto" by default. An overwrite emits no changes, except to "diff".
+
+        Both ends may be tags, which are compared, as by "diff". Without ends, the options ``incremental-*`` of
+        :meth:`with_options` name them. Raises OutOfRangeError for snapshots that have expired, NotFoundError for an
+        unknown tag, UnsupportedError if append files do not tell the difference.
         """
-        found = changes(self._store, from_snapshot, to_snapshot)
+        found = changes(self._store, self._interval(from_snapshot, to_snapshot, mode))
         return pa.Table.from_batches(found, changes_schema(self._store))
 
     def stream(
@@ -494,6 +514,30 @@ class Table:
 
     # ---- inside
 
+    def _interval(self, first: int | str | None, last: int | str | None, mode: str | None) -> Interval:
+        """Return the ends of a read of changes, by arguments or else by options."""
+        if first is not None:
+            source = self._store.options.value(INCREMENTAL_BETWEEN_SCAN_MODE) if mode is None else mode
+            return interval_between(self._store, first, last, source)
+        if last is not None or mode is not None:
+            raise InvalidInputError("where do the changes begin? Give from_snapshot, 0 for all changes")
+        found = interval_of(self._store)
+        if found is None:
+            raise InvalidInputError("where do the changes begin? Give from_snapshot, or option 'incremental-between'")
+        return found
+
+    def _reads_changes(self, when: Mapping[str, object]) -> bool:
+        chosen = any(value is not None for value in when.values())
+        return asks_for_changes(self._store) and not chosen and not self._read_optimized
+
+    def _changed_rows(self, columns: Sequence[str] | None, filter: Filter) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that the options ``incremental-*`` ask for."""
+        interval, schema = self._interval(None, None, None), self._store.schema
+        source = interval.source(without_start(self._store))
+        fields, predicate = project(schema, columns), bound_filter(filter, schema.fields)
+        for split in change_splits(source, interval):
+            yield from ChangeRead(source, fields, predicate).to_batches(split)
+
     def _scan_and_reader(
         self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
     ) -> tuple[TableScan, TableRead]:
@@ -650,7 +694,9 @@ class SystemTable(Table):
         """Raise UnsupportedError."""
         raise self._only_read("a view without merging")
 
-    def changes(self, from_snapshot: int, to_snapshot: int | None = None) -> pa.Table:
+    def changes(
+        self, from_snapshot: int | str | None = None, to_snapshot: int | str | None = None, mode: str | None = None
+    ) -> pa.Table:
         """Raise UnsupportedError."""
         raise self._only_read("changes")
 

@@ -19,6 +19,7 @@ from paimon_spark.options import (
     ReadRequest,
     batch_request,
     changes_request,
+    columns_request,
     is_about_changes,
     read_request,
     stream_request,
@@ -58,7 +59,7 @@ class PaimonDataSource(DataSource):
         if of_system is not None:
             return spark_schema(project(_system_table(of_system).schema_at(**of_system.when), of_system.columns))
         if is_about_changes(given):
-            request = stream_request(given)
+            request = columns_request(given)
             fields = project(open_table(request).schema, request.columns)
             return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
         read = read_request(given)

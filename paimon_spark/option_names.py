@@ -30,9 +30,18 @@ STREAM_OPTIONS = {
     "read.stream.maxrowspertrigger": "rows after which a micro-batch ends",
     "read.stream.minrowspertrigger": "rows for which a micro-batch waits; with maxTriggerDelayMs",
     "read.stream.maxtriggerdelayms": "milliseconds from the last micro-batch to the end of this wait",
-    "incremental-between": "two snapshots, 'a,b': the changes after the first one through the second; in batches, too",
-    "startingversion": "as 'scan.snapshot-id', or 'latest'",
+    "incremental-between": "two snapshots or tags, 'a,b': the changes after the first one through the second",
+    "incremental-between-timestamp": "two times, 'a,b': the changes between their snapshots; in batches",
+    "incremental-to-auto-tag": "an automatic tag: the changes since the one before it; in batches",
+    "startingversion": "as 'scan.snapshot-id', or 'latest'; in a batch with 'readChangeFeed' the first changes",
+    "endingversion": "with 'startingVersion' in a batch: the snapshot whose changes are the last ones",
+    "start-snapshot-id": "a snapshot: the changes after it; in batches",
+    "end-snapshot-id": "with 'start-snapshot-id': the snapshot whose changes are the last ones",
 }
+ENDS = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
+"""The options that name both ends of a read of changes in a batch."""
+OTHER_ENDS = ("start-snapshot-id", "end-snapshot-id", "endingversion")
+"""The names that other formats have for one end."""
 WRITE_OPTIONS = {
     "row-kind-column": "a column of the DataFrame with +I, -U, +U, -D; not stored",
     "partitionoverwritemode": "what mode('overwrite') replaces: static (the table) or dynamic (partitions in the data)",
@@ -88,7 +97,7 @@ STREAMS_ONLY = {*STREAM_OPTIONS, "consumer-id", "consumer.ignore-progress"}
 STREAM_STARTS = {"startingtimestamp": "startingTimestamp", "stream-from-timestamp": "stream-from-timestamp"}
 """Aliases of time-travel options that only say where a stream of changes starts."""
 _NOT_YET = {
-    re.compile(r"incremental-.*|(start|end)-snapshot-id|(starting|ending)(version|timestamp)"): "incremental reads",
+    re.compile(r"endingtimestamp"): "an end of changes by time, other than by 'incremental-between-timestamp',",
     re.compile(r"overwriteschema"): "replacing the schema while writing",
     re.compile(r"replacewhere|overwrite-mode"): "overwriting by condition",
     re.compile(r"usermetadata"): "one text about a snapshot, other than by 'snapshot-property.<name>',",

@@ -15,7 +15,6 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.idempotent import OnUnknown
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.options.parse import boolean, column_list, enum
-from paimon_core.options.scan import INCREMENTAL_BETWEEN
 from paimon_core.scan.stream_scan import NO_LIMITS, Limits
 from paimon_core.schema.merge import MergeRules
 from paimon_core.schema.partition_spec import partition_spec
@@ -25,7 +24,9 @@ from paimon_core.systables.rows import AUDIT_LOG, BINLOG
 from paimon_core.table import Table, viewed, with_store
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.option_names import (
+    ENDS,
     LOCATION_OPTIONS,
+    OTHER_ENDS,
     PROPERTY,
     READ_OPTIONS,
     STREAM_OPTIONS,
@@ -40,7 +41,7 @@ from paimon_spark.option_names import (
     with_case,
 )
 
-_OF_CHANGES = {"incremental-between", "read.changelog", "read.ignore-deletes"}
+_OF_CHANGES = {*ENDS, *OTHER_ENDS, "read.changelog", "read.ignore-deletes"}
 _WITH_CHANGES = {AUDIT_LOG.name, BINLOG.name}
 _BATCH_MODES = {
     **dict.fromkeys(("default", "full", "latest", "latest-full")),
@@ -178,7 +179,10 @@ def system_request(given: Mapping[str, str]) -> ReadRequest | None:
     name = _pop_address(dict(named)).system_table
     if name in (None, READ_OPTIMIZED):
         return None
-    between = {key: named.pop(key) for key in (INCREMENTAL_BETWEEN.key,) if key in named and name in _WITH_CHANGES}
+    between = {}
+    if name in _WITH_CHANGES:
+        _name_ends(named)
+        between = {key: named.pop(key) for key in ENDS if key in named}
     request = read_request(named)
     if request.rows_of is not None:
         raise InvalidInputError("option 'read.rows-of-snapshot' is for tables: for a system table say 'versionAsOf'")
@@ -215,6 +219,8 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
         named["read.changelog"] = "true"
     elif name is not None:
         raise UnsupportedError(f"{path}${name} cannot be read as a stream: read one of {path} itself")
+    if (end := next((key for key in OTHER_ENDS if key in named), None)) is not None:
+        raise UnsupportedError(f"option {end!r} is for batch reads: a stream starts by 'scan.snapshot-id', and goes on")
     if "scan.watermark" in named:
         raise UnsupportedError("option 'scan.watermark' is for batch reads: give a stream a snapshot to start from")
     if "limit" in named:
@@ -252,12 +258,18 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
 def changes_request(given: Mapping[str, str]) -> StreamRequest | None:
     """Return the request of a batch read of the changes between two snapshots; `None`: the options request rows."""
     named = canonical(given)
-    if "incremental-between" not in named:
+    _name_ends(named)
+    if named.keys().isdisjoint(ENDS):
         return None
     unfit = next((k for k in named if k in STREAMS_ONLY and k not in _OF_CHANGES), None)
     if unfit is not None:
         raise InvalidInputError(f"option {unfit!r} is for spark.readStream: a batch reads all that it asks for at once")
-    return stream_request(given)
+    return stream_request(named)
+
+
+def columns_request(given: Mapping[str, str]) -> StreamRequest:
+    """Return the request of a batch of changes or of a stream, whichever it is, for its columns."""
+    return stream_request({key: value for key, value in canonical(given).items() if key not in OTHER_ENDS})
 
 
 def is_about_changes(given: Mapping[str, str]) -> bool:
@@ -393,6 +405,29 @@ def _pop_address(named: dict[str, str]) -> TableAddress:
     if branch is not None and location.branch not in (None, branch):
         raise InvalidInputError(f"option 'branch' is {branch!r}, the table's name says {location.branch!r}: give one")
     return TableAddress(location.path, branch or location.branch, storage, location.system_table, warehouse)
+
+
+def _name_ends(named: dict[str, str]) -> None:
+    """Replace the ends of a batch of changes by other formats' names with ``incremental-between``.
+
+    ``start-snapshot-id`` is exclusive, as Iceberg's; ``startingVersion`` with ``readChangeFeed`` inclusive, as Delta's.
+    Without an end the changes go through the newest snapshot.
+    """
+    first, last = (pop(named, key, integer_from(0), None) for key in ("start-snapshot-id", "end-snapshot-id"))
+    start, end = None, pop(named, "endingVersion", integer_from(1), None)
+    if (named.get("startingversion") or "").isdigit() and named.get("read.changelog", "").lower() == "true":
+        start = pop(named, "startingVersion", integer_from(1), None)
+    if (first is None and last is not None) or (start is None and end is not None):
+        raise InvalidInputError(
+            "where do the changes begin? 'end-snapshot-id' needs 'start-snapshot-id', and 'endingVersion' needs "
+            "'readChangeFeed' = 'true' with 'startingVersion'"
+        )
+    for after, through in ((first, last), (None if start is None else start - 1, end)):
+        if after is None:
+            continue
+        if not named.keys().isdisjoint(ENDS):
+            raise InvalidInputError("several options name the ends of the changes: give one pair of them")
+        named[ENDS[0]] = f"{after},{'latest' if through is None else through}"
 
 
 def _pop_starting_version(named: dict[str, str]) -> None:

@@ -23,9 +23,9 @@ from paimon_core.predicate import rewrite
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.read.changes import ChangeRead
+from paimon_core.scan.interval import Interval, interval_of
 from paimon_core.scan.position import ALL, Position
-from paimon_core.scan.starting_scanner import incremental_bounds
-from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, StreamScan
+from paimon_core.scan.stream_scan import NO_LIMITS, BatchSplit, StreamScan
 from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, weight
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
@@ -65,7 +65,7 @@ Offset = dict[str, Any]
 class ChangePartition(InputPartition):
     """The splits of a batch that one task reads, and the id of the schema that planned them."""
 
-    def __init__(self, splits: tuple[ChangeSplit, ...], schema_id: int) -> None:
+    def __init__(self, splits: tuple[BatchSplit, ...], schema_id: int) -> None:
         super().__init__(None)
         self.splits, self.schema_id = splits, schema_id
 
@@ -171,24 +171,17 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_batch = time.monotonic()
         return self._plan_tasks(after, through)
 
-    def between_snapshots(self) -> list[InputPartition]:
-        """Plan the tasks of a batch read of the changes between the two snapshots in the options."""
-        store, bounds = self._scan.store, incremental_bounds(self._scan.store)
-        latest = store.snapshots.latest_id() or 0
-        if bounds is not None and bounds[1] > latest:
-            raise OutOfRangeError(
-                f"{store.root} has no changes through snapshot {bounds[1]} yet: its newest snapshot is {latest}"
-            )
-        return self._plan_tasks(self._scan.start(), self._scan.latest())
+    def between(self, interval: Interval) -> list[InputPartition]:
+        """Plan the tasks of a batch read of changes. REQUIRES: the table is the interval's source."""
+        return self._as_tasks(self._scan.between(interval))
 
     def _plan_tasks(self, after: Position, through: Position) -> list[InputPartition]:
-        store, splits = self._scan.store, self._scan.plan(after, through)
+        return self._as_tasks(self._scan.plan(after, through))
+
+    def _as_tasks(self, splits: Sequence[BatchSplit]) -> list[InputPartition]:
+        store = self._scan.store
         packing = packing_of_tasks(store.options, store.root)
-
-        def weigh(split: ChangeSplit) -> int:
-            return sum(weight(unit.split.files, packing) for unit in split.units)
-
-        tasks = pack_tasks(splits, weigh, packing, self._request.min_tasks)
+        tasks = pack_tasks(splits, lambda split: weight(split.files, packing), packing, self._request.min_tasks)
         return [ChangePartition(task, store.schema.id) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -226,15 +219,17 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 @message_first
 class PaimonChangesReader(DataSourceReader):
-    """A reader of the changes between two snapshots, in one batch."""
+    """A reader of the changes between two snapshots, tags or times, in one batch."""
 
     def __init__(self, store: FileStore, request: StreamRequest, schema: StructType) -> None:
-        store = store.with_options({"consumer.ignore-progress": "true"})  # the table's own options may name a consumer
-        self._stream = PaimonStreamReader(store, request, schema)
+        found = interval_of(store)
+        assert found is not None
+        self._interval = found
+        self._stream = PaimonStreamReader(found.source(store), request, schema)
 
     def partitions(self) -> list[InputPartition]:
-        """Plan the tasks. Raises OutOfRangeError for a snapshot that does not exist."""
-        return self._stream.between_snapshots()
+        """Plan the tasks. Raises OutOfRangeError if a snapshot has expired."""
+        return self._stream.between(self._interval)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the changes of one task's splits."""

@@ -20,18 +20,22 @@ from paimon_core.types.selection import take_rows
 Mask = npt.NDArray[np.bool_]
 
 
-def equal_values(one: Column, other: Column) -> Mask:
-    """Return True for each row where two arrays of one type and length have equal values."""
+def equal_values(one: Column, other: Column, *, exact: bool = False) -> Mask:
+    """Return True for each row where two arrays of one type and length have equal values.
+
+    ``exact``: as Java compares the bytes of rows: NaN equals NaN, -0.0 differs from 0.0, NULL equals NULL inside of
+    values, too, and maps have their entries in one order.
+    """
     if not len(one):
         return np.zeros(0, np.bool_)
     here, there = _valid(one), _valid(other)
     both = here & there
     same = ~here & ~there
     if both.all():
-        same = _compared(one, other)
+        same = _compared(one, other, exact)
     elif both.any():
         rows = pa.array(np.flatnonzero(both))
-        same[both] = _compared(one.take(rows), other.take(rows))
+        same[both] = _compared(one.take(rows), other.take(rows), exact)
     return same
 
 
@@ -40,36 +44,49 @@ def _valid(column: Column) -> Mask:
     return mask
 
 
-def _compared(one: Column, other: Column) -> Mask:
+def _compared(one: Column, other: Column, exact: bool) -> Mask:
     """As :func:`equal_values`. REQUIRES: no value is null."""
     kind: Any = one.type
     if pa.types.is_struct(kind):
         pairs, alike = zip(one.flatten(), other.flatten(), strict=True), np.ones(len(one), np.bool_)
         for a, b in pairs:
-            alike &= equal_values(a, b)
+            alike &= equal_values(a, b, exact=exact)
         return alike
     if pa.types.is_fixed_size_list(kind):
         sizes = np.full(len(one), kind.list_size)
-        return _throughout(sizes, equal_values(one.flatten(), other.flatten()))
+        return _throughout(sizes, equal_values(one.flatten(), other.flatten(), exact=exact))
     if pa.types.is_list(kind) or pa.types.is_map(kind):
-        return _lists(one, other)
+        return _lists(one, other, exact)
+    if exact and pa.types.is_floating(kind):
+        bits: Mask = _bits(one) == _bits(other)
+        return bits
     found: Mask = pc.equal(one, other).to_numpy(zero_copy_only=False)
     return found
 
 
-def _lists(one: Column, other: Column) -> Mask:
+def _lists(one: Column, other: Column, exact: bool) -> Mask:
     sizes, theirs = (np.diff(column.offsets.to_numpy()) for column in (one, other))
     alike: Mask = sizes == theirs
     if not alike.any():
         return alike
     sizes = sizes[alike]
     left, right = (take_rows(column, np.flatnonzero(alike)) for column in (one, other))
-    if pa.types.is_map(one.type):
+    if exact:
+        equal = np.ones(int(sizes.sum()), np.bool_)
+        for part in ("keys", "items") if pa.types.is_map(one.type) else ("values",):
+            equal &= equal_values(*(_part_of(lists, part) for lists in (left, right)), exact=True)
+    elif pa.types.is_map(one.type):
         equal = _entries(left, right, np.repeat(np.arange(len(sizes)), sizes))
     else:
         equal = _members(left.flatten(), right.flatten())
     alike[alike] = _throughout(sizes, equal)
     return alike
+
+
+def _part_of(lists: Any, part: str) -> Column:
+    """Return the elements, keys or values of all lists or maps. REQUIRES: no list is null."""
+    found: Column = lists.flatten() if part == "values" else getattr(lists, part)
+    return found
 
 
 def _members(one: Column, other: Column) -> Mask:

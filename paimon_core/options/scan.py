@@ -3,7 +3,6 @@
 from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import boolean, duration, enum, long, memory_size, number, text
 
-_SNAPSHOTS_ONLY = refused("changes are read between snapshots only")
 _SEVERAL_BRANCHES = refused("rows come from several branches")
 _INTERNAL = without_effect("internal to jobs of other engines")
 
@@ -34,28 +33,22 @@ SCAN_CREATION_TIME_MILLIS = Option("scan.creation-time-millis", long, None, "sta
 SCAN_BOUNDED_WATERMARK = Option("scan.bounded.watermark", long, None, "watermark at which a stream ends")
 INCREMENTAL_BETWEEN = Option("incremental-between", text, None, "two snapshots or tags: changes after the first")
 INCREMENTAL_BETWEEN_TIMESTAMP = Option(
-    "incremental-between-timestamp",
-    text,
-    None,
-    "two times in milliseconds: changes after the first",
-    mark=_SNAPSHOTS_ONLY,
+    "incremental-between-timestamp", text, None, "two times: changes after the first through the second"
 )
 INCREMENTAL_TO_AUTO_TAG = Option(
-    "incremental-to-auto-tag", text, None, "changes from the previous automatic tag to this one", mark=_SNAPSHOTS_ONLY
+    "incremental-to-auto-tag", text, None, "changes from the previous automatic tag to this one"
 )
 INCREMENTAL_BETWEEN_SCAN_MODE = Option(
     "incremental-between-scan-mode",
     enum("auto", "delta", "changelog", "diff"),
     "auto",
-    "source of the changes",
-    mark=not_yet("the changelog producer decides the source of the changes"),
+    "source of the changes: written rows, the changelog, or the difference of the rows",
 )
 INCREMENTAL_BETWEEN_TAG_TO_SNAPSHOT = Option(
     "incremental-between-tag-to-snapshot",
     boolean,
     False,
-    "tags mean their snapshot ids",
-    mark=not_yet("incremental-between takes no tags"),
+    "tags mean their snapshots; else the rows of the tags are compared",
 )
 SCAN_FALLBACK_BRANCH = Option(
     "scan.fallback-branch", text, None, "branch for partitions this one lacks", mark=_SEVERAL_BRANCHES

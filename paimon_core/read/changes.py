@@ -7,7 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from paimon_core.errors import OutOfRangeError, UnsupportedError
+from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import sections
 from paimon_core.manifest.bucket import BucketRef
@@ -16,17 +16,21 @@ from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.cross_partition_changes import keys_with_last_kind
+from paimon_core.read.difference import difference_batches
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.change_units import ChangeUnit, RowSource, changed_units
+from paimon_core.scan.difference import DiffSplit
+from paimon_core.scan.interval import DIFF, Interval
 from paimon_core.scan.starting_scanner import without_start
-from paimon_core.scan.stream_scan import ChangeSplit
+from paimon_core.scan.stream_scan import BatchSplit, ChangeSplit, difference_splits
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.changes import earliest_change, find_change, raise_if_changes_expired
+from paimon_core.store.changes import find_change, raise_if_changes_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.row_kind import DELETE, INSERT, is_retract, kind_names
+from paimon_core.types.selection import bits, filter_rows
 from paimon_core.types.system_fields import ROW_KIND, VALUE_KIND
 
 
@@ -55,18 +59,33 @@ class ChangeRead:
         """Arrow schema of every batch."""
         return arrow_schema((ROW_KIND, *self.fields) if self.kinds else self.fields)
 
-    def to_batches(self, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+    def to_batches(self, split: BatchSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split in their order; batches are never empty. Memory: as of a batch read.
 
-        If keys may move between partitions, rows of keys that left a bucket precede rows of keys that entered one.
+        If keys may move between partitions, rows of keys that left a bucket precede rows of keys that entered one. A
+        key that only the older of two compared snapshots has is no row without ``kinds``.
         Raises OutOfRangeError if the snapshot expires meanwhile.
         """
+        if isinstance(split, DiffSplit):
+            yield from self._differences(split)
+            return
         for snapshot_id, group in itertools.groupby(split.units, lambda unit: unit.split.snapshot_id):
             with raise_if_changes_expired(self.store, snapshot_id):
                 for batch in self._snapshot_batches(list(group)):
                     rows = self._with_kinds(batch) if self.kinds else self._added_rows(batch, snapshot_id)
                     if rows.num_rows:
                         yield rows
+
+    def _differences(self, split: DiffSplit) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that differ between two snapshots."""
+        names = [VALUE_KIND.name, *(field.name for field in self.fields)]
+        for batch in difference_batches(self._without_start, split, self.predicate):
+            rows = batch if self.predicate is None else filter_rows(batch, evaluate(self.predicate, batch))
+            if not self.kinds:
+                rows = filter_rows(rows, bits(~is_retract(rows.column(0).to_numpy())))
+            if rows.num_rows:
+                chosen = rows.select(names)
+                yield self._with_kinds(chosen) if self.kinds else chosen.select(range(1, len(names)))
 
     def _snapshot_batches(self, units: Sequence[ChangeUnit]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the units of one snapshot; the first column holds the kinds (int8)."""
@@ -158,36 +177,37 @@ def changes_schema(store: FileStore) -> pa.Schema:
     return ChangeRead(store, store.schema.fields, kinds=True).schema
 
 
-def changes(store: FileStore, after: int, through: int | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the changes of the snapshots `after < id <= through`; `None`: through the newest.
+def changes(store: FileStore, interval: Interval) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of an interval.
 
     With a changelog producer these are the rows of its changelog, else the written rows, once per key and commit. They
     are in the order of snapshots, and within a snapshot in the order of changes of a key. An overwrite yields no rows
-    unless the table's options ask for them. An expired snapshot is read if its changelog exists. Memory: as of a batch
-    read. Raises OutOfRangeError for snapshots that do not exist.
+    unless the table's options ask for them. An expired snapshot is read if its changelog exists. In mode ``diff`` they
+    are the difference of the rows of two snapshots, by key. Memory: as of a batch read.
     """
-    read = ChangeRead(store, store.schema.fields, kinds=True)
-    for split in change_splits(store, after, through):
+    source = interval.source(without_start(store))
+    read = ChangeRead(source, store.schema.fields, kinds=True)
+    for split in change_splits(source, interval):
         yield from read.to_batches(split)
 
 
-def change_splits(store: FileStore, after: int, through: int | None = None) -> Iterator[ChangeSplit]:
-    """Yield one split for each snapshot with changes, in the order of commits; see `changes`."""
+def change_splits(store: FileStore, interval: Interval) -> Iterator[BatchSplit]:
+    """Yield one split for each snapshot with changes, in the order of commits; in mode ``diff`` as planned.
+
+    REQUIRES: ``store`` is the interval's ``source``.
+    """
     check_readable(store.schema)
-    for snapshot in _snapshots(store, after, through):
+    if interval.mode == DIFF:
+        yield from difference_splits(store, interval)
+        return
+    for snapshot in _snapshots(store, interval):
         before = partial(store.snapshots.find, snapshot.id - 1)
         units = tuple(changed_units(store, snapshot, before))
         if units:
             yield ChangeSplit(units)
 
 
-def _snapshots(store: FileStore, after: int, through: int | None) -> Iterator[Snapshot]:
-    """Yield the snapshots `after < id <= through`. OutOfRangeError for ids that do not exist."""
-    latest = store.snapshots.latest_id() or 0
-    first, last = earliest_change(store) or 1, latest if through is None else through
-    if not first - 1 <= after <= last <= latest:
-        raise OutOfRangeError(
-            f"{store.root} has no changes after snapshot {after} through {last}: it has snapshots {first} to {latest}, "
-            f"so the first number must be at least {first - 1}, and the second one neither below it nor above {latest}"
-        )
-    return parallel_map(lambda i: find_change(store, i) or store.snapshots.get(i), range(after + 1, last + 1))
+def _snapshots(store: FileStore, interval: Interval) -> Iterator[Snapshot]:
+    """Yield the snapshots of an interval, or their changelogs. OutOfRangeError for one that has expired meanwhile."""
+    ids = range(interval.first + 1, interval.last + 1)
+    return parallel_map(lambda i: find_change(store, i) or store.snapshots.get(i), ids)

@@ -6,6 +6,7 @@ from paimon_core.options.scan import (
     CONSUMER_ID,
     CONSUMER_IGNORE_PROGRESS,
     INCREMENTAL_BETWEEN,
+    INCREMENTAL_BETWEEN_SCAN_MODE,
     SCAN_CREATION_TIME_MILLIS,
     SCAN_FILE_CREATION_TIME_MILLIS,
     SCAN_MODE,
@@ -55,11 +56,11 @@ def starting_position(store: FileStore) -> Position:
     if consumer is not None and not store.options.value(CONSUMER_IGNORE_PROGRESS):
         following = Consumers(store.io, store.branch_root).get(consumer)
         if following is not None:
-            return _before(store, following)
+            return position_before(store, following)
     mode = scan_mode(store)
     bounds = incremental_bounds(store)
     if bounds is not None:
-        return _before(store, bounds[0] + 1)
+        return position_before(store, bounds[0] + 1)
     latest = store.snapshots.latest()
     if mode == "latest":
         return Position(0, ALL) if latest is None else Position.end_of(latest)
@@ -90,15 +91,23 @@ def created_since(store: FileStore) -> int | None:
 
 
 def incremental_bounds(store: FileStore) -> tuple[int, int] | None:
-    """Return the snapshots after which mode ``incremental`` starts, and with which it ends; `None`: other modes."""
+    """Return the snapshots after which a stream in mode ``incremental`` starts and ends; `None`: other modes.
+
+    The last snapshot need not exist yet. InvalidInputError for other ends than two snapshots.
+    """
     if scan_mode(store) != "incremental":
         return None
+    source = store.options.value(INCREMENTAL_BETWEEN_SCAN_MODE)
+    if source != INCREMENTAL_BETWEEN_SCAN_MODE.default:
+        raise UnsupportedError(
+            f"{INCREMENTAL_BETWEEN_SCAN_MODE.key!r} = {source!r} is for batches: leave it out of a stream"
+        )
     text = store.options.value(INCREMENTAL_BETWEEN)
     numbers = [part.strip() for part in (text or "").split(",")]
     if len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers) or int(numbers[0]) > int(numbers[1]):
         raise InvalidInputError(
-            f"{INCREMENTAL_BETWEEN.key!r} is {text!r}: changes are read from one snapshot to another that is no older, "
-            f"as in '3,7'. Tags and times are not supported here yet: give the ids of their snapshots"
+            f"{INCREMENTAL_BETWEEN.key!r} is {text!r}: a stream goes from one snapshot to another that is no older, as "
+            "in '3,7'. Tags and times are the ends of a batch: give the ids of their snapshots"
         )
     return int(numbers[0]), int(numbers[1])
 
@@ -143,7 +152,7 @@ def _from_snapshot(store: FileStore, latest: Snapshot | None) -> Position:
     last = 0 if latest is None else latest.id
     if requested > last + 1:
         raise OutOfRangeError(_not_yet(store, requested, last))
-    return _before(store, max(requested, earliest_change(store) or 1))
+    return position_before(store, max(requested, earliest_change(store) or 1))
 
 
 def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Position:
@@ -155,7 +164,7 @@ def _from_time(store: FileStore, millis: int, latest: Snapshot | None) -> Positi
         return Position.end_of(older)
     past = (found for found in store.changelogs.all() if found.time_millis < millis)
     last = max((found.id for found in past), default=None)
-    return _before(store, (earliest_change(store) or 1) if last is None else last + 1)
+    return position_before(store, (earliest_change(store) or 1) if last is None else last + 1)
 
 
 def _start_millis(store: FileStore) -> int:
@@ -164,7 +173,7 @@ def _start_millis(store: FileStore) -> int:
     return int(millis or 0) if millis is not None or text is None else epoch_millis(text)
 
 
-def _before(store: FileStore, snapshot_id: int) -> Position:
+def position_before(store: FileStore, snapshot_id: int) -> Position:
     """Return the position before the changes of this snapshot."""
     previous = find_change(store, snapshot_id - 1)
     return Position(snapshot_id - 1, ALL) if previous is None else Position.end_of(previous)

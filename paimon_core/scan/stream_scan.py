@@ -3,20 +3,29 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.bucket import BucketRef
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.options.merge import CHANGELOG_PRODUCER
 from paimon_core.options.scan import SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.change_units import ChangeUnit, RowSource, all_units, changed_units
+from paimon_core.scan.difference import DiffSplit, added_files, compared_buckets
 from paimon_core.scan.entries import PartitionFilter
+from paimon_core.scan.interval import DIFF, Interval
 from paimon_core.scan.position import ALL, Position
 from paimon_core.scan.split_plan import Packing, pack
-from paimon_core.scan.starting_scanner import created_since, incremental_bounds, starting_position, without_start
+from paimon_core.scan.starting_scanner import (
+    created_since,
+    incremental_bounds,
+    position_before,
+    starting_position,
+    without_start,
+)
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import check_readable
 from paimon_core.snapshot.snapshot import Snapshot
@@ -52,6 +61,11 @@ class ChangeSplit:
     units: tuple[ChangeUnit, ...]
 
     @property
+    def files(self) -> tuple[DataFileMeta, ...]:
+        """The files of all units."""
+        return tuple(file for unit in self.units for file in unit.split.files)
+
+    @property
     def row_count(self) -> int:
         """Return the number of stored rows; merging and filters may return fewer."""
         return sum(unit.split.row_count for unit in self.units)
@@ -60,6 +74,23 @@ class ChangeSplit:
     def size(self) -> int:
         """Return the bytes of the files."""
         return sum(unit.split.size for unit in self.units)
+
+
+BatchSplit: TypeAlias = ChangeSplit | DiffSplit
+"""What one task of a batch of changes reads."""
+
+
+def difference_splits(
+    store: FileStore, interval: Interval, predicate: Predicate | None = None
+) -> Sequence[ChangeSplit | DiffSplit]:
+    """Return the splits of an interval of mode ``diff``, of partitions that can match a bound predicate."""
+    if interval.is_empty or interval.compared is None:
+        return []
+    keys = store.schema.partition_keys
+    partition = split_by(predicate, set(keys))[0] if predicate is not None and keys else None
+    if store.traits.keyed:
+        return compared_buckets(store, *interval.compared, partition)
+    return [ChangeSplit((unit,)) for unit in added_files(store, *interval.compared, partition)]
 
 
 class StreamScan:
@@ -142,6 +173,20 @@ class StreamScan:
             end = through.index if snapshot.id == through.snapshot_id else ALL
             units += changes[first : end + 1]
         return self._as_splits(units)
+
+    def between(self, interval: Interval) -> Sequence[BatchSplit]:
+        """Return the splits of a batch of changes; raises as :meth:`advance` does.
+
+        REQUIRES: the table is the interval's ``source``.
+        """
+        if interval.mode == DIFF:
+            return difference_splits(without_start(self.store), interval, self.predicate)
+        if interval.is_empty:
+            return []
+        last = find_change(self.store, interval.last)
+        if last is None:
+            raise changes_expired(self.store, interval.last)
+        return self.plan(position_before(self.store, interval.first + 1), Position.end_of(last))
 
     # ---- the end of a batch
 

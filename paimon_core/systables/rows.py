@@ -13,14 +13,17 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.predicate.rewrite import restrict
 from paimon_core.read.changes import ChangeRead, change_splits
 from paimon_core.read.table_read import TableRead
+from paimon_core.scan.difference import DiffSplit
+from paimon_core.scan.interval import interval_of
 from paimon_core.scan.split import DataSplit
-from paimon_core.scan.starting_scanner import incremental_bounds, without_start
+from paimon_core.scan.starting_scanner import without_start
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.store.file_store import FileStore
 from paimon_core.systables.kind import Part, Request, SystemTableKind
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import ArrayType, DataField, with_nullable
 from paimon_core.types.row_kind import INSERT, SHORT_NAMES, UPDATE_AFTER, UPDATE_BEFORE
+from paimon_core.types.selection import bits, filter_rows
 from paimon_core.types.system_fields import ROW_KIND
 
 
@@ -47,11 +50,11 @@ def _tracking(store: FileStore) -> tuple[DataField, ...]:
 
 
 def _plan(request: Request) -> list[Part]:
-    """Return the splits of the snapshot, or of the changes that the option ``incremental-between`` asks for."""
+    """Return the splits of the snapshot, or of the changes that an option ``incremental-*`` asks for."""
     store = request.store
-    bounds = incremental_bounds(store)
-    if bounds is not None:
-        return list(change_splits(without_start(store), *bounds))
+    interval = interval_of(store)
+    if interval is not None:
+        return list(change_splits(interval.source(without_start(store)), interval))
     keys = {f.name for f in store.schema.fields}
     predicate = None if request.predicate is None else restrict(request.predicate, keys)
     return list(TableScan(store, request.snapshot, predicate).plan().splits)
@@ -69,12 +72,25 @@ def _asked(request: Request) -> tuple[DataField, ...]:
 
 
 def _read_audit(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield rows with their kinds: every row of a snapshot is ``+I``, a change has the kind of its commit."""
+    """Yield rows with their kinds: every row of a snapshot is ``+I``, a change has the kind of its commit.
+
+    Of two compared snapshots the old row of an update is left out, as in Java.
+    """
+    batches = _with_kinds(request, part)
+    if not isinstance(part, DiffSplit):
+        return batches
+    return (filter_rows(batch, bits(~_is(batch.column(0), SHORT_NAMES[UPDATE_BEFORE]))) for batch in batches)
+
+
+def _with_kinds(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a snapshot, or changes, with their kinds."""
     store, fields = request.store, _asked(request)
     names = {f.name for f in store.schema.fields}
     predicate = None if request.predicate is None else restrict(request.predicate, names)
     if not isinstance(part, DataSplit):
-        yield from ChangeRead(store, fields, predicate, kinds=True).to_batches(part)
+        interval = interval_of(store)
+        source = store if interval is None else interval.source(without_start(store))
+        yield from ChangeRead(source, fields, predicate, kinds=True).to_batches(part)
         return
     kind = pa.scalar(SHORT_NAMES[INSERT], pa.string())
     schema = arrow_schema((ROW_KIND, *fields))
@@ -86,7 +102,7 @@ def _read_binlog(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `_read_audit` with arrays of values: an update is one row with its old and its new values."""
     keys = request.store.schema.primary_keys
     unfiltered = Request(request.store, request.snapshot, request.columns | {ROW_KIND.name, *keys})
-    return packed(_read_audit(unfiltered, part), _asked(unfiltered), keys)
+    return packed(_with_kinds(unfiltered, part), _asked(unfiltered), keys)
 
 
 def packed(

@@ -1,11 +1,11 @@
 """The table functions ``paimon_incremental_query``, ``..._between_timestamp`` and ``paimon_incremental_to_auto_tag``.
 
-Between two snapshots they return the rows that commits inserted or updated, as the option ``incremental-between`` does.
-Between two tags they return the rows of the second tag that the first one does not have.
+They are the options ``incremental-*`` of a read, whose rules are those of `paimon_core.scan.interval`. Between two
+snapshots they return the rows that commits inserted or updated, between two tags the rows of the second tag that the
+first one does not have. Files of an append table do not always tell these: there Spark compares the rows of both.
 """
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,16 +14,12 @@ from zoneinfo import ZoneInfo
 from pyspark.sql import SparkSession
 
 from paimon_core.catalog.identifier import split_parts
-from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
-from paimon_core.snapshot.tags import Tag
+from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_core.options.scan import INCREMENTAL_BETWEEN, INCREMENTAL_BETWEEN_TIMESTAMP, INCREMENTAL_TO_AUTO_TAG
+from paimon_core.scan.interval import DIFF, Interval, interval_of
 from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.table import Table
 from paimon_spark.sql.jvm import Jvm
-
-BETWEEN = "incremental-between"
-_AUTO_TAG = re.compile(r"\d{4}(-?)\d{2}\1\d{2}( \d{2})?")
-_Ends = tuple[int, int] | tuple[str, str]
-"""Two snapshots, or two tags: the changes after the first through the second."""
 
 
 def install_table_functions(jvm: Jvm) -> None:
@@ -49,56 +45,35 @@ class IncrementalFunction:
         spark, parts = self.jvm.active_session(), split_parts(values[0])
         table: Table = self.jvm.table(spark, parts, name)
         try:
-            ends = usage.ends(table, [str(value) for value in values[1:]], spark)
+            options = usage.options([str(value) for value in values[1:]], spark)
+            interval = interval_of(table.store.with_options(options))
         except InvalidInputError as error:
             raise InvalidInputError(f"{name}: {error}") from None
-        found = [self.jvm.list(parts), None, *ends]
-        if isinstance(ends[0], int):
-            options = {BETWEEN: f"{ends[0]},{ends[1]}", "read.ignore-deletes": "true"}
-            found = [self.jvm.list(parts), self.jvm.map(options), None, None]
+        ends = None if interval is None else _rows_to_compare(table, interval)
+        if ends is None:
+            read = self.jvm.map({**options, "read.ignore-deletes": "true"})
+            found = [self.jvm.list(parts), read, None, None]
+        else:
+            found = [self.jvm.list(parts), None, *ends]
         return self.jvm.array("java.lang.Object", found)
 
 
-def _query(table: Table, given: Sequence[str], spark: SparkSession) -> _Ends:
-    """Return the snapshots or the tags of a call; a text of digits is a tag if there is one of this name."""
-    names = [text.strip() for text in given]
-    tags = [table.store.tags.find(name) for name in names]
-    if tags[0] is not None and tags[1] is not None:
-        return _between_tags(table, tags[0], tags[1])
-    unknown = next((n for n, tag in zip(names, tags, strict=True) if tag is None and not n.isdecimal()), None)
-    if unknown is not None:
-        raise NotFoundError(
-            f"{unknown!r} is neither a snapshot nor a tag of {table.path}: {table.store.tags.summary()}"
-        )
-    if not all(name.isdecimal() for name in names):
-        raise InvalidInputError(
-            f"{names[0]!r} and {names[1]!r} are a tag and a snapshot: give two tags or two snapshots"
-        )
-    first, last = map(int, names)
-    known = table.store.snapshots.ids()
-    low, high = (known[0] - 1, known[-1]) if known else (0, 0)
-    if first > last:
-        raise InvalidInputError(f"the first snapshot, {first}, is after the last one, {last}")
-    if not low <= first <= last <= high:
-        raise OutOfRangeError(
-            f"{table.path} has no changes from {first} to {last}: there are those from {low} to {high}"
-        )
-    return first, last
+def _query(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
+    """Return the options for two snapshots or two tags."""
+    if any("," in text for text in given):
+        raise InvalidInputError(f"{given[0]!r} and {given[1]!r}: the name of a snapshot or a tag has no comma")
+    return {INCREMENTAL_BETWEEN.key: ",".join(given)}
 
 
-def _between_times(table: Table, given: Sequence[str], spark: SparkSession) -> _Ends:
-    """Return the newest snapshots at two times; times without a snapshot between them give no changes."""
+def _between_times(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
+    """Return the options for two times."""
     zone = ZoneInfo(str(spark.conf.get("spark.sql.session.timeZone")))
-    start, end = (_millis(text, zone) for text in given)
-    if start > end:
-        raise InvalidInputError(f"the first time, {given[0]}, is after the second one, {given[1]}")
-    snapshots = table.store.snapshots
-    first, last = snapshots.at_or_before(start), snapshots.at_or_before(end)
-    before = (snapshots.earliest_id() or 1) - 1
-    if last is None:
-        newest = snapshots.latest_id() or 0
-        return newest, newest  # nothing is between a snapshot and itself
-    return (before if first is None else first.id), last.id
+    return {INCREMENTAL_BETWEEN_TIMESTAMP.key: ",".join(str(_millis(text, zone)) for text in given)}
+
+
+def _to_auto_tag(given: Sequence[str], spark: SparkSession) -> Mapping[str, str]:
+    """Return the options for an automatic tag and the one before it."""
+    return {INCREMENTAL_TO_AUTO_TAG.key: given[0].strip()}
 
 
 def _millis(text: str, zone: ZoneInfo) -> int:
@@ -112,38 +87,31 @@ def _millis(text: str, zone: ZoneInfo) -> int:
     return epoch_millis(moment if moment.tzinfo is not None else moment.replace(tzinfo=zone))
 
 
-def _to_auto_tag(table: Table, given: Sequence[str], spark: SparkSession) -> _Ends:
-    """Return the automatic tag before the given one, and this; without one of them there are no changes."""
-    name = given[0].strip()
-    shape = _AUTO_TAG.fullmatch(name)
-    if shape is None:
-        raise InvalidInputError(f"{name!r} is no name of an automatic tag, such as '2026-01-31' or '2026-01-31 12'")
-    every = {tag.name: tag for tag in table.store.tags.list()}
-    same = [(m, n) for n in sorted(every) if (m := _AUTO_TAG.fullmatch(n)) and m[1] == shape[1]]
-    before = [n for m, n in same if n < name and (m[2] is None) == (shape[2] is None)]
-    if name not in every or not before:
-        newest = table.store.snapshots.latest_id() or 0
-        return newest, newest
-    return _between_tags(table, every[before[-1]], every[name])
+def _rows_to_compare(table: Table, interval: Interval) -> tuple[str, str] | None:
+    """Return the versions of an append table whose rows Spark compares; `None`: the engine finds the rows.
 
-
-def _between_tags(table: Table, first: Tag, last: Tag) -> _Ends:
-    """Return the names of two tags. UnsupportedError if they have other columns, which cannot be compared."""
+    UnsupportedError if the versions have other columns, which cannot be compared.
+    """
+    if interval.mode != DIFF or table.store.traits.keyed or interval.compared is None or interval.versions is None:
+        return None
     columns = [
-        [(f.id, f.name) for f in table.store.at_schema(tag.snapshot.schema_id).schema.fields] for tag in (first, last)
+        [(f.id, f.name) for f in table.store.at_schema(snapshot.schema_id).schema.fields]
+        for snapshot in interval.compared
+        if snapshot is not None
     ]
-    if columns[0] != columns[1]:
+    first, last = interval.versions
+    if columns[:1] != columns[1:]:
         raise UnsupportedError(
-            f"the columns of {table.path} changed between the tags {first.name!r} and {last.name!r}: compare the "
-            "tables of both tags, VERSION AS OF, column by column"
+            f"the columns of {table.path} changed between the tags {first!r} and {last!r}: compare the tables of both "
+            "tags, VERSION AS OF, column by column"
         )
-    return first.name, last.name
+    return first, last
 
 
 @dataclass(frozen=True)
 class _Usage:
     parameters: tuple[str, ...]
-    ends: Callable[[Table, Sequence[str], SparkSession], _Ends]
+    options: Callable[[Sequence[str], SparkSession], Mapping[str, str]]
 
 
 _FUNCTIONS = {

@@ -18,9 +18,9 @@ from paimon_core.table import Table, with_store
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, java_rows, planned_read
 from paimon_spark.option_names import canonical
+from paimon_spark.options import is_about_changes
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.driver_rows import small_read, small_rows
-from paimon_spark.sql.incremental import BETWEEN
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, is_same_field, native_files, with_options
 from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of
@@ -62,7 +62,7 @@ class TableReads:
         request = ScanRequest(
             self._columns(required),
             predicate_of(json.loads(trees), self._read_schema()),
-            limit if limit >= 0 and BETWEEN not in given else None,  # changes are read whole
+            limit if limit >= 0 and not is_about_changes(given) else None,  # changes are read whole
             given,
             self.when,
         )

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import InvalidInputError, hide_secrets
-from paimon_core.options.scan import INCREMENTAL_BETWEEN
 from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.split import DataSplit
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.systables.system_read import SystemRead
 from paimon_core.table import SystemTable
+from paimon_spark.option_names import ENDS
 from paimon_spark.sql.pushdown import predicate_of
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.table import TableFunction
@@ -177,7 +177,7 @@ class SystemScanFunction:
 
     def statistics(self) -> str:
         """Return the size of the scan as JSON."""
-        if not self.table.kind.of_rows or INCREMENTAL_BETWEEN.key in self.request.others:
+        if not self.table.kind.of_rows or not self.request.others.keys().isdisjoint(ENDS):
             return json.dumps({"rows": None, "bytes": MAX_LOCAL_ROWS * 100, "columns": {}})
         splits = _splits(self.table.read(filter=self.request.predicate, **self.request.moment))
         rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)

@@ -166,7 +166,7 @@ def test_bad_reads(options, error):
         read(**options)
 
 
-@pytest.mark.parametrize("name", ["incremental-between-timestamp", "endingversion", "overwriteschema", "replacewhere"])
+@pytest.mark.parametrize("name", ["endingtimestamp", "overwriteschema", "replacewhere"])
 def test_unsupported_options_are_refused_by_name(name):
     with pytest.raises(UnsupportedError, match=name):
         read(**{name: "1"})

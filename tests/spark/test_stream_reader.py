@@ -330,13 +330,52 @@ def test_changes_between_two_snapshots(warehouse):
     assert batch(table, **{"incremental-between": "2,3", "read.changelog": "true"}) == [("-D", 3, "x")]
     with pytest.raises(UnsupportedError, match="deleted at snapshot 3"):
         batch(table, **{"incremental-between": "1,3"})
-    with pytest.raises(OutOfRangeError, match="no changes through snapshot 7 yet: its newest snapshot is 3"):
+    with pytest.raises(OutOfRangeError, match="no changes from 1 to 7: there are those from 0 to 3"):
         batch(table, **{"incremental-between": "1,7"})
     table.store.io.delete(table.store.snapshots.path(1))
-    with pytest.raises(OutOfRangeError, match=r"snapshot 1 .* has expired"):
+    with pytest.raises(OutOfRangeError, match="no changes from 0 to 3: there are those from 1 to 3"):
         batch(table, **{"incremental-between": "0,3"})
     with pytest.raises(InvalidInputError, match=r"'consumer-id' is for spark\.readStream"):
         batch(table, **{"incremental-between": "0,3", "consumer-id": "d"})
+
+
+def test_a_batch_of_changes_between_tags_and_times_by_any_source_and_name(warehouse):
+    table = made(f"{warehouse}/db.db/t", bucket="1", **{"changelog-producer": "input"})
+    put(table, 1, 2)
+    table.create_tag("a")
+    put(table, 2, 3, text="y")
+    put(table, 1, kinds=["-D"])
+    table.create_tag("b")
+    table.compact(full=True)
+    added = [(2, "y"), (3, "y")]
+    for ends in ({"incremental-between": "a,b"}, {"incremental-between": "1,4"}):
+        diff = {**ends, "incremental-between-scan-mode": "diff"}
+        assert batch(table, **diff) == added
+        kinds = batch(table, **diff, readChangeFeed="true")
+        assert kinds == [("-D", 1, "x"), ("-U", 2, "x"), ("+U", 2, "y"), ("+I", 3, "y")]
+    for options in (
+        {"incremental-between": "a,b", "incremental-between-tag-to-snapshot": "true"},
+        {"incremental-between": "1,3", "incremental-between-scan-mode": "delta"},
+        {"incremental-between": "1,latest"},
+        {"start-snapshot-id": "1", "end-snapshot-id": "3"},
+        {"start-snapshot-id": "1"},
+        {"startingVersion": "2", "endingVersion": "3"},
+        {"startingVersion": "2"},
+    ):
+        found = batch(table, **options, readChangeFeed="true")
+        assert found == [("+I", 2, "y"), ("+I", 3, "y"), ("-D", 1, "x")], options
+    assert len(batch(table, **{"incremental-between-timestamp": f"0,{2**50}", "readChangeFeed": "true"})) == 5
+    for options, message in (
+        ({"end-snapshot-id": "3"}, "needs 'start-snapshot-id'"),
+        ({"endingVersion": "3", "readChangeFeed": "true"}, "needs 'readChangeFeed'"),
+        ({"start-snapshot-id": "1", "incremental-between": "1,2"}, "several options"),
+        ({"incremental-between": "a,c"}, "'c' is neither a snapshot nor a tag"),
+        ({"incremental-between": "b,a"}, "is after the last one"),
+    ):
+        with pytest.raises(PaimonError, match=message):
+            batch(table, **options)
+    with pytest.raises(UnsupportedError, match="'end-snapshot-id' is for batch reads"):
+        stream_request({"path": "/w/t", "end-snapshot-id": "3"})
 
 
 # ---- progress in the table
@@ -429,7 +468,7 @@ def test_a_view_is_refused_as_a_stream(table):
         ({"read.changelog": "true", "ignoredeletes": "true"}, "contradict each other"),
         ({"startingversion": "3", "scan.snapshot-id": "4"}, "disagree"),
         ({"maxfilepertrigger": "3"}, "did you mean 'maxfilespertrigger'"),
-        ({"incremental-between-timestamp": "3,4"}, "incremental reads"),
+        ({"endingversion": "3"}, "is for batch reads"),
     ],
 )
 def test_bad_options(options, error):

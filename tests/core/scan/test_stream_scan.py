@@ -144,7 +144,11 @@ def test_files_by_their_age(tmp_path):
         ({"scan.tag-name": "x"}, UnsupportedError, r"scan\.snapshot-id"),
         ({"scan.mode": "latest-delta"}, InvalidInputError, "latest-delta"),
         ({"incremental-between": "3,2"}, InvalidInputError, "'3,7'"),
-        ({"incremental-between": "a,b"}, InvalidInputError, "'a,b'.*Tags and times are not .* yet: give the ids"),
+        (
+            {"incremental-between": "a,b"},
+            InvalidInputError,
+            "'a,b'.*Tags and times are .* of a batch: give the ids",
+        ),
         ({"scan.timestamp": "yesterday"}, InvalidInputError, "yesterday"),
         ({"scan.bucket": "0"}, UnsupportedError, "scan.bucket"),
         ({"scan.mode": "latest", "scan.snapshot-id": "1"}, InvalidInputError, "excludes"),
