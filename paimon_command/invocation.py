@@ -46,12 +46,12 @@ class Invocation:
         return {name: self[name] for name in _WHEN if self[name] is not None}
 
     @contextmanager
-    def runner(self, table: Table) -> Iterator[Runner]:
-        """Yield the runner of tasks: of a Spark session for ``--spark``, else of this process."""
+    def runner(self, what: str) -> Iterator[Runner]:
+        """Yield the runner of tasks: for ``--spark`` of a session, whose name has `what`; else of this process."""
         if self["spark"] is None:
             yield LOCAL
         else:
-            with spark_runner(self["spark"], f"{self.name} {hide_secrets(table.path)}") as runner:
+            with spark_runner(self["spark"], f"{self.name} {hide_secrets(what)}") as runner:
                 yield runner
 
     @contextmanager

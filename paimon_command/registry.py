@@ -2,7 +2,18 @@
 
 import click
 
-from paimon_command.commands import checks, completion, listing, metadata, options, reading, rows, timeline, upkeep
+from paimon_command.commands import (
+    calling,
+    checks,
+    completion,
+    listing,
+    metadata,
+    options,
+    reading,
+    rows,
+    timeline,
+    upkeep,
+)
 
 COMMANDS: tuple[click.Command, ...] = (
     listing.ls,
@@ -28,5 +39,6 @@ COMMANDS: tuple[click.Command, ...] = (
     checks.verify,
     checks.doctor,
     options.options,
+    calling.call,
     completion.completion,
 )

@@ -22,7 +22,7 @@ def delete(call: Invocation) -> Answer:
         table.maintenance  # noqa: B018  refuses a view that cannot be written
         rows = sum(batch.num_rows for batch in table.to_batches([first], where))
         return Answer({"dry_run": True, "rows": rows}, f"{rows} rows of {table.path} match and would be deleted")
-    with call.runner(table) as runner, call.progress() as progress:
+    with call.runner(table.path) as runner, call.progress() as progress:
         made = table.delete(where, runner=runner, progress=progress)
     if made is None:
         return Answer({"snapshot": None}, f"no row of {table.path} matches")

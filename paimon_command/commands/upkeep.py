@@ -41,7 +41,7 @@ def compact(call: Invocation) -> Answer:
                 "--dry-run shows a plan, and a sort has none before it reads the rows: leave one out"
             )
         return _planned(table, call, partitions)
-    with call.runner(table) as runner, call.progress() as progress:
+    with call.runner(table.path) as runner, call.progress() as progress:
         made = table.compact(
             full=call["full"],
             order_by=call["order_by"],
@@ -115,7 +115,7 @@ def orphans(call: Invocation) -> Answer:
     if call["yes"] and call["dry_run"]:
         raise click.UsageError("--yes deletes the files and --dry-run only lists them: leave one out")
     table, deletes = call.table(), call["yes"]
-    with call.runner(table) as runner:
+    with call.runner(table.path) as runner:
         verbs = TableMaintenance(table.maintenance.store, runner)
         found = verbs.remove_orphan_files(call["older_than"], dry_run=not deletes)
     what = f"{found.count} files of {found.bytes} bytes"

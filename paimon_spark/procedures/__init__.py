@@ -1,1 +1,1 @@
-"""Procedures: the actions of `CALL`, one module for each family, and the registry of all of them."""
+"""Procedures in Spark: those of the engine, and those that only a session can do."""

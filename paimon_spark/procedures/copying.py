@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from paimon_core.actions.procedure import DONE, Call, Rows, procedure
 from paimon_core.schema.schema import Schema
 from paimon_spark.clustered import clustered
-from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+from paimon_spark.procedures.session_call import SessionCall
 
 
 @procedure("copy(source_table STRING, target_table STRING, [where STRING])")
 def copy(call: Call) -> Rows:
     """Create a table with the columns and options of another, and copy its newest rows, or those that match where."""
+    assert isinstance(call, SessionCall)
     source = call.table("source_table")
     schema = source.schema
     stored = source.store.schemas.get(schema.id)

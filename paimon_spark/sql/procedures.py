@@ -6,11 +6,12 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from paimon_core.actions.procedure import Parameter, Procedure, TableNotFoundError
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import SYSTEM_DATABASE
 from paimon_core.errors import NotFoundError, PaimonError
-from paimon_spark.procedures.procedure import Call, Parameter, Procedure, TableNotFoundError
 from paimon_spark.procedures.registry import PROCEDURES, find_procedure
+from paimon_spark.procedures.session_call import SessionCall
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 
@@ -84,7 +85,7 @@ class ProcedureFunction:
         def options_of(database: str, table: str) -> dict[str, str]:
             return table_options(session_options(settings, self.catalog_name, database, table))
 
-        call = Call(spark, self.catalog, self.catalog_name, self.procedure, given, options_of)
+        call = SessionCall(self.catalog, self.catalog_name, self.procedure, given, spark=spark, options_of=options_of)
         try:
             rows = self.procedure.run(call)
         except TableNotFoundError as error:

@@ -20,6 +20,7 @@ from paimon_command import probes
 from paimon_command.main import command
 from paimon_command.registry import COMMANDS
 from paimon_core import FileSystemCatalog, Schema, Table
+from paimon_core.actions.registry import ACTIONS
 from paimon_core.fileio.local import LocalStorage
 from paimon_core.options import ALL_OPTIONS
 from tests.support.tables import append_table, files_below, keyed_table, orders
@@ -77,6 +78,7 @@ def warehouse(tmp_path):
 CALLS = {
     "branch": ["{t}", "c"],
     "branches": ["{t}"],
+    "call": [],
     "compact": ["{t}", "--full"],
     "completion": ["zsh"],
     "consumers": ["{t}"],
@@ -316,6 +318,20 @@ def test_options_are_those_of_the_page():
     assert {row["kind"] for row in answer("options", "--kind", "refused")} == {"refused"}
 
 
+def test_procedures_have_their_arguments_types_and_rows(table, warehouse):
+    path = f"table={table.path}"
+    assert {row["procedure"].partition("(")[0] for row in answer("call")} == ACTIONS.keys()
+    assert answer("call", "create_tag", path, "tag=x", "snapshot=1") == [{"result": True}]
+    assert answer("call", "delete_tag", path, "tag=x") == [{"result": True}]
+    done = answer("call", "rollback", path, "version=v2")
+    assert done == [{"previous_snapshot_id": 3, "current_snapshot_id": 2}]
+    found = answer("call", "remove_orphan_files", "table=db.*", "dry_run=true", "older_than=1", "-w", warehouse)
+    assert found == [{"deletedFileCount": 0, "deletedFileTotalLenInBytes": 0}]
+    told = answer("call", "compact_database", "including_databases=db", "-w", warehouse)
+    assert told == [{"result": "Compact database finished. Success: 1, Failed: 0"}]
+    assert answer("call", "purge_files", path) == [{"result": "Success"}]
+
+
 # ---- doctor
 
 
@@ -393,6 +409,14 @@ WRONG = [
     (["orphans", "{t}", "--yes", "--older-than", "2999-01-01"], 1, "a moment before the writes"),
     (["tail", "{t}", "--from", "soon"], 1, "not 'soon'"),
     (["options", "bukcet"], 1, "did you mean 'bucket'"),
+    (["call", "expire_tag", "table={t}"], 1, "did you mean 'expire_tags'"),
+    (["call", "repair"], 1, "it needs a Hive metastore"),
+    (["call", "create_tag", "table={t}"], 1, "argument 'tag' is missing: create_tag"),
+    (["call", "create_tag", "table={t}", "tgg=x"], 1, "did you mean 'tag'"),
+    (["call", "create_tag", "table={t}", "tag=x", "snapshot=one"], 2, "'one' is no BIGINT"),
+    (["call", "create_tag", "table=db.t", "tag=x"], 2, "which warehouse"),
+    (["call", "create_tag", "{t}"], 2, "not NAME=VALUE"),
+    (["call", "expire_tags", "table={t}", "older_than=soon"], 1, "'soon' is neither"),
     (["show", "{t}", "--option", "file.compresion=x"], 1, "did you mean 'file.compression'"),
     (["show", "{t}", "--option", "a"], 2, "not 'key=value'"),
     (["show", "t"], 2, "names need --warehouse"),

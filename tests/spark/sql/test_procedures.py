@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
+from paimon_core.actions.registry import NEVER, NOT_YET
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.maintenance import orphan_files, referenced_names
 from paimon_spark import PaimonTable, distribute
-from paimon_spark.procedures.registry import NEVER, NOT_YET, PROCEDURES, call_procedure, find_procedure
+from paimon_spark.procedures.registry import PROCEDURES, call_procedure, find_procedure
 from tests.support.text_cases import check, text_cases
 
 PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "sql" / "call.md"

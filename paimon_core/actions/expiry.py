@@ -1,11 +1,11 @@
 """Procedures that delete old snapshots and unneeded files, and that say that partitions are complete."""
 
+from paimon_core.actions.procedure import DONE, Call, Rows, procedure
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.execute import LOCAL
 from paimon_core.maintenance.partitions_done import record_done
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.options.snapshot import SNAPSHOT_NUM_RETAINED_MIN
-from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
 
 _MODES = ("distributed", "local")
 
@@ -46,7 +46,7 @@ def expire_partitions(call: Call) -> Rows:
         strategy=call.text("expire_strategy"),
         max_num=call["max_expires"],
     )
-    call.refresh(call.identifier())
+    call.refresh()
     names = [", ".join(f"{column}={text}" for column, text in one.items()) for one in expired]
     return [(name,) for name in names or ["No expired partitions."]]
 
@@ -89,7 +89,7 @@ def remove_unexisting_files(call: Call) -> Rows:
     call.refuse("parallelism", "leave it out: directories are listed in parallel")
     table = call.table()
     names = table.maintenance.remove_missing_files(dry_run=bool(call["dry_run"]))
-    call.refresh(call.identifier())
+    call.refresh()
     return [(name,) for name in names]
 
 
@@ -98,5 +98,5 @@ def purge_files(call: Call) -> Rows:
     """Remove all rows, branches, tags, consumers and old snapshots, and all files that nothing names then."""
     table = call.table()
     TableMaintenance(table.store, call.runner(table)).purge()
-    call.refresh(call.identifier())
+    call.refresh()
     return [("Success",)]

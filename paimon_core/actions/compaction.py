@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
+from paimon_core.actions.procedure import DONE, Call, Rows, procedure
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.commit.table_commit import manifests_to_compact
 from paimon_core.errors import InvalidInputError, PaimonError
@@ -12,7 +13,6 @@ from paimon_core.maintenance.idle_partitions import idle_partitions
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.options.parse import column_list, duration
 from paimon_core.predicate.filter import Filter
-from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
 
 _STRATEGIES = ("full", "minor")
 _ORDERS = ("none", "order", "zorder", "hilbert")

@@ -1,23 +1,23 @@
 """A procedure: name, parameters, result columns and function; and one call of it.
 
-Procedures are plain Python: a function takes a `Call` and returns rows. ``CALL`` of SQL runs the same functions.
+A function takes a `Call` and returns rows. ``CALL`` of SQL and ``paimon-spark call`` run the same functions; what only
+one of them knows is a method of `Call` that it replaces.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from inspect import getdoc
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier, split_parts
-from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.schema.partition_spec import partition_spec, partition_values
+from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.table import Table
-from paimon_spark.distribute import SparkRunner
-from paimon_spark.options import with_changed_options
 
 Rows = Sequence[tuple[Any, ...]]
 DONE: Rows = [(True,)]
@@ -89,17 +89,15 @@ def procedure(signature: str, result: str = RESULT) -> Callable[[Callable[["Call
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the session that issued it, the catalog, and a value for every parameter (`None`: NULL).
+    """One call: the catalog with its name, and a value for every parameter (`None`: NULL).
 
-    ``options_of`` returns the options that the session sets for a table, given its database and name.
+    Connectors replace `current_database`, `opened`, `moment`, `runner` and `refresh`.
     """
 
-    spark: SparkSession
     catalog: FileSystemCatalog
     catalog_name: str
     procedure: Procedure
     values: Mapping[str, Any]
-    options_of: Callable[[str, str], Mapping[str, str]] = lambda database, table: {}
 
     def __getitem__(self, name: str) -> Any:
         """Return an argument; `None`: it is not given, or NULL. InvalidInputError for NULL where one is required."""
@@ -123,7 +121,7 @@ class Call:
         if len(parts) == 3 and parts[0] == self.catalog_name:
             parts = parts[1:]
         if len(parts) == 1:
-            parts = [self._database(), *parts]
+            parts = [self.current_database(), *parts]
         if len(parts) != 2:
             raise InvalidInputError(
                 f"argument {name!r} of {self.procedure.name}: {text!r} is no table of catalog {self.catalog_name!r}; "
@@ -150,24 +148,22 @@ class Call:
 
     def opened(self, identifier: Identifier) -> Table:
         """Return a table with the options of the session. NotFoundError if there is none."""
-        options = self.options_of(identifier.database, identifier.table)
-        return with_changed_options(self.catalog.table(identifier), options)
+        return self.catalog.table(identifier)
 
     def millis(self, name: str) -> int | None:
-        """Return a moment in epoch milliseconds; text is in the session's time zone; `None`: it is not given."""
+        """Return a moment in epoch milliseconds; a text is read by `moment`; `None`: it is not given."""
         value = self[name]
         if value is None or isinstance(value, int):
             return value
         if value.strip().lstrip("-").isdigit():
             return int(value)
-        query = "SELECT unix_millis(try_cast(:value AS TIMESTAMP))"
-        found = self.spark.sql(query, {"value": value}).collect()[0][0]
+        found = self.moment(value)
         if found is None:
             raise InvalidInputError(
                 f"argument {name!r} of {self.procedure.name}: {value!r} is neither epoch milliseconds nor a date and "
                 "time such as '2026-01-31 12:00:00'"
             )
-        return int(found)
+        return found
 
     def options(self, name: str = "options") -> dict[str, str]:
         """Return the options of a text ``key=value,key=value``; a part without ``=`` belongs to the value before it."""
@@ -199,15 +195,39 @@ class Call:
         if self[name] is not None:
             raise UnsupportedError(f"argument {name!r} of {self.procedure.name} is not supported: {instead}")
 
-    def runner(self, table: Table) -> SparkRunner:
-        """Return a runner of tasks on the cluster, under a name for Spark's pages."""
-        return SparkRunner(self.spark, hide_secrets(f"{self.procedure.name} {table.path}"))
+    # ---- what connectors replace
 
-    def refresh(self, identifier: Identifier) -> None:
-        """Drop what Spark has cached of a table, after a change of its rows."""
-        parts = (self.catalog_name, identifier.database, identifier.table)
-        self.spark.catalog.refreshTable(".".join(f"`{part}`" for part in parts))
+    def current_database(self) -> str:
+        """Return the database of a table that is named without one."""
+        return _DEFAULT_DATABASE
 
-    def _database(self) -> str:
-        here = self.spark.catalog
-        return here.currentDatabase() if here.currentCatalog() == self.catalog_name else _DEFAULT_DATABASE
+    def moment(self, text: str) -> int | None:
+        """Return the epoch milliseconds of a date and time in local time; `None`: the text is none."""
+        try:
+            return epoch_millis(text)
+        except InvalidInputError:
+            return None
+
+    def runner(self, table: Table) -> Runner:
+        """Return the runner of tasks."""
+        return LOCAL
+
+    def refresh(self) -> None:
+        """Drop what is cached of the rows of the argument ``table``, which have changed."""
+
+
+def checked_values(found: Procedure, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value for every parameter: the argument of its name, or `None`.
+
+    Raises InvalidInputError with the nearest name for an unknown argument, and for a missing one.
+    """
+    known = [one.name for one in found.parameters]
+    for argument in arguments:
+        if argument not in known:
+            near = get_close_matches(argument, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"its arguments are {found.signature}"
+            raise InvalidInputError(f"procedure {found.name!r} has no argument {argument!r}; {hint}")
+    missing = [one.name for one in found.parameters if one.required and one.name not in arguments]
+    if missing:
+        raise InvalidInputError(f"argument {missing[0]!r} is missing: {found.signature}")
+    return {**dict.fromkeys(known), **arguments}

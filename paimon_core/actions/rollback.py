@@ -1,11 +1,11 @@
 """Procedures that make an older snapshot the newest one."""
 
+from paimon_core.actions.procedure import Call, Rows, procedure
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.rollback import newest_at, newest_with_watermark, rollback_target
 from paimon_core.maintenance.rollback import rollback as run_rollback
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
-from paimon_spark.procedures.procedure import Call, Rows, procedure
 
 _IDS = "previous_snapshot_id BIGINT, current_snapshot_id BIGINT"
 
@@ -39,5 +39,5 @@ def rollback_to_watermark(call: Call) -> Rows:
 
 def _done(call: Call, table: Table, target: Snapshot) -> Rows:
     before, now = run_rollback(table.store, target)
-    call.refresh(call.identifier())
+    call.refresh()
     return [(before.id, now.id)]

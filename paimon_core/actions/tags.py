@@ -1,7 +1,7 @@
 """Procedures for tags."""
 
+from paimon_core.actions.procedure import DONE, Call, Rows, procedure
 from paimon_core.maintenance.automatic_tags import trigger
-from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
 
 
 @procedure("create_tag(table STRING, tag STRING, [snapshot BIGINT], [time_retained STRING])")

@@ -1,6 +1,6 @@
 """Procedures for branches."""
 
-from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+from paimon_core.actions.procedure import DONE, Call, Rows, procedure
 
 
 @procedure("create_branch(table STRING, branch STRING, [tag STRING], [ignoreIfExists BOOLEAN])")
@@ -34,5 +34,5 @@ def rename_branch(call: Call) -> Rows:
 def fast_forward(call: Call) -> Rows:
     """Make the table what a branch is: its snapshots, tags and schemas replace those of the table from there on."""
     call.table().branches.fast_forward(call["branch"])
-    call.refresh(call.identifier())
+    call.refresh()
     return DONE

@@ -1,6 +1,6 @@
 """Procedures for the positions of named streams."""
 
-from paimon_spark.procedures.procedure import DONE, Call, Rows, procedure
+from paimon_core.actions.procedure import DONE, Call, Rows, procedure
 
 
 @procedure("reset_consumer(table STRING, consumerId STRING, [nextSnapshotId BIGINT])")

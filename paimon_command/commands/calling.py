@@ -1,0 +1,85 @@
+"""Procedures, as SQL calls them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from paimon_command.invocation import Invocation, command
+from paimon_command.location import catalog_of, is_path, open_table
+from paimon_command.output import Answer
+from paimon_core.actions.procedure import Call, Parameter, Procedure, checked_values
+from paimon_core.actions.registry import ACTIONS, find_procedure
+from paimon_core.maintenance.execute import Runner
+from paimon_core.options.parse import boolean
+from paimon_core.table import Table
+
+_READ: Mapping[str, Callable[[str], Any]] = {"STRING": str, "INT": int, "BIGINT": int, "BOOLEAN": boolean}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandCall(Call):
+    """A call from a terminal: tables also have paths, and options of ``--option``."""
+
+    invocation: Invocation
+    tasks: Runner
+
+    def table(self, name: str = "table") -> Table:
+        """Return the table that an argument names, by its name or its path. NotFoundError if there is none."""
+        if is_path(self[name]):
+            return open_table(self[name], None, self.invocation["option"])
+        return super().table(name)
+
+    def runner(self, table: Table) -> Runner:
+        """Return the runner of the whole call."""
+        return self.tasks
+
+
+@command(
+    "call",
+    click.Argument(["procedure"], required=False),
+    click.Argument(["arguments"], nargs=-1, metavar="[NAME=VALUE]..."),
+    table=False,
+    spark=True,
+)
+def call(call: Invocation) -> Answer:
+    """Run a procedure of SQL's CALL, with its arguments and its defaults; without a name, list all procedures.
+
+    Such as: call expire_tags table=shop.orders 'older_than=2026-01-31 12:00'
+    """
+    if call["procedure"] is None:
+        rows = [{"procedure": one.signature, "effect": one.effect} for _, one in sorted(ACTIONS.items())]
+        return Answer(rows)
+    found = find_procedure(call["procedure"])
+    values = checked_values(found, _values(found, call["arguments"]))
+    table = values.get("table")
+    warehouse = call["warehouse"]
+    if warehouse is None and table is not None and is_path(table):
+        warehouse = table.rstrip("/").rpartition("/")[0] or "/"  # no name is looked up there
+    catalog = catalog_of(warehouse, call["option"])
+    with call.runner(found.name) as runner:
+        rows_found = found.run(CommandCall(catalog, "paimon", found, values, invocation=call, tasks=runner))
+    names = [column.split()[0] for column in found.result.split(", ")]
+    return Answer([dict(zip(names, row, strict=True)) for row in rows_found])
+
+
+def _values(found: Procedure, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Return the arguments with values of their types. Raises UsageError for another text."""
+    parameters = {one.name: one for one in found.parameters}
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"{text!r} is not NAME=VALUE: {found.signature}")
+        if name in values:
+            raise click.UsageError(f"argument {name!r} is given twice")
+        values[name] = _value(parameters[name], value) if name in parameters else value
+    return values
+
+
+def _value(parameter: Parameter, text: str) -> Any:
+    try:
+        return _READ[parameter.type](text)
+    except ValueError:
+        raise click.UsageError(f"argument {parameter.name!r}: {text!r} is no {parameter.type}") from None

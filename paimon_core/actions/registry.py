@@ -1,0 +1,79 @@
+"""All procedures by name, and the reasons of those that are refused. A new procedure is one line of `ACTIONS`."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from paimon_core.actions import branches, compaction, consumers, expiry, rollback, tags
+from paimon_core.actions.procedure import Procedure
+from paimon_core.errors import NotFoundError, UnsupportedError
+
+ACTIONS: Mapping[str, Procedure] = {
+    one.name: one
+    for one in (
+        compaction.compact,
+        compaction.compact_manifest,
+        compaction.compact_database,
+        compaction.rescale,
+        expiry.expire_snapshots,
+        expiry.record_partitions_done,
+        expiry.expire_partitions,
+        expiry.remove_orphan_files,
+        expiry.remove_unexisting_files,
+        expiry.purge_files,
+        rollback.rollback,
+        rollback.rollback_to_timestamp,
+        rollback.rollback_to_watermark,
+        tags.create_tag,
+        tags.create_tag_from_timestamp,
+        tags.replace_tag,
+        tags.rename_tag,
+        tags.delete_tag,
+        tags.expire_tags,
+        tags.trigger_tag_automatic_creation,
+        branches.create_branch,
+        branches.delete_branch,
+        branches.rename_branch,
+        branches.fast_forward,
+        consumers.reset_consumer,
+        consumers.clear_consumers,
+    )
+}
+NOT_YET: Mapping[str, str] = {
+    "materialize_deletion_vectors": "use compact with compact_strategy => 'full'",
+    "merge_branch": "insert the rows of `t$branch_b` into the table",
+    "reassign_row_id": "row ids stay as they are",
+    "repair_earliest_snapshot": "a wrong hint EARLIEST is found out and ignored",
+    "rewrite_file_index": "set the options of indexes and use compact: new files have them",
+}
+"""Procedures that are not built yet: what to do instead."""
+_METASTORE, _REST = "it needs a Hive metastore", "it needs a REST catalog"
+NEVER: Mapping[str, str] = {
+    "alter_function": _REST,
+    "alter_view_dialect": _REST,
+    "compact_chain_table": "chain tables are not supported",
+    "create_function": _REST,
+    "create_global_index": "global indexes are not supported",
+    "drop_function": _REST,
+    "drop_global_index": "global indexes are not supported",
+    "migrate_database": _METASTORE,
+    "migrate_table": _METASTORE,
+    "repair": _METASTORE,
+}
+"""Procedures of the Java connector that this one does not have: the reason."""
+
+
+def find_procedure(name: str, procedures: Mapping[str, Procedure] = ACTIONS) -> Procedure:
+    """Return one of some procedures; names are case-sensitive.
+
+    Raises UnsupportedError with the reason for a procedure of the Java connector that is missing here, NotFoundError
+    with the nearest name for any other.
+    """
+    if name in procedures:
+        return procedures[name]
+    if name in NOT_YET:
+        raise UnsupportedError(f"procedure {name!r} is not there yet: {NOT_YET[name]}")
+    if name in NEVER:
+        raise UnsupportedError(f"procedure {name!r} is not possible: {NEVER[name]}")
+    near = get_close_matches(name.lower(), procedures, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(procedures))}"
+    raise NotFoundError(f"there is no procedure {name!r}; {hint}")

@@ -1,0 +1,50 @@
+"""One call of a procedure in a Spark session."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from paimon_core.actions.procedure import Call
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.errors import hide_secrets
+from paimon_core.table import Table
+from paimon_spark.distribute import SparkRunner
+from paimon_spark.options import with_changed_options
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionCall(Call):
+    """A call of a session: its current database, time zone, options, executors and caches.
+
+    ``options_of`` returns the options that the session sets for a table, given its database and name.
+    """
+
+    spark: SparkSession
+    options_of: Callable[[str, str], Mapping[str, str]] = lambda database, table: {}
+
+    def current_database(self) -> str:
+        """Return the current database if the catalog is the current one, else the default."""
+        here = self.spark.catalog
+        return here.currentDatabase() if here.currentCatalog() == self.catalog_name else super().current_database()
+
+    def opened(self, identifier: Identifier) -> Table:
+        """Return a table with the options of the session. NotFoundError if there is none."""
+        options = self.options_of(identifier.database, identifier.table)
+        return with_changed_options(super().opened(identifier), options)
+
+    def moment(self, text: str) -> int | None:
+        """Return the epoch milliseconds of a date and time in the session's time zone; `None`: the text is none."""
+        query = "SELECT unix_millis(try_cast(:value AS TIMESTAMP))"
+        found = self.spark.sql(query, {"value": text}).collect()[0][0]
+        return None if found is None else int(found)
+
+    def runner(self, table: Table) -> SparkRunner:
+        """Return a runner of tasks on the cluster, under a name for Spark's pages."""
+        return SparkRunner(self.spark, hide_secrets(f"{self.procedure.name} {table.path}"))
+
+    def refresh(self) -> None:
+        """Drop what Spark has cached of the table, after a change of its rows."""
+        identifier = self.identifier()
+        parts = (self.catalog_name, identifier.database, identifier.table)
+        self.spark.catalog.refreshTable(".".join(f"`{part}`" for part in parts))
