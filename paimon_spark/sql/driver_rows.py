@@ -65,5 +65,6 @@ def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructTyp
     splits = reader.splits()
     if small_read(reader.schema, splits, columns, reader.predicate) is None:
         return None
-    rows = pa.Table.from_batches(reader.batches(splits), expected_arrow_schema(columns))
-    return spark.createDataFrame(rows, columns)
+    schema = expected_arrow_schema(columns)
+    rows = pa.Table.from_batches(reader.batches(splits), schema)
+    return spark.createDataFrame(rows if rows.num_rows else schema.empty_table(), columns)  # Spark needs a chunk

@@ -120,6 +120,19 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     assert sql("SELECT id, to_json(v) FROM v") == [(1, '{"a":2}')]
 
 
+def test_few_rows_of_which_none_is_decoded(sql):
+    """Spark made no DataFrame of an Arrow table without chunks, if a column of it was nested."""
+    sql(
+        "CREATE TABLE t (id INT, st STRUCT<ts: TIMESTAMP>) "
+        "TBLPROPERTIES ('deletion-vectors.enabled' = 'true', 'metadata.stats-mode' = 'none')"
+    )
+    sql("INSERT INTO t VALUES (1, named_struct('ts', TIMESTAMP '2024-01-01 00:00:00')), (2, NULL)")
+    sql("DELETE FROM t WHERE id = 2")
+    assert "in the driver: " in sql("EXPLAIN SELECT * FROM t WHERE id > 7")[0][0]
+    assert both(sql, "SELECT * FROM t WHERE id > 7") == []
+    assert len(both(sql, "SELECT * FROM t")) == 1
+
+
 @pytest.mark.more
 def test_old_moments_of_filters_leave_out_no_row(sql):
     """Spark moves the days that Java's old calendar does not have, when it leaves out row groups of Parquet."""
