@@ -313,7 +313,7 @@ def _leaf_on_file(leaf: Leaf, read: Mapping[str, DataField], stored: Mapping[int
         return test
     if not (isinstance(source.type, AtomicType) and isinstance(target.type, AtomicType)):
         return None
-    if not _keeps_values(source.type, target.type):
+    if not keeps_values(source.type, target.type):
         return None
     if source.type.root.startswith("TIMESTAMP"):
         ticks = [_TICKS[timestamp_unit(t.precision or 0)] for t in (source.type, target.type)]
@@ -336,7 +336,7 @@ def _test_of_null(leaf: Leaf) -> Predicate:
     return UNKNOWN
 
 
-def _keeps_values(source: AtomicType, target: AtomicType) -> bool:
+def keeps_values(source: AtomicType, target: AtomicType) -> bool:
     """Return True if every stored value is read as an equal value, and only a stored NULL is read as NULL."""
     stored, read = source.root, target.root
     if stored in INTEGER_ROOTS:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.manifest.entry import ManifestEntry, files_by_bucket
-from paimon_core.predicate.rewrite import columns
+from paimon_core.predicate.rewrite import columns, keeps_values
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.file_filter import files_of_equal_stats, stats_of_files
 from paimon_core.scan.split_plan import Packing, keyed_bins
@@ -20,7 +20,7 @@ from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_readable
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
-from paimon_core.types.datatype import INTEGER_ROOTS, DataField, with_nullable
+from paimon_core.types.datatype import INTEGER_ROOTS, AtomicType, DataField, DataType, with_nullable
 
 _SEPARATE = Packing(0, 1)
 _EXACT_ROOTS = {*INTEGER_ROOTS, "DATE", "DECIMAL"}
@@ -175,6 +175,8 @@ class _FileStatistics:
         if found is None or (found.null_count < 0).any():
             raise _Unknown
         if pick is int:
+            if not _keeps_nulls(stored.type, self._field.type):
+                raise _Unknown  # a decimal that does not fit is read as null
             return [], int(found.null_count.sum()), rows
         if with_nullable(stored.type, True) != with_nullable(self._field.type, True):
             raise _Unknown  # a cast may reorder values
@@ -183,6 +185,15 @@ class _FileStatistics:
         if any(bound is None and not null for bound, null in zip(bounds, all_null, strict=True)):
             raise _Unknown
         return [b for b, null in zip(bounds, all_null, strict=True) if not null], int(found.null_count.sum()), rows
+
+
+def _keeps_nulls(stored: DataType, read: DataType) -> bool:
+    """Return True if a read shows null where null is stored, and nowhere else."""
+    if with_nullable(stored, True) == with_nullable(read, True):
+        return True
+    if isinstance(stored, AtomicType) and isinstance(read, AtomicType):
+        return keeps_values(stored, read)
+    return type(stored) is type(read)  # parts change inside of values
 
 
 def _internal(bounds: pa.Array) -> list[Any]:

@@ -18,6 +18,7 @@ from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import (
     BINARY_ROOTS,
     INTEGER_ROOTS,
+    MAX_LENGTH,
     TEXT_ROOTS,
     AtomicType,
     DataType,
@@ -30,6 +31,8 @@ ArrowArray: TypeAlias = Any
 Cast: TypeAlias = Callable[[ArrowArray, AtomicType, AtomicType], ArrowArray]
 
 _NUMBERS = (*INTEGER_ROOTS, "DECIMAL", "FLOAT", "DOUBLE")
+_MOMENTS = ("TIMESTAMP", "TIMESTAMP_LTZ")
+_DATES_AND_TIMES = ("DATE", "TIME", "TIMESTAMP")
 
 _IMPLICIT: dict[str, frozenset[str]] = {
     "CHAR": frozenset({"CHAR"}),
@@ -57,8 +60,8 @@ _EXPLICIT: dict[str, frozenset[str]] = {
     "VARBINARY": TEXT_ROOTS,
     "TINYINT": frozenset({*_NUMBERS, *TEXT_ROOTS, "BOOLEAN"}),
     "SMALLINT": frozenset({*_NUMBERS, *TEXT_ROOTS, "BOOLEAN"}),
-    "INT": frozenset({*_NUMBERS, *TEXT_ROOTS, "BOOLEAN", "TIMESTAMP"}),
-    "BIGINT": frozenset({*_NUMBERS, *TEXT_ROOTS, "BOOLEAN", "TIMESTAMP"}),
+    "INT": frozenset({*_NUMBERS, *TEXT_ROOTS, "BOOLEAN", *_MOMENTS}),
+    "BIGINT": frozenset({*_NUMBERS, *TEXT_ROOTS, "BOOLEAN", *_MOMENTS}),
     "FLOAT": frozenset({"DOUBLE", *TEXT_ROOTS, "BOOLEAN"}),
     "DOUBLE": TEXT_ROOTS | {"BOOLEAN"},
     "DECIMAL": TEXT_ROOTS | {"BOOLEAN"},
@@ -73,15 +76,24 @@ def can_cast(source: DataType, target: DataType, explicit: bool) -> bool:
 
     The format allows more changes: this engine allows only those that it reads exactly, in every time zone.
     Constructed types change by their elements, never as a whole. Nullability is ignored; a shorter length or precision
-    is an explicit cast.
+    is an explicit cast. The reference engine has no cast from dates and times to a text of limited length, nor from
+    TIME to TIME of another precision: it could not read the table any more.
     """
     if with_nullable(source, True) == with_nullable(target, True):
         return True
     if not (isinstance(source, AtomicType) and isinstance(target, AtomicType)):
         return False
+    if source.root in _DATES_AND_TIMES and target.root in TEXT_ROOTS and not _is_unlimited(target):
+        return False
+    if source.root == target.root == "TIME":
+        return False
     if source.root in _IMPLICIT.get(target.root, ()):
         return explicit or not _narrower(source, target)
     return explicit and source.root in _EXPLICIT.get(target.root, ())
+
+
+def _is_unlimited(text: AtomicType) -> bool:
+    return text.root == "VARCHAR" and text.length == MAX_LENGTH
 
 
 def _narrower(source: AtomicType, target: AtomicType) -> bool:
@@ -219,6 +231,10 @@ def _ticks(array: ArrowArray) -> tuple[Any, Any, int]:
     return values, mask, _PER_SECOND[array.type.unit]
 
 
+def _toward_zero(values: Any, divisor: int) -> Any:
+    return np.where(values < 0, -(-values // divisor), values // divisor)
+
+
 def _change_precision(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     if (source.precision or 0) <= (target.precision or 0):
         return _to_finer_unit(array, source, target)
@@ -228,7 +244,7 @@ def _change_precision(array: ArrowArray, source: AtomicType, target: AtomicType)
     values = values // fine if fine > 1 else values
     if digits < 3:  # milliseconds are cut towards zero, finer digits towards the past
         step = 10 ** (3 - digits)
-        values = np.where(values < 0, -(-values // step), values // step) * step
+        values = _toward_zero(values, step) * step
     unit_digits = {"ms": 3, "us": 6, "ns": 9}[to_arrow(target).unit]
     values = values * 10 ** (unit_digits - max(digits, 3))
     return pa.array(values, pa.int64(), mask=mask).view(to_arrow(target))
@@ -244,7 +260,9 @@ def _to_finer_unit(array: ArrowArray, source: AtomicType, target: AtomicType) ->
 
 def _timestamp_to_date(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     values, mask, per_second = _ticks(array)
-    return pa.array((values // (per_second * _DAY_SECONDS)).astype(np.int32), mask=mask).view(pa.date32())
+    millis = values // (per_second // 1000)
+    days = _toward_zero(millis, 1000 * _DAY_SECONDS)  # as the reference engine: 1969-12-31 12:00 is in day 0
+    return pa.array(days.astype(np.int32), mask=mask).view(pa.date32())
 
 
 def _timestamp_to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -257,8 +275,7 @@ def _timestamp_to_integer(array: ArrowArray, source: AtomicType, target: AtomicT
     if target.root not in ("INT", "BIGINT"):
         raise _unsupported(source, target)
     values, mask, per_second = _ticks(array)
-    millis = values // (per_second // 1000)
-    seconds = np.where(millis < 0, -(-millis // 1000), millis // 1000)
+    seconds = _toward_zero(values // (per_second // 1000), 1000)
     return pa.array(seconds, mask=mask).cast(to_arrow(target), safe=False)
 
 
@@ -270,7 +287,7 @@ def _integer_to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicT
 
 def _time_to_timestamp(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     millis = array.view(pa.int32()).cast(pa.int64()).view(pa.timestamp("ms"))
-    return _change_precision(millis, AtomicType("TIMESTAMP", precision=3), target)
+    return _to_finer_unit(millis, source, target)  # the reference engine cuts no digits here
 
 
 def _time_to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
@@ -321,6 +338,7 @@ _CASTS: dict[tuple[str, str], Cast] = {
     ("TIMESTAMP", "DATE"): _timestamp_to_date,
     ("TIMESTAMP", "TIME"): _timestamp_to_time,
     ("TIMESTAMP", "INTEGER"): _timestamp_to_integer,
+    ("TIMESTAMP_LTZ", "INTEGER"): _timestamp_to_integer,
     ("INTEGER", "TIMESTAMP"): _integer_to_timestamp,
     ("DATE", "TIMESTAMP"): _to_finer_unit,
     ("TIME", "TIMESTAMP"): _time_to_timestamp,

@@ -21,6 +21,8 @@ _TRUE = ["t", "true", "y", "yes", "1"]
 _FALSE = ["f", "false", "n", "no", "0"]
 _LAST_DATE_OF_FOUR_DIGITS = 2932896  # 9999-12-31, in days since 1970
 _FIRST_DATE_OF_FOUR_DIGITS = -719162  # 0001-01-01
+_BLANKS = "".join(map(chr, range(33)))
+"""What Java's `trim` removes."""
 _DECIMAL_SCALE = 37  # the widest decimal has 76 digits: 38 before the point, and one for rounding
 
 
@@ -77,10 +79,17 @@ def timestamp_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
 
 
 def time_text(array: ArrowArray, source: AtomicType) -> ArrowArray:
-    """Return texts like ``12:00:00``. Raises UnsupportedError for other types than TIME(0)."""
-    if source.precision:
-        raise UnsupportedError(f"data stored as {source} cannot be read as text: only TIME(0) can")
-    return pc.utf8_slice_codeunits(array.cast(pa.string()), 0, 8)
+    """Return texts like ``12:00:00``, with digits of a second if the type has any: ``12:00:00.5``, ``12:00:00.0``.
+
+    As in the reference engine, zeros at the end are left out, but for the first digit.
+    """
+    text = array.cast(pa.string())
+    whole = pc.utf8_slice_codeunits(text, 0, 8)
+    if not source.precision:
+        return whole
+    fraction = pc.utf8_slice_codeunits(text, 9, 9 + min(source.precision, 3))
+    first, others = pc.utf8_slice_codeunits(fraction, 0, 1), pc.utf8_slice_codeunits(fraction, 1, 3)
+    return pc.binary_join_element_wise(whole, ".", first, pc.utf8_rtrim(others, "0"), "")
 
 
 # ---------------------------------------------------------------------------------------------- from text
@@ -121,17 +130,22 @@ def to_boolean(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arr
 
 def to_integer(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
     """Parse digits with an optional sign. A fraction is dropped; a number that does not fit is an error."""
-    parts = _parts(array, r"^\+?(?P<whole>-?[0-9]+)(?:\.[0-9]*)?$", target)
+    parts = _parts(array, r"^\+?(?P<whole>-?[0-9]*)(?P<fraction>\.[0-9]*)?$", target)
     _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
-    return _parsed(pc.struct_field(parts, "whole"), to_arrow(target), array, target)
+    whole, fraction = pc.struct_field(parts, "whole"), pc.struct_field(parts, "fraction")
+    no_digits = pc.and_(pc.is_in(whole, value_set=pa.array(["", "-"])), pc.greater(pc.utf8_length(fraction), 1))
+    return _parsed(pc.if_else(no_digits, "0", whole), to_arrow(target), array, target)
 
 
 def to_float(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """Parse a decimal number with an optional exponent, NaN, Infinity or -Infinity; blanks around it are ignored."""
-    trimmed = pc.utf8_trim(array, " ")
+    """Parse a decimal number with an optional exponent, NaN, Infinity or -Infinity; blanks around it are ignored.
+
+    A suffix f or d is ignored.
+    """
+    trimmed = pc.utf8_trim(array, _BLANKS)
     parts = _parts(
         trimmed,
-        r"^\+?(?P<number>-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?Infinity|NaN)$",
+        r"^\+?(?P<number>-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?Infinity|NaN)(?P<suffix>[fFdD])?$",
         target,
     )
     _refuse_first(pc.fill_null(pc.starts_with(trimmed, "+-"), False), array, target)
@@ -145,7 +159,9 @@ def to_decimal(array: ArrowArray, source: AtomicType, target: AtomicType) -> Arr
     whole = WIDE_PRECISION - 1 - fraction  # rounding may need one more digit
     exact = rf"[0-9]{{1,{whole}}}(?:\.[0-9]{{0,{target.scale or 0}}})?"
     rounded = rf"[0-9]{{1,18}}(?:\.[0-9]{{0,{fraction}}})?"  # Arrow rounds longer ones wrongly
-    pattern = rf"^\+?(?P<number>-?(?:{exact}|{rounded}))$"
+    smaller = rf"\.[0-9]{{1,{fraction}}}"
+    scientific = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[eE][+-]?(?:0?[0-9]|1[0-8])"
+    pattern = rf"^\+?(?P<number>-?(?:{exact}|{rounded}|{smaller}|{scientific}))$"
     parts = _parts(array, pattern, target)
     _refuse_first(pc.fill_null(pc.starts_with(array, "+-"), False), array, target)
     wide = _parsed(pc.struct_field(parts, "number"), pa.decimal256(WIDE_PRECISION, fraction), array, target)
@@ -159,16 +175,24 @@ def _padded(parts: ArrowArray, names: tuple[str, ...], separator: str) -> ArrowA
 
 
 def to_date(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """Parse texts like ``2024-1-31``; a time after a blank is dropped."""
-    parts = _parts(array, r"^(?P<year>[0-9]{1,4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})(?: .*)?$", target)
-    return _parsed(_padded(parts, ("year", "month", "day"), "-"), pa.date32(), array, target)
+    """Parse texts like ``2024-1-31``; a time after a blank is dropped. Digits alone: days since 1970."""
+    days = pc.fill_null(pc.match_substring_regex(array, r"^-?[0-9]{1,9}$"), False)
+    numbers = pc.if_else(days, array, "0").cast(pa.int32()).view(pa.date32())
+    dates = pc.if_else(days, "1970-01-01", array)
+    parts = _parts(dates, r"^ *(?P<year>[0-9]{1,4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})(?: .*)?$", target)
+    return pc.if_else(days, numbers, _parsed(_padded(parts, ("year", "month", "day"), "-"), pa.date32(), array, target))
 
 
 def to_time(array: ArrowArray, source: AtomicType, target: AtomicType) -> ArrowArray:
-    """Parse texts like ``12:00:00``, with up to three digits of a second."""
-    parts = _parts(array, r"^(?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<fraction>[0-9]{1,3}))?$", target)
-    fraction = pc.utf8_rpad(pc.struct_field(parts, "fraction"), 3, "0")
-    texts = pc.binary_join_element_wise("1970-01-01 ", pc.struct_field(parts, "time"), ".", fraction, "")
+    """Parse texts like ``12:00:00`` or ``12:00``; digits of a second beyond three are dropped."""
+    pattern = (
+        r"^(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"
+        r"(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{1,9}))?)?$"
+    )
+    parts = _parts(array, pattern, target)
+    fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.struct_field(parts, "fraction"), 3, "0"), 0, 3)
+    clock = _padded(parts, ("hour", "minute", "second"), ":")
+    texts = pc.binary_join_element_wise("1970-01-01 ", clock, ".", fraction, "")
     return _parsed(texts, pa.timestamp("ms"), array, target).view(pa.int64()).cast(pa.int32()).view(pa.time32("ms"))
 
 

@@ -168,11 +168,11 @@ CASTS = {
     "TIMESTAMP(3) WITH LOCAL TIME ZONE": ("TIMESTAMP(6)", "DATE", "STRING", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
 }
 REFUSED = {
-    ("TIME(3)", "STRING"), ("DATE", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
+    ("DATE", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
     ("TIMESTAMP(6)", "TIMESTAMP(3) WITH LOCAL TIME ZONE"), ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(6)"),
     ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "DATE"), ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "STRING"),
 }  # fmt: skip
-"""Casts that are refused: their result depends on the reader's time zone (TIME: on its digits)."""
+"""Casts that are refused: their result depends on the reader's time zone."""
 NUMBER_TEXTS = ("1", "-7", "12", "0", "120", None)
 TEXTS_OF = {
     "INT": NUMBER_TEXTS, "BIGINT": NUMBER_TEXTS, "TINYINT": NUMBER_TEXTS, "DOUBLE": ("1.5", "-0.25", "1e3", None),

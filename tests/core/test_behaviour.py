@@ -25,8 +25,8 @@ from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.retention import Retention, first_retained
 from paimon_core.table import Table
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.cast import cast_array
-from paimon_core.types.datatype import STRING, DataField
+from paimon_core.types.cast import can_cast, cast_array
+from paimon_core.types.datatype import ROOTS, STRING, DataField
 from paimon_core.types.parse import parse_type
 from paimon_core.write.routing.bucket_assigner import BucketAssigner
 from tests.support.manifests import KEY, data_file
@@ -509,6 +509,32 @@ def test_casts(row):
             cast_array(value, stored, target)
     else:
         assert cast_array(value, stored, target).equals(stored_value(row["result"], target))
+
+
+FAMILIES = {
+    "integers": "TINYINT SMALLINT INT BIGINT", "numbers": "TINYINT SMALLINT INT BIGINT DECIMAL FLOAT DOUBLE",
+    "texts": "CHAR VARCHAR", "bytes": "BINARY VARBINARY",
+}  # fmt: skip
+SMALL = {
+    "CHAR": "(2)", "VARCHAR": "(2)", "BINARY": "(2)", "VARBINARY": "(2)", "DECIMAL": "(3, 1)", "TIME": "(0)",
+    "TIMESTAMP": "(0)", "TIMESTAMP_LTZ": "(0)",
+}  # fmt: skip
+
+
+@examples("10.2", "target", "implicit from", "explicit also from")
+def test_the_cast_matrix(row):
+    def roots(column):
+        words = row[column].replace(",", "").split()
+        return {root for word in words for root in FAMILIES.get(word, word).split()}
+
+    target = parse_type(row["target"].replace("(n)", "(30, 4)" if "DEC" in row["target"] else "(6)"))
+    implicit, explicit = roots("implicit from"), roots("explicit also from")
+    assert implicit | explicit <= ROOTS
+    for root in ROOTS:
+        source = parse_type(root + SMALL.get(root, ""))
+        if source != target:
+            allowed = [can_cast(source, target, explicit=flag) for flag in (False, True)]
+            assert allowed == [root in implicit, root in implicit | explicit], f"{source} -> {target}"
 
 
 def test_row_ids(tmp_path):

@@ -1,6 +1,7 @@
 """COUNT, MIN and MAX from metadata agree with the rows of a read, or there is no answer."""
 
 import datetime as dt
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from paimon_core import Schema, Table
 from paimon_core.scan.metadata_aggregate import Function, aggregate
 from paimon_core.schema.change import AddColumn, UpdateType
-from paimon_core.types.datatype import BIGINT, INT
+from paimon_core.types.arrow import to_arrow
+from paimon_core.types.datatype import BIGINT, INT, DataField
+from paimon_core.types.parse import parse_type
 from tests.support.tables import append_table, orders
 
 ROWS = pa.schema(
@@ -120,6 +123,23 @@ def test_columns_that_changed(tmp_path):
     table = Table.open(table.path)
     assert aggregate(table.scan(), [], [Function("max", "n")]) is None
     assert aggregate(table.scan(), [], [Function("count", "n")]) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("stored", "read", "answer"),
+    [("DECIMAL(9, 2)", "DECIMAL(4, 2)", None), ("INT", "DECIMAL(3, 0)", None), ("INT", "BIGINT", [(3,)])],
+)
+def test_a_value_that_a_cast_turns_into_null_is_not_counted(tmp_path, stored, read, answer):
+    """COUNT of a column took the nulls that were stored, though 123.45 is no DECIMAL(4, 2) and is read as null."""
+    kind = parse_type(stored)
+    table = Table.create(str(tmp_path / "t"), Schema([DataField(0, "v", kind)]))
+    numbers = [12345, 1, 2, None] if kind.root == "INT" else [Decimal("123.45"), Decimal(1), Decimal(2), None]
+    table.write(pa.table({"v": pa.array(numbers, to_arrow(kind))}))
+    table.alter([UpdateType("v", read)])
+    table = Table.open(table.path)
+    values = table.to_arrow().column("v")
+    assert len(values) - values.null_count == (2 if answer is None else 3)
+    assert aggregate(table.scan(), [], [Function("count", "v")]) == answer
 
 
 def test_an_empty_table_has_a_row_without_groups_only(tmp_path):
