@@ -63,6 +63,16 @@ def compact_manifest(call: Call) -> Rows:
     return DONE
 
 
+@procedure("materialize_deletion_vectors(table STRING, [partitions STRING], [options STRING], [where STRING])")
+def materialize_deletion_vectors(call: Call) -> Rows:
+    """Rewrite the files that have deletion vectors, so that none is left."""
+    _at_most_one(call)
+    table = call.table().with_options(call.options())
+    verbs = TableMaintenance(table.store, call.runner(table))
+    verbs.materialize_deletion_vectors(partitions=call.partitions(table), filter=call.text("where"))
+    return DONE
+
+
 @procedure(
     "compact_database([including_databases STRING], [including_tables STRING], [excluding_tables STRING], "
     "[options STRING])",

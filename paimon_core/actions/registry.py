@@ -13,6 +13,7 @@ ACTIONS: Mapping[str, Procedure] = {
         compaction.compact,
         compaction.compact_manifest,
         compaction.compact_database,
+        compaction.materialize_deletion_vectors,
         compaction.rescale,
         expiry.expire_snapshots,
         expiry.record_partitions_done,
@@ -39,7 +40,6 @@ ACTIONS: Mapping[str, Procedure] = {
     )
 }
 NOT_YET: Mapping[str, str] = {
-    "materialize_deletion_vectors": "use compact with compact_strategy => 'full'",
     "merge_branch": "insert the rows of `t$branch_b` into the table",
     "reassign_row_id": "row ids stay as they are",
     "repair_earliest_snapshot": "a wrong hint EARLIEST is found out and ignored",

@@ -11,6 +11,7 @@ from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit, expire_table
 from paimon_core.maintenance.expire_partitions import expiration_options, expire_partitions
 from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.maintenance.materialize_vectors import materialize_vectors
 from paimon_core.maintenance.orphan_files import OrphanFiles, remove_orphan_files
 from paimon_core.maintenance.purge import purge, remove_missing_files
 from paimon_core.maintenance.rescale import rescale
@@ -123,6 +124,25 @@ class TableMaintenance:
         """
         given = expiration_options(expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_num)
         return expire_partitions(self.store.with_options(given), dry_run=dry_run)
+
+    def materialize_deletion_vectors(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Rewrite the files that have deletion vectors, in one commit that changes no row; `None`: there are none.
+
+        Reads then need no vectors. The arguments are those of `compact`, and so are the errors.
+        """
+        predicate = bound_filter(filter, self.store.schema.fields)
+        made = materialize_vectors(
+            self.store, partitions=partitions, filter=predicate, runner=self.runner, progress=progress
+        )
+        if made is not None:
+            expire_after_commit(self.store, dedicated=True)
+        return made
 
     def compact_manifests(self) -> Snapshot | None:
         """Write the manifests of the newest snapshot as few large ones, in a COMPACT; `None`: nothing would change."""

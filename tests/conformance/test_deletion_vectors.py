@@ -97,6 +97,20 @@ def test_java_continues_after_files_and_their_vectors_were_removed(judge, name, 
     table.agree_everywhere()
 
 
+@pytest.mark.parametrize("kind", [KINDS[0], *KINDS[4:]], ids=lambda kind: kind.name)
+@pytest.mark.cases(1)
+def test_java_goes_on_after_vectors_were_materialized(judge, name, rng, kind):
+    table = created_by_java(judge, name, kind)
+    for ours in (True, False):
+        for k in (1, 2, 3):
+            write(table, kind, rng, ours=ours)
+            delete(table, k, ours=ours)
+        before = table.agree()
+        table.ours().maintenance.materialize_deletion_vectors()
+        same(table.agree(), before, f"{name}: materializing brings no row back and drops none")
+    table.agree_everywhere()
+
+
 @pytest.mark.parametrize("bucketed", [False, True])
 def test_java_reads_the_remaining_rows_of_rewritten_files(judge, name, rng, bucketed):
     kind = Kind("", {"bucket": "2", "bucket-key": "k", "write-only": "true"} if bucketed else {})

@@ -82,6 +82,10 @@ def _compact_as_due(io: FileIO) -> None:
     _open(io).compact()
 
 
+def _materialize(io: FileIO) -> None:
+    _open(io).maintenance.materialize_deletion_vectors()
+
+
 def _sort(io: FileIO) -> None:
     _open(io).compact(order_by=["n", "id"], order_strategy="zorder")
 
@@ -273,6 +277,7 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "delete, rewriting files": (partial(_base, False), _delete),
     "delete, of keys": (partial(_base, True), _delete),
     "compact, of marked rows": (_marked, _compact_as_due),
+    "materialize vectors": (_marked, _materialize),
 }
 NOT_KNOWN_AGAIN = {
     "truncate",
@@ -293,7 +298,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     operation(dry)
     after = _state(done)
     assert len(after) == len(before) + (2 if "indexes" in name else 1)
-    upkeep = operation in (_compact, _compact_as_due, _sort, _rescale)
+    upkeep = operation in (_compact, _compact_as_due, _materialize, _sort, _rescale)
     if upkeep:
         assert after[-1] == before[-1]
     if "indexes" in name:
