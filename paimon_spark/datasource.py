@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from paimon_core.scan.projection import project
+from paimon_core.systables.rows import listed
 from paimon_core.table import SystemTable
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import (
@@ -61,7 +62,8 @@ class PaimonDataSource(DataSource):
         if is_about_changes(given):
             request = columns_request(given)
             fields = project(open_table(request).schema, request.columns)
-            return spark_schema((ROW_KIND, *fields) if request.changelog else fields)
+            shown = tuple(map(listed, fields)) if request.packed else fields
+            return spark_schema((ROW_KIND, *shown) if request.changelog else shown)
         read = read_request(given)
         return spark_schema(project(schema_at(open_table(read), read.when), read.columns, metadata=True))
 

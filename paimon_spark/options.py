@@ -121,10 +121,11 @@ class StreamRequest(AnyReadRequest):
     """A stream of changes; the engine reads its starting point from `options`.
 
     A micro-batch ends at `limits`. With `min_rows` it waits for this number of rows, but at most `max_delay_millis`
-    after the last micro-batch.
+    after the last micro-batch. `packed`: as ``$binlog``, an update is one row, and every value is in an array.
     """
 
     changelog: bool = False
+    packed: bool = False
     ignore_deletes: bool = False
     limits: Limits = NO_LIMITS
     min_rows: int | None = None
@@ -210,7 +211,7 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
     taken = _pop_read(named)
     path = taken["address"].path
     name = taken["address"].system_table
-    if name == AUDIT_LOG.name:  # what a stream with row kinds shows
+    if name in _WITH_CHANGES:  # what a stream with row kinds shows
         columns = taken["columns"]
         taken["columns"] = None if columns is None else tuple(c for c in columns if c.lower() != ROW_KIND.name)
         taken["address"] = replace(taken["address"], system_table=None)
@@ -248,6 +249,7 @@ def stream_request(given: Mapping[str, str]) -> StreamRequest:
         **taken,
         options=named,
         changelog=changelog,
+        packed=name == BINLOG.name,
         ignore_deletes=ignore,
         limits=limits,
         min_rows=least,

@@ -11,6 +11,7 @@ Spark 4.1 does not pass the start of a batch to `latestOffset`, so the reader re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from paimon_core.scan.stream_scan import NO_LIMITS, BatchSplit, StreamScan
 from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, weight
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
+from paimon_core.systables.rows import listed, packed, row_fields
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.options import StreamRequest
@@ -195,9 +197,20 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         fields, predicate = _fields(store, request, self._schema), _predicate(store, request)
         read = ChangeRead(store, fields, predicate, kinds=request.changelog, ignore_deletes=request.ignore_deletes)
         order = _order(self._schema)
-        changes = (batch for split in partition.splits for batch in read.to_batches(split))
+        changes: Iterator[pa.RecordBatch] = (b for split in partition.splits for b in read.to_batches(split))
+        if request.packed:
+            changes = self._packed(replace(read, fields=_with_key(store, fields)), partition.splits, fields)
         for batch in resized(changes, request.batch_rows):
             yield for_spark(batch if order is None else batch.select(order), self._arrow)
+
+    def _packed(
+        self, read: ChangeRead, splits: Sequence[BatchSplit], fields: Sequence[DataField]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of ``$binlog``; each split has all changes of its keys."""
+        names = [ROW_KIND.name, *(field.name for field in fields)]
+        for split in splits:
+            for batch in packed(read.to_batches(split), read.fields, read.store.schema.primary_keys):
+                yield batch.select(names)
 
     # ---- progress
 
@@ -261,7 +274,16 @@ def _fields(store: FileStore, request: StreamRequest, schema: StructType) -> tup
             "kinds of option 'read.changelog': add it, or leave the option out"
         )
     columns = StructType([column for column in schema if column.name != ROW_KIND.name])
-    return projected(store.schema.fields, columns, store.root)
+    if not request.packed:
+        return projected(row_fields(store), columns, store.root)
+    stored = {field.name: field for field in row_fields(store)}
+    return tuple(stored[field.name] for field in projected(tuple(map(listed, stored.values())), columns, store.root))
+
+
+def _with_key(store: FileStore, fields: Sequence[DataField]) -> tuple[DataField, ...]:
+    """Return the columns, and those of the primary key that are not among them."""
+    names = {field.name for field in fields}
+    return (*fields, *(store.schema.field(key) for key in store.schema.primary_keys if key not in names))
 
 
 def _order(schema: StructType) -> list[int] | None:

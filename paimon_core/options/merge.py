@@ -1,6 +1,6 @@
 """Options about merging the rows of one key: merge engines, sequence, changelog, deletion vectors."""
 
-from paimon_core.options.option import Option, not_yet, refused
+from paimon_core.options.option import Option, refused
 from paimon_core.options.parse import NOTHING, boolean, comma_list, duration, enum, memory_size, text
 
 MERGE_ENGINE = Option(
@@ -63,8 +63,7 @@ TABLE_READ_SEQUENCE_NUMBER_ENABLED = Option(
     "table-read.sequence-number.enabled",
     boolean,
     False,
-    "audit_log and binlog show _SEQUENCE_NUMBER",
-    mark=not_yet("$audit_log and $binlog do not show the column yet"),
+    "$audit_log and $binlog show _SEQUENCE_NUMBER",
 )
 
 DELETION_VECTORS_ENABLED = Option("deletion-vectors.enabled", boolean, False, "deleted rows are marked, not rewritten")

@@ -174,7 +174,7 @@ class TableRead:
         merging = {*order.key, *order.sequence_fields, *engine.needs(names)}
         hidden = [f for f in schema.fields if f.name in merging - names]
         by_run = (*needed, *hidden, VALUE_KIND)
-        by_number = (*by_run, SEQUENCE_NUMBER)
+        by_number = by_run if SEQUENCE_NUMBER in needed else (*by_run, SEQUENCE_NUMBER)
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
         for runs in sections(files, schema.key_arrow):
             if len(runs) > 1:

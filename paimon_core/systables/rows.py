@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import UnsupportedError
+from paimon_core.options.merge import TABLE_READ_SEQUENCE_NUMBER_ENABLED
 from paimon_core.predicate.rewrite import restrict
 from paimon_core.read.changes import ChangeRead, change_splits
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.difference import DiffSplit
-from paimon_core.scan.interval import interval_of
+from paimon_core.scan.interval import DIFF, interval_of
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import without_start
 from paimon_core.scan.table_scan import TableScan
@@ -24,19 +25,27 @@ from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import ArrayType, DataField, with_nullable
 from paimon_core.types.row_kind import INSERT, SHORT_NAMES, UPDATE_AFTER, UPDATE_BEFORE
 from paimon_core.types.selection import bits, filter_rows
-from paimon_core.types.system_fields import ROW_KIND
+from paimon_core.types.system_fields import ROW_KIND, SEQUENCE_NUMBER
 
 
 def _audit_fields(store: FileStore) -> tuple[DataField, ...]:
-    return (ROW_KIND, *store.schema.fields)
+    return (ROW_KIND, *row_fields(store))
 
 
 def _binlog_fields(store: FileStore) -> tuple[DataField, ...]:
-    return (ROW_KIND, *map(_listed, store.schema.fields))
+    return (ROW_KIND, *map(listed, row_fields(store)))
 
 
-def _listed(field: DataField) -> DataField:
-    """Return the column of arrays of a column's values."""
+def row_fields(store: FileStore) -> tuple[DataField, ...]:
+    """Return the columns of rows: those of the table, after the sequence number if the table's option asks for it."""
+    numbered = store.options.value(TABLE_READ_SEQUENCE_NUMBER_ENABLED)
+    return (SEQUENCE_NUMBER, *store.schema.fields) if numbered else store.schema.fields
+
+
+def listed(field: DataField) -> DataField:
+    """Return the column of arrays of a column's values; the sequence number is one value for each row."""
+    if field == SEQUENCE_NUMBER:
+        return field
     return DataField(field.id, field.name, ArrayType(with_nullable(field.type, True)), field.description)
 
 
@@ -54,6 +63,11 @@ def _plan(request: Request) -> list[Part]:
     store = request.store
     interval = interval_of(store)
     if interval is not None:
+        if interval.mode == DIFF and SEQUENCE_NUMBER.name in request.columns:
+            raise UnsupportedError(
+                f"the difference of two snapshots of {store.root} has no sequence numbers: leave out the column "
+                f"{SEQUENCE_NUMBER.name}"
+            )
         return list(change_splits(interval.source(without_start(store)), interval))
     keys = {f.name for f in store.schema.fields}
     predicate = None if request.predicate is None else restrict(request.predicate, keys)
@@ -67,7 +81,7 @@ def _plan_arrays(request: Request) -> list[Part]:
 
 def _asked(request: Request) -> tuple[DataField, ...]:
     """Return the columns of the table to read: at least one."""
-    fields = tuple(f for f in request.store.schema.fields if f.name in request.columns)
+    fields = tuple(f for f in row_fields(request.store) if f.name in request.columns)
     return fields or request.store.schema.fields[:1]
 
 
@@ -113,7 +127,7 @@ def packed(
     The first column of the rows is the kind, the others are ``fields``, and ``keys`` are names of fields. The arrays of
     an update have two values, and its kind is ``+U``; others have one.
     """
-    schema = arrow_schema((ROW_KIND, *map(_listed, fields)))
+    schema = arrow_schema((ROW_KIND, *map(listed, fields)))
     waiting: pa.RecordBatch | None = None  # the last row of a batch, a -U whose +U is in the next batch
     for batch in itertools.chain(batches, [None]):
         if batch is None:
@@ -149,7 +163,10 @@ def _in_arrays(rows: pa.RecordBatch, joined: np.ndarray[Any, Any], schema: pa.Sc
     lasts = np.append(starts[1:], rows.num_rows) - 1
     kinds = rows.column(0).take(pa.array(lasts))
     columns = zip(rows.columns[1:], schema.types[1:], strict=True)
-    lists = [pa.ListArray.from_arrays(offsets, column, type=kind) for column, kind in columns]
+    lists = [
+        pa.ListArray.from_arrays(offsets, column, type=kind) if pa.types.is_list(kind) else column.take(pa.array(lasts))
+        for column, kind in columns
+    ]
     return pa.RecordBatch.from_arrays([kinds, *lists], schema=schema)
 
 

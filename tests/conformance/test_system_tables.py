@@ -89,6 +89,11 @@ KINDS_HERE = (
     dotted("directory", {"data-file.path-directory": "files"}),
     dotted("first-row", {"merge-engine": "first-row", "ignore-delete": "true", "changelog-producer": "lookup"}),
     dotted("input", {"changelog-producer": "input"}),
+    dotted("numbered", {"table-read.sequence-number.enabled": "true"}),
+    dotted(
+        "numbered-updates",
+        {"table-read.sequence-number.enabled": "true", "merge-engine": "partial-update", "ignore-delete": "true"},
+    ),
     Kind("tracked", {"row-tracking.enabled": "true"}),
 )
 

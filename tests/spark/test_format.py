@@ -456,6 +456,7 @@ def test_system_tables(spark, path):
     assert log.columns[0] == "rowkind"
     assert rows(log.where("rowkind = '+I'").drop("rowkind")) == rows(load(spark, path))
     assert load(spark, path + "$binlog").selectExpr("size(id)").distinct().collect()[0][0] == 1
+    assert paimon_spark.PaimonTable.forPath(spark, path + "$files").toDF().where("level >= 0").count() == files.count()
     with pytest.raises(Exception, match="can only be read"):
         save(orders(spark, C), path + "$files")
 

@@ -87,9 +87,33 @@ def test_writes_and_most_streams_are_refused(tmp_path):
         for write in (source.writer, source.streamWriter):
             with pytest.raises(UnsupportedError, match=rf"\${name} can only be read"):
                 write(schema, False)
-    for name in ("files", "binlog", "ro"):
+    for name in ("files", "snapshots", "ro"):
         with pytest.raises(UnsupportedError, match=rf"\${name} cannot be read as a stream"):
             PaimonDataSource({"path": f"{path}${name}"}).streamReader(schema)
+
+
+def stream_rows(path, **options):
+    """Rows of everything that a stream from snapshot 1 on has to read now."""
+    source = PaimonDataSource({"path": path, "scan.mode": "from-snapshot", "scan.snapshot-id": "1", **options})
+    reader = source.streamReader(source.schema())
+    start = reader.initialOffset()
+    parts = pickle.loads(pickle.dumps(reader.partitions(start, reader.latestOffset(start))))
+    return [tuple(row.values()) for part in parts for rows in reader.read(part) for row in rows.to_pylist()]
+
+
+def test_a_stream_of_the_binlog_has_an_update_in_one_row(tmp_path):
+    numbered = {"changelog_producer": "lookup", "table-read.sequence-number.enabled": "true"}
+    table = keyed_table(tmp_path / "t", bucket="1", **numbered)
+    table.write(orders((1, "a", 0), (2, "b", 0)))
+    table.write(orders((1, "c", 0)))
+    table.write(orders((2, "b", 0)), ["-D"])
+    inserted = [("+I", 0, [1], ["a"], [0]), ("+I", 1, [2], ["b"], [0])]
+    changed = [*inserted, ("+U", 2, [1, 1], ["a", "c"], [0, 0]), ("-D", 3, [2], ["b"], [0])]
+    assert [row[0:1] + row[2:] for row in stream_rows(table.path + "$binlog")] == [r[0:1] + r[2:] for r in changed]
+    assert stream_rows(table.path + "$binlog", columns="v,rowkind") == [(row[3], row[0]) for row in changed]
+    kinds = stream_rows(table.path + "$audit_log", columns="rowkind,_SEQUENCE_NUMBER")
+    assert [kind for kind, _ in kinds] == ["+I", "+I", "-U", "+U", "-D"]
+    assert kinds[:2] == [("+I", 0), ("+I", 1)]
 
 
 def test_a_stream_of_the_audit_log_is_one_with_row_kinds(tmp_path):
