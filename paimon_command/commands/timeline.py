@@ -68,14 +68,15 @@ def _facts(one: Tag) -> dict[str, object]:
     click.Option(["--tag"], help="The tag whose rows the new branch gets; default: a branch without rows."),
     click.Option(["--snapshot"], type=int, help="The snapshot whose rows the new branch gets."),
     click.Option(["--fast-forward"], is_flag=True, help="Make the table what the branch is."),
+    click.Option(["--merge"], is_flag=True, help="Add the rows that the branch has got; without a primary key."),
     _RENAME,
     _DELETE,
     dry_run=True,
 )
 def branch(call: Invocation) -> Answer:
-    """Create a branch, without rows or from a tag; or rename, delete or fast-forward to one."""
+    """Create a branch, without rows or from a tag; or rename, delete, merge or fast-forward to one."""
     table, name, dry = call.table(), call["name"], call["dry_run"]
-    branches, action = table.branches, _one_of(call, "rename", "delete", "fast_forward") or "create"
+    branches, action = table.branches, _one_of(call, "rename", "delete", "fast_forward", "merge") or "create"
     chosen = _one_of(call, "tag", "snapshot")
     if chosen is not None and action != "create":
         raise click.UsageError(f"--{chosen} does not go with --{action.replace('_', '-')}")
@@ -90,6 +91,9 @@ def branch(call: Invocation) -> Answer:
         case "rename":
             branches.rename(name, call["rename"], dry_run=dry)
             return _changed(call, f"branch {name!r}", f"renamed to {call['rename']!r}", facts)
+        case "merge":
+            files = branches.merge(name, table.store.branch, dry_run=dry)
+            return _changed(call, f"branch {name!r}", f"merged, {files} files", {**facts, "files": files})
     branches.fast_forward(name, dry_run=dry)
     return _changed(call, table.path, f"fast-forwarded to branch {name!r}", facts)
 

@@ -30,6 +30,15 @@ def rename_branch(call: Call) -> Rows:
     return DONE
 
 
+@procedure("merge_branch(table STRING, source_branch STRING, [target_branch STRING])")
+def merge_branch(call: Call) -> Rows:
+    """Add the rows that a branch has got to the table or to another branch; without a primary key."""
+    table = call.table()
+    table.branches.merge(call["source_branch"], call.text("target_branch") or table.store.branch)
+    call.refresh()
+    return DONE
+
+
 @procedure("fast_forward(table STRING, branch STRING)")
 def fast_forward(call: Call) -> Rows:
     """Make the table what a branch is: its snapshots, tags and schemas replace those of the table from there on."""

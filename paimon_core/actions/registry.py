@@ -35,12 +35,12 @@ ACTIONS: Mapping[str, Procedure] = {
         branches.delete_branch,
         branches.rename_branch,
         branches.fast_forward,
+        branches.merge_branch,
         consumers.reset_consumer,
         consumers.clear_consumers,
     )
 }
 NOT_YET: Mapping[str, str] = {
-    "merge_branch": "insert the rows of `t$branch_b` into the table",
     "reassign_row_id": "row ids stay as they are",
     "repair_earliest_snapshot": "a wrong hint EARLIEST is found out and ignored",
     "rewrite_file_index": "set the options of indexes and use compact: new files have them",

@@ -325,6 +325,19 @@ class TableCommit:
 
         return self._publish(self.identity(), decide, CommitKind.OVERWRITE, None)
 
+    def add_existing(self, missing: Callable[[Snapshot | None], Sequence[ManifestEntry]]) -> Snapshot | None:
+        """Add files that exist already, of another branch, in an APPEND; `None`: there are none. No file is deleted.
+
+        Args:
+            missing: returns the entries for the base of every attempt; it may raise what the caller gets.
+        """
+
+        def decide(base: Snapshot | None) -> Changes | None:
+            entries = tuple(missing(base))
+            return Changes(CommitKind.APPEND, entries, built_on_base=True) if entries else None
+
+        return self._publish(self.identity(), decide, CommitKind.APPEND, None)
+
     def analyze(self, statistics: str, schema_id: int) -> Snapshot | None:
         """Publish a file of statistics as a snapshot of the same rows; return it; `None`: there is no snapshot.
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from paimon_core.maintenance.delete_tag import delete_tag
+from paimon_core.maintenance.merge_branch import merge_branch
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches, tag_of_branch
@@ -135,6 +136,20 @@ class TableBranches:
         main.snapshots.write_hint("LATEST", snapshots[-1].id)
 
     # ---- inside
+
+    def merge(self, name: str, target: str = MAIN, *, dry_run: bool = False) -> int:
+        """Add the rows that branch ``name`` has got to ``target``, by their files; return the number of files.
+
+        For tables without a primary key, whose branches have only added rows since the snapshot that they share. The
+        branches share the files from then on. `dry_run`: only check, and return the number of files.
+
+        Raises NotFoundError for a branch that does not exist, and as `merge_branch`.
+        """
+        for one in {name, target} - {MAIN}:
+            self.check(one)
+        if name == target:
+            raise InvalidInputError(f"branch {name!r} of {self.store.root} cannot be merged into itself")
+        return merge_branch(self._branch(name), self._branch(target), dry_run=dry_run)
 
     def _main(self) -> FileStore:
         return replace(self.store, branch=MAIN)

@@ -332,6 +332,15 @@ def test_procedures_have_their_arguments_types_and_rows(table, warehouse):
     assert answer("call", "purge_files", path) == [{"result": "Success"}]
 
 
+def test_a_branch_is_merged(tmp_path):
+    made = append_table(tmp_path / "t")
+    made.branches.create("b")
+    Table.open(made.path, branch="b").write(orders((1, "v", 1)))
+    planned = answer("branch", made.path, "b", "--merge", "--dry-run")
+    assert planned == {"dry_run": True, **answer("branch", made.path, "b", "--merge")}
+    assert [row["id"] for row in answer("read", made.path)] == [1]
+
+
 # ---- doctor
 
 

@@ -160,3 +160,26 @@ def test_java_reads_what_our_upkeep_leaves(judge):
     assert same_rows() == 0
     table.java("write", rows=kind.rows(rng, 12))
     assert same_rows() > 0
+
+
+@pytest.mark.parametrize("options", [{}, {"bucket": "2", "bucket-key": "k"}], ids=["unaware", "buckets"])
+@pytest.mark.cases(1)
+def test_java_goes_on_after_branches_were_merged(judge, rng, options):
+    """Each branch is written by both engines; Java reads the merged rows, adds to them and compacts them."""
+    kind = Kind("merged", options)
+    table = created_by_java(judge, f"db.merged_{len(options)}", kind)
+    table.java("write", rows=kind.rows(rng, 20))
+    table.java("create_tag", name="v1")
+    table.java("create_branch", name="b", tag="v1")
+    branch = SharedTable(judge, table.name, branch="b")
+    for one in (table, branch):
+        one.java("write", rows=kind.rows(rng, 20))
+        one.we_write(kind.rows(rng, 20))
+    ours, theirs = len(table.agree()), len(branch.agree())
+    files = table.ours().branches.merge("b")
+    assert files > 0
+    assert len(table.agree()) == ours + theirs - 20
+    table.java("write", rows=kind.rows(rng, 20))
+    table.java("compact", kind="full")
+    assert len(table.agree()) == ours + theirs
+    branch.agree()
