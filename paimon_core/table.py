@@ -26,7 +26,8 @@ from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.orphan_files import OrphanFiles
-from paimon_core.maintenance.rollback import rollback, rollback_target
+from paimon_core.maintenance.restore import restore
+from paimon_core.maintenance.rollback import rollback, target_of
 from paimon_core.maintenance.table_branches import TableBranches
 from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
@@ -432,14 +433,37 @@ class Table:
         """Give a snapshot, by default the newest, a name under which it stays readable: `TableTags.create`."""
         return self.tags.create(name, snapshot_id, retained)
 
-    def rollback_to(self, snapshot_id_or_tag: int | str) -> Snapshot:
+    def rollback_to(
+        self,
+        snapshot_id_or_tag: int | str | None = None,
+        *,
+        timestamp: datetime | str | int | None = None,
+        watermark: int | None = None,
+    ) -> Snapshot:
         """Make an older snapshot or a tag the newest one, and return it: `paimon_core.maintenance.rollback`.
 
         Newer snapshots and their tags are lost; the schema stays. A text of digits is a snapshot id unless a tag has
-        this name.
+        this name. ``timestamp``: instead, the newest snapshot at or before this moment; ``watermark``: the newest
+        snapshot whose watermark is not above this number.
         """
         store = self._writable()
-        return rollback(store, rollback_target(store, snapshot_id_or_tag))[1]
+        return rollback(store, target_of(store, snapshot_id_or_tag, timestamp, watermark))[1]
+
+    def restore(
+        self,
+        snapshot_id_or_tag: int | str | None = None,
+        *,
+        timestamp: datetime | str | int | None = None,
+        watermark: int | None = None,
+    ) -> Snapshot:
+        """Make the rows of an older moment those of a new snapshot, and return the newest snapshot.
+
+        Arguments as of :meth:`rollback_to`, but no snapshot and no tag is lost. See
+        `paimon_core.maintenance.restore.restore`.
+        """
+        store = self._writable()
+        before, now = restore(store, target_of(store, snapshot_id_or_tag, timestamp, watermark))
+        return now if now is before else (self._expired(now) or now)
 
     # ---- maintenance; the short verbs call the group
 

@@ -24,6 +24,7 @@ ACTIONS: Mapping[str, Procedure] = {
         rollback.rollback,
         rollback.rollback_to_timestamp,
         rollback.rollback_to_watermark,
+        rollback.rollback_to_as_latest,
         tags.create_tag,
         tags.create_tag_from_timestamp,
         tags.replace_tag,

@@ -2,6 +2,7 @@
 
 from paimon_core.actions.procedure import Call, Rows, procedure
 from paimon_core.errors import InvalidInputError
+from paimon_core.maintenance.restore import restore
 from paimon_core.maintenance.rollback import newest_at, newest_with_watermark, rollback_target
 from paimon_core.maintenance.rollback import rollback as run_rollback
 from paimon_core.snapshot.snapshot import Snapshot
@@ -35,6 +36,22 @@ def rollback_to_watermark(call: Call) -> Rows:
     """Roll back to the newest snapshot whose watermark is not above a number."""
     table = call.table()
     return _done(call, table, newest_with_watermark(table.store, call["watermark"]))
+
+
+@procedure(
+    "rollback_to_as_latest(table STRING, [tag STRING], [snapshot_id BIGINT])",
+    "previous_snapshot_id BIGINT, rolled_back_snapshot_id BIGINT, current_snapshot_id BIGINT",
+)
+def rollback_to_as_latest(call: Call) -> Rows:
+    """Make the rows of a snapshot or a tag those of a new snapshot; no snapshot and no tag is lost."""
+    given = [name for name in ("tag", "snapshot_id") if call[name] is not None]
+    if len(given) != 1:
+        raise InvalidInputError(f"rollback_to_as_latest needs one of tag and snapshot_id, found {given or 'none'}")
+    store = call.table().store
+    target = store.snapshots.get(call["snapshot_id"]) if call["tag"] is None else store.tags.get(call["tag"]).snapshot
+    before, now = restore(store, target)
+    call.refresh()
+    return [(before.id, target.id, now.id)]
 
 
 def _done(call: Call, table: Table, target: Snapshot) -> Rows:

@@ -277,6 +277,20 @@ class TableCommit:
         made = self._replace(identity, where, {partition}, messages, read_at)
         return None if made is None else self._compact_after(made, identity, messages).snapshot
 
+    def replace_unchanged(
+        self, partitions: Predicate | None, messages: Sequence[CommitMessage], read_at: Snapshot
+    ) -> Snapshot | None:
+        """Replace the rows of partitions; CommitConflictError if their files have changed since ``read_at``.
+
+        Args:
+            partitions: a bound predicate on partition columns; ``None``: all partitions.
+            messages: of the writers.
+            read_at: the snapshot whose rows are replaced.
+        """
+        identity = self.identity()
+        made = self._replace(identity, partitions, set(), messages, read_at)
+        return None if made is None else self._compact_after(made, identity, messages).snapshot
+
     def truncate(self) -> Snapshot | None:
         """Remove every row."""
         return self._replace(self.identity(), None, set(), [])

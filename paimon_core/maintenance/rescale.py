@@ -106,7 +106,7 @@ def _rewrite(store: FileStore, partition: bytes, runner: Runner) -> Snapshot | N
     store = store.with_options(settings)
     splits = TableScan(store, snapshot, where).plan().splits
     if runner is LOCAL:
-        messages = _written(store, where, splits)
+        messages = rewritten(store, where, splits)
     else:
         tasks = plan_rescale(partition, store.schema.bucket, splits)
         found = runner.run_all(store, tasks, partial(_run_rescale, where, snapshot.id), None)
@@ -159,11 +159,11 @@ def _may_hold(split: DataSplit, bucket: int, count: int) -> bool:
 def _run_rescale(where: Predicate | None, planned: int, store: FileStore, task: RescaleTask) -> CommitMessage:
     """Write the rows of one new bucket; the message is empty if there are none."""
     with raise_if_expired(store, planned):
-        found = _written(store, where, task.splits, task.bucket)
+        found = rewritten(store, where, task.splits, task.bucket)
     return found[0] if found else CommitMessage(*task.location)
 
 
-def _written(
+def rewritten(
     store: FileStore, where: Predicate | None, splits: Sequence[DataSplit], bucket: int | None = None
 ) -> list[CommitMessage]:
     """Write the rows of splits, only those of one new bucket if it is given; return the messages."""

@@ -1,10 +1,12 @@
 """Rollback: an older snapshot becomes the newest one again (behaviour 7.13)."""
 
+from datetime import datetime
+
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
 from paimon_core.maintenance.delete_tag import is_in_timeline
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.tags import Tag
-from paimon_core.snapshot.time_travel import TimeTravel
+from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
 from paimon_core.store.file_store import FileStore
 
 _TRIES = 10
@@ -40,6 +42,27 @@ def newest_with_watermark(store: FileStore, watermark: int) -> Snapshot:
         if snapshot.watermark not in (None, NO_WATERMARK) and snapshot.watermark <= watermark:
             return snapshot
     raise NotFoundError(f"no snapshot of {store.branch_root} has a watermark of {watermark} or less")
+
+
+def target_of(
+    store: FileStore,
+    version: int | str | None,
+    timestamp: datetime | str | int | None = None,
+    watermark: int | None = None,
+) -> Snapshot:
+    """Return the snapshot of the one argument that is given: the functions above say which.
+
+    Raises InvalidInputError for none or several, and as these functions.
+    """
+    given = [one for one in (version, timestamp, watermark) if one is not None]
+    if len(given) != 1:
+        raise InvalidInputError(f"one moment is needed, a snapshot or tag, a timestamp or a watermark; found {given}")
+    if timestamp is not None:
+        return newest_at(store, epoch_millis(timestamp))
+    if watermark is not None:
+        return newest_with_watermark(store, watermark)
+    assert version is not None  # one is given
+    return rollback_target(store, version)
 
 
 def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:

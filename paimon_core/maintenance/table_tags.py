@@ -11,7 +11,7 @@ from paimon_core.options.parse import duration
 from paimon_core.options.snapshot import TAG_CREATE_SUCCESS_FILE, TAG_DEFAULT_TIME_RETAINED
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
-from paimon_core.snapshot.time_travel import epoch_millis
+from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
 from paimon_core.store.file_store import FileStore
 
 Age = timedelta | str | None
@@ -38,6 +38,7 @@ class TableTags:
         retained: Age = None,
         *,
         timestamp: datetime | str | int | None = None,
+        watermark: int | None = None,
         ignore_if_exists: bool = False,
         dry_run: bool = False,
     ) -> Tag:
@@ -49,6 +50,7 @@ class TableTags:
             retained: the age at which `expire` deletes the tag, a timedelta or text such as "7 d"; `None`: the option
                 ``tag.default-time-retained``, without which the tag stays.
             timestamp: instead of `snapshot_id`: the first snapshot at or after this moment.
+            watermark: instead of both: the first snapshot with at least this watermark (epoch ms).
             ignore_if_exists: True: return the tag that exists.
             dry_run: check everything, create nothing, and return what would be created.
 
@@ -60,7 +62,7 @@ class TableTags:
         found = tags.find(name)
         if found is not None and ignore_if_exists:
             return found
-        tag = self._new(name, self._snapshot(snapshot_id, timestamp), retained)
+        tag = self._new(name, self._snapshot(snapshot_id, timestamp, watermark), retained)
         same = found is not None and found.snapshot.fingerprint == tag.snapshot.fingerprint
         if dry_run and (found is None or same):
             return tag
@@ -96,7 +98,7 @@ class TableTags:
         Raises NotFoundError for a tag that does not exist.
         """
         old = self.get(name)
-        tag = self._new(name, self._snapshot(snapshot_id, None), retained)
+        tag = self._new(name, self._snapshot(snapshot_id), retained)
         if dry_run:
             return tag
         self.store.tags.replace(tag)
@@ -152,12 +154,21 @@ class TableTags:
         age = _age(retained) if retained is not None else self.store.options.value(TAG_DEFAULT_TIME_RETAINED)
         return Tag(name, snapshot, None if age is None else _local(self.store.now()), age)
 
-    def _snapshot(self, snapshot_id: int | None, timestamp: datetime | str | int | None) -> Snapshot:
+    def _snapshot(
+        self, snapshot_id: int | None, timestamp: datetime | str | int | None = None, watermark: int | None = None
+    ) -> Snapshot:
         snapshots = self.store.snapshots
-        if snapshot_id is not None and timestamp is not None:
-            raise InvalidInputError("a tag is for a snapshot or for a moment: give snapshot_id or timestamp")
+        if sum(given is not None for given in (snapshot_id, timestamp, watermark)) > 1:
+            raise InvalidInputError(
+                "a tag is for a snapshot or for a moment: give one of snapshot_id, timestamp and watermark"
+            )
         if snapshot_id is not None:
             return snapshots.get(snapshot_id)
+        if watermark is not None:
+            marked = TimeTravel(watermark=watermark).resolve(snapshots, self.store.tags)
+            if marked is None:
+                raise NotFoundError(f"{self.store.branch_root} has no snapshots to tag")
+            return marked
         if timestamp is None:
             found = snapshots.latest()
             if found is None:

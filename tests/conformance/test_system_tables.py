@@ -90,10 +90,6 @@ KINDS_HERE = (
     dotted("first-row", {"merge-engine": "first-row", "ignore-delete": "true", "changelog-producer": "lookup"}),
     dotted("input", {"changelog-producer": "input"}),
     dotted("numbered", {"table-read.sequence-number.enabled": "true"}),
-    dotted(
-        "numbered-updates",
-        {"table-read.sequence-number.enabled": "true", "merge-engine": "partial-update", "ignore-delete": "true"},
-    ),
     Kind("tracked", {"row-tracking.enabled": "true"}),
 )
 

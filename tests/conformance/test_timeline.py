@@ -68,6 +68,22 @@ def test_branches(table, judge, rng):
     table.agree_everywhere()
 
 
+def test_a_moment_as_a_new_snapshot(table, rng):
+    tagged = table.agree(tag="v1")
+    newest = table.agree()
+    table.ours().restore(2)
+    fields = table.fields_at()
+    restored = table.agree_everywhere()
+    assert len(restored) == len(tagged)
+    table.java("write", rows=[])
+    table.ours().restore(4)
+    same(table.agree(), newest, "the moment before is there again")
+    assert fields == table.fields_at()
+    table.java("expire_snapshots", retain_max=1, retain_min=1)
+    same(table.agree(), newest, "its files outlive those it replaced")
+    same(table.agree(tag="v1"), tagged, "and a tag its own")
+
+
 def test_rollback_and_expiry(table, rng):
     table.we_write(KIND.rows(rng, 20))
     table.java("rollback_to", snapshot=2)

@@ -229,6 +229,10 @@ def _replace_blobs(io: FileIO) -> None:
     _open(io).update_columns(pa.table({"_ROW_ID": [2, 4], "v": [b"mine", b"mine"]}))
 
 
+def _restore(io: FileIO) -> None:
+    _open(io).restore(1)
+
+
 def _truncate(io: FileIO) -> None:
     _open(io).truncate()
 
@@ -265,6 +269,7 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "replace blobs": (_with_blobs, _replace_blobs),
     "compact beside blobs": (_with_blobs, _compact),
     "truncate": (partial(_base, True), _truncate),
+    "restore": (partial(_base, True), _restore),
     "empty": (partial(_base, False), _first_commit_of_a_stream),
     "compact": (partial(_base, True), _compact),
     "compact buckets of sums": (_sums_in_buckets, _compact),
@@ -281,6 +286,7 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
 }
 NOT_KNOWN_AGAIN = {
     "truncate",
+    "restore",
     "sort",
     "replace columns",
     "replace blobs",

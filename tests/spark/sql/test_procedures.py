@@ -108,6 +108,11 @@ def test_rollback_branches_and_consumers(sql):
     assert sql("SELECT count(*) FROM t") == [(3,)]
     assert sql("CALL sys.rollback('`t$branch_b`', 'nine')") == [(2, 2)]
     sql("CACHE TABLE t")
+    rows = sql("SELECT * FROM t VERSION AS OF 1")
+    newest = sql("SELECT max(snapshot_id) FROM `t$snapshots`")[0][0]
+    assert sql("CALL sys.rollback_to_as_latest('t', snapshot_id => 1)") == [(newest, 1, newest + 1)]
+    assert sorted(sql("SELECT * FROM t")) == sorted(rows)
+    assert sql(f"CALL sys.rollback('t', snapshot => {newest})") == [(newest + 1, newest)]
     assert sql("CALL sys.rollback('t', snapshot => 2)") == [(3, 2)]
     assert sql("SELECT count(*) FROM t") == [(2,)]
     sql("CALL sys.rename_branch('t', 'b', 'c')")
