@@ -1,6 +1,7 @@
 """The group of all subcommands, and the entry point of the console script."""
 
 import logging
+import warnings
 from difflib import get_close_matches
 
 import click
@@ -40,7 +41,13 @@ def command() -> None:
     """
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning without the line of code that it comes from."""
+    click.echo(f"Warning: {message}", err=True)
+
+
 def main() -> None:
     """Run the command with the arguments of the process, and exit."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    warnings.showwarning = _show_warning
     command(prog_name=PROGRAM)

@@ -1,11 +1,14 @@
 """Is the table sound, and can its storage take commits?"""
 
+from collections.abc import Mapping
+
 import click
 
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table, storage_options
 from paimon_command.output import Answer
 from paimon_command.probes import Finding, probe
+from paimon_core.errors import PaimonError
 from paimon_core.fileio.fileio import FileIO, absolute
 from paimon_core.schema.support import check_writable
 
@@ -37,11 +40,19 @@ def doctor(call: Invocation) -> Answer:
     io = FileIO.of(root, storage_options(call["option"], root))
     findings += probe(io, root)
     if all(one.fine for one in findings) and io.list(f"{root}/schema"):
-        table = open_table(root, None, call["option"])
-        check_writable(table.schema)
-        findings.append(Finding("table", True, f"schema {table.schema.id}: this engine can read and write it"))
+        findings.append(_table(root, call["option"]))
     rows = [{"check": one.check, "fine": one.fine, "found": one.found, "advice": one.advice} for one in findings]
     return Answer(rows, _report(findings), problem=not all(one.fine for one in findings))
+
+
+def _table(root: str, given: Mapping[str, str]) -> Finding:
+    """Return whether this engine reads and writes the table in a directory."""
+    try:
+        schema = open_table(root, None, given).schema
+        check_writable(schema)
+    except PaimonError as error:
+        return Finding("table", False, str(error), "another engine may read it; paimon-spark options explains options")
+    return Finding("table", True, f"schema {schema.id}: this engine can read and write it")
 
 
 def _report(findings: list[Finding]) -> str:

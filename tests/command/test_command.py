@@ -23,7 +23,8 @@ from paimon_core import FileSystemCatalog, Schema, Table
 from paimon_core.actions.registry import ACTIONS
 from paimon_core.fileio.local import LocalStorage
 from paimon_core.options import ALL_OPTIONS
-from tests.support.tables import append_table, files_below, keyed_table, orders
+from tests.support.s3_server import s3_server
+from tests.support.tables import ORDERS, append_table, files_below, keyed_table, orders
 
 ROOT = Path(__file__).parents[2]
 
@@ -367,6 +368,15 @@ def test_doctor_finds_a_store_that_replaces_files(monkeypatch, tmp_path):
     assert told["ranged read"]["fine"]
 
 
+def test_doctor_finds_a_table_that_cannot_be_written(tmp_path):
+    made = append_table(tmp_path / "t")
+    path = Path(made.path) / "schema" / "schema-0"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "options": {**stored["options"], "type": "format-table"}}))
+    told = answer("doctor", made.path, code=1)
+    assert (told[-1]["check"], told[-1]["fine"], "format-table" in told[-1]["found"]) == ("table", False, True)
+
+
 def test_doctor_finds_a_clock_that_is_wrong(monkeypatch, tmp_path):
     monkeypatch.setattr(probes.time, "time", lambda: 1000.0)
     told = {row["check"]: row for row in answer("doctor", tmp_path, code=1)}
@@ -377,6 +387,35 @@ def test_doctor_says_that_a_store_takes_no_commits():
     told = answer("doctor", "memory://warehouse/x", code=1)
     assert [(row["check"], row["fine"]) for row in told] == [("list", True), ("commit", False)]
     assert "memory://" in told[-1]["found"]
+
+
+def s3_options(options):
+    return [part for key, value in options.items() for part in ("--option", f"{key}={value}")]
+
+
+@pytest.mark.more
+def test_a_table_on_s3():
+    """Keys come from the environment, so that no list of processes shows them."""
+    with s3_server() as (root, options):
+        given = {key: value for key, value in options.items() if not key.endswith("-key")}
+        keys = {"AWS_ACCESS_KEY_ID": options["s3.access-key"], "AWS_SECRET_ACCESS_KEY": options["s3.secret-key"]}
+        catalog = FileSystemCatalog(f"{root}/w", options)
+        catalog.create_database("db")
+        made = catalog.create_table("db.t", Schema(ORDERS, primary_keys=["id"], options={"bucket": "1"}))
+        made.write(orders((1, "a", 1)))
+        for arguments in (["doctor", f"{root}/w"], ["doctor", made.path], ["read", "db.t", "-w", f"{root}/w"]):
+            result = run(*arguments, *s3_options(given), "--json", **keys)
+            assert result.exit_code == 0, result.output
+        assert not [name for name in made.store.io.list(f"{root}/w") if "doctor" in name.name]
+
+
+@pytest.mark.more
+def test_doctor_finds_a_store_that_overlooks_conditions():
+    with s3_server(ignore_conditions=True) as (root, options):
+        result = run("doctor", f"{root}/w", *s3_options(options), "--json")
+        told = {row["check"]: row for row in json.loads(result.stdout)}
+    assert result.exit_code == 1
+    assert {name for name, row in told.items() if not row["fine"]} == {"put-if-absent", "put-if-absent, 8 at once"}
 
 
 # ---- wrong names and wrong usage
