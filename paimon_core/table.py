@@ -26,6 +26,7 @@ from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.orphan_files import OrphanFiles
+from paimon_core.maintenance.read_guard import protected_read
 from paimon_core.maintenance.restore import restore
 from paimon_core.maintenance.rollback import rollback, target_of
 from paimon_core.maintenance.table_branches import TableBranches
@@ -33,7 +34,7 @@ from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
-from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE
+from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter, bound_filter
@@ -203,11 +204,12 @@ class Table:
             rows = self._changed_rows(columns, filter)
             return pa.Table.from_batches(_limited(rows, _checked(limit)), arrow_schema(project(self.schema, columns)))
         scan, read = self._scan_and_reader(columns, filter, limit, when)
-        splits = scan.plan().splits
-        if limit is not None:
-            return pa.Table.from_batches(_limited(_chained(read, splits), limit), read.schema)
-        parts = parallel_map(lambda split: list(read.to_batches(split)), splits, threads=READERS)
-        return pa.Table.from_batches([batch for part in parts for batch in part], read.schema)
+        with protected_read(scan.store, scan.snapshot):
+            splits = scan.plan().splits
+            if limit is not None:
+                return pa.Table.from_batches(_limited(_chained(read, splits), limit), read.schema)
+            parts = parallel_map(lambda split: list(read.to_batches(split)), splits, threads=READERS)
+            return pa.Table.from_batches([batch for part in parts for batch in part], read.schema)
 
     def to_batches(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
@@ -216,7 +218,9 @@ class Table:
         if self._reads_changes(when):
             return _limited(self._changed_rows(columns, filter), _checked(limit))
         scan, read = self._scan_and_reader(columns, filter, limit, when)
-        return _limited(_chained(read, scan.plan().splits), limit)
+        if not scan.store.options.has(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED):
+            return _limited(_chained(read, scan.plan().splits), limit)
+        return _limited(_guarded(scan, read), limit)
 
     def changes(
         self, from_snapshot: int | str | None = None, to_snapshot: int | str | None = None, mode: str | None = None
@@ -603,6 +607,12 @@ def _unpickled(store: FileStore, read_optimized: bool) -> Table:
 def _chained(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.RecordBatch]:
     for split in splits:
         yield from read.to_batches(split)
+
+
+def _guarded(scan: TableScan, read: TableRead) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a scan, whose snapshot is protected until the last row."""
+    with protected_read(scan.store, scan.snapshot):
+        yield from _chained(read, scan.plan().splits)
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import NotFoundError, OutOfRangeError
+from paimon_core.maintenance.read_guard import protect_read
 from paimon_core.predicate.expr import And, Predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.read.metadata_columns import check_files_known
@@ -107,6 +108,7 @@ class PaimonReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Plan the read: return a Spark partition per task. No task reads manifests."""
         store = self._scan.store
+        protect_read(store, self._scan.snapshot)
         packing = packing_of_tasks(store.options, store.root)
         return [TaskPartition(task) for task in plan_tasks(self.splits(), packing, self._min_tasks)]
 

@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def best_effort(work: str, errors: type[Exception] = OSError) -> Iterator[None]:
+def best_effort(work: str, errors: type[Exception] | tuple[type[Exception], ...] = OSError) -> Iterator[None]:
     """Log these errors of the block instead of raising them. ``work``: what the block does, for the message."""
     try:
         yield

@@ -86,8 +86,7 @@ SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED = Option(
     "scan.plan-auto-tag-for-read.time-retained",
     duration,
     None,
-    "a tag protects a planned read for this long",
-    mark=not_yet("a planned read is protected by snapshot.time-retained only"),
+    "a tag batch-read-* keeps the files of a planned batch read for this long",
 )
 BATCH_SCAN_MODE = Option("batch-scan-mode", text, "none", "internal to batch jobs", mark=_INTERNAL)
 STREAM_SCAN_MODE = Option(

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from paimon_core.errors import hide_secrets
+from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.rewrite import columns
 from paimon_core.scan.table_scan import TableScan
@@ -101,6 +102,8 @@ class TableReads:
             return NativeChoice.refused(f"{NATIVE_READS} is off")
         if request.others:
             return NativeChoice.refused(with_options(request.others))
+        if scan.store.options.has(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED):
+            return NativeChoice.refused(f"{SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED.key} tags what tasks read")
         changed = self._changed_column(scan, request)
         if changed is not None:
             return NativeChoice.refused(f"column {changed} is another one in schema {scan.store.schema.id}")

@@ -130,6 +130,19 @@ def test_a_stream_of_the_audit_log_is_one_with_row_kinds(tmp_path):
         stream_request({"path": path + "$audit_log", "read.ignore-deletes": "true"})
 
 
+def test_a_planned_read_is_tagged_for_its_time(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1")
+    table.write(orders((1, "a", 0)))
+    source = PaimonDataSource({"path": table.path, "scan.plan-auto-tag-for-read.time-retained": "1 h"})
+    reader = source.reader(source.schema())
+    tasks = reader.partitions()
+    table.write(orders((1, "b", 0)))
+    table.compact(full=True)
+    table.expire_snapshots(retain_max=1, retain_min=1, older_than="9999-01-01")
+    assert [row["v"] for task in tasks for batch in reader.read(task) for row in batch.to_pylist()] == ["a"]
+    assert [tag.name[:13] for tag in table.tags.list()] == ["batch-read-1-"]
+
+
 def test_timestamps_of_rows_have_microseconds(tmp_path):
     table = append_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("ts", pa.timestamp("ns"))]))
     table.write(pa.table({"id": [1], "ts": pa.array([1_577_836_800_000_001_999], pa.timestamp("ns"))}))
