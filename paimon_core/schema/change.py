@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import AlreadyExistsError, InvalidInputError
 from paimon_core.options import ALL_OPTIONS, check_known
 from paimon_core.options.option import Options
 from paimon_core.schema.mutability import NEVER, check_change
@@ -328,6 +328,8 @@ class _SchemaEdit:
                 raise InvalidInputError(
                     f"column {name!r} cannot be renamed: its type is BLOB, and its files contain the name"
                 )
+            if change.to == name:
+                raise AlreadyExistsError(f"column {name!r} has this name already: a rename needs another one")
             check_free((*fields[:at], *fields[at + 1 :]), change.to, change.to)
             return (*fields[:at], replace(fields[at], name=change.to), *fields[at + 1 :])
 

@@ -230,6 +230,7 @@ REFUSED = [
     (DropColumn(["ai", "element"]), InvalidInputError, "only column"),
     (RenameColumn("p", "pp"), InvalidInputError, "partition"),
     (RenameColumn("v", "k"), AlreadyExistsError, "'k'"),
+    (RenameColumn("v", "v"), AlreadyExistsError, "needs another"),
     (RenameColumn("v", "rowkind"), InvalidInputError, "rowkind"),
     (RenameColumn("v", " "), InvalidInputError, "blank"),
     (RenameColumn("zz", "a"), NotFoundError, "'zz'"),
