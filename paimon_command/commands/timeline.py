@@ -1,13 +1,14 @@
 """Tags, branches, rollback, and the positions of named streams."""
 
+from collections.abc import Mapping
+
 import click
 
 from paimon_command.invocation import Invocation, command
 from paimon_command.output import Answer
-from paimon_core.maintenance.rollback import newest_at, newest_with_watermark, rollback_target
 from paimon_core.maintenance.rollback import rollback as roll_back
+from paimon_core.maintenance.rollback import target_of
 from paimon_core.snapshot.tags import Tag
-from paimon_core.snapshot.time_travel import epoch_millis
 
 _DELETE = click.Option(["--delete"], is_flag=True, help="Delete it.")
 _RENAME = click.Option(["--rename"], metavar="NEW", help="Rename it.")
@@ -27,6 +28,7 @@ def _one_of(call: Invocation, *names: str) -> str | None:
     click.Argument(["name"]),
     click.Option(["--snapshot"], type=int, help="The snapshot; default: the newest."),
     click.Option(["--timestamp"], help="The first snapshot at or after this time: text in local time, or epoch ms."),
+    click.Option(["--watermark"], type=int, help="The first snapshot with at least this watermark."),
     click.Option(["--retained"], metavar="AGE", help="The age at which the tag expires, such as '7 d'."),
     click.Option(["--replace"], is_flag=True, help="Give a tag that exists another snapshot or age."),
     _RENAME,
@@ -37,8 +39,8 @@ def tag(call: Invocation) -> Answer:
     """Give a snapshot a name under which it stays readable; or replace, rename or delete a tag."""
     table, name, dry = call.table(), call["name"], call["dry_run"]
     tags, action = table.tags, _one_of(call, "replace", "rename", "delete") or "create"
-    chosen = _one_of(call, "snapshot", "timestamp")
-    if chosen is not None and (action in ("rename", "delete") or (action == "replace" and chosen == "timestamp")):
+    chosen = _one_of(call, "snapshot", "timestamp", "watermark")
+    if chosen is not None and (action in ("rename", "delete") or (action == "replace" and chosen != "snapshot")):
         raise click.UsageError(f"--{chosen} does not go with --{action}")
     retained, snapshot = call["retained"], call["snapshot"]
     if action == "delete":
@@ -50,7 +52,8 @@ def tag(call: Invocation) -> Answer:
     if action == "replace":
         one = tags.replace(name, snapshot, retained, dry_run=dry)
     else:
-        one = tags.create(name, snapshot, retained, timestamp=call["timestamp"], dry_run=dry)
+        moment = {"timestamp": call["timestamp"], "watermark": call["watermark"]}
+        one = tags.create(name, snapshot, retained, **moment, dry_run=dry)
     return _changed(call, f"tag {name!r} of snapshot {one.snapshot.id}", f"{action}d", _facts(one))
 
 
@@ -103,28 +106,31 @@ def branch(call: Invocation) -> Answer:
     click.Argument(["version"], required=False, metavar="[SNAPSHOT|TAG]"),
     click.Option(["--timestamp"], help="The newest snapshot at or before this time: text in local time, or epoch ms."),
     click.Option(["--watermark"], type=int, help="The newest snapshot whose watermark is not above this number."),
+    click.Option(["--keep-history"], is_flag=True, help="Write the old rows as a new snapshot; none is lost."),
     dry_run=True,
 )
 def rollback(call: Invocation) -> Answer:
-    """Make an older snapshot or a tag the newest state. Newer snapshots and their tags are lost."""
+    """Make an older snapshot or a tag the newest state.
+
+    Newer snapshots and their tags are lost, unless --keep-history is given.
+    """
     table = call.table()
     store = table.maintenance.store
     chosen = _one_of(call, "version", "timestamp", "watermark")
     if chosen is None:
         raise click.UsageError("roll back to what? Give a snapshot id, a tag, --timestamp or --watermark")
-    if chosen == "version":
-        target = rollback_target(store, call["version"])
-    elif chosen == "timestamp":
-        target = newest_at(store, epoch_millis(call["timestamp"]))
-    else:
-        target = newest_with_watermark(store, call["watermark"])
+    target = target_of(store, call["version"], call["timestamp"], call["watermark"])
+    if call["keep_history"]:
+        now = None if call["dry_run"] else table.restore(target.id)
+        done = f"restored to the rows of snapshot {target.id}, in a new snapshot"
+        return _changed(call, table.path, done, {"restored": target.id, "snapshot": None if now is None else now.id})
     lost = [number for number in store.snapshots.ids() if number > target.id]
     tags = [one.name for one in table.tags.list() if one.snapshot.id > target.id]
     if not call["dry_run"]:
         roll_back(store, target)
     facts = {"snapshot": target.id, "lost_snapshots": lost, "lost_tags": tags}
     lose = f"{len(lost)} newer snapshots and {len(tags)} tags"
-    return _changed(call, f"{table.path}", f"rolled back to snapshot {target.id}, without {lose}", facts)
+    return _changed(call, table.path, f"rolled back to snapshot {target.id}, without {lose}", facts)
 
 
 @command(
@@ -152,7 +158,7 @@ def consumers(call: Invocation) -> Answer:
     return _changed(call, f"consumer {call['reset']!r}", what, {"consumer": call["reset"], "next_snapshot": to})
 
 
-def _changed(call: Invocation, subject: str, done: str, facts: dict[str, object]) -> Answer:
+def _changed(call: Invocation, subject: str, done: str, facts: Mapping[str, object]) -> Answer:
     """Return the answer of an action that was done, or that would be done."""
     if call["dry_run"]:
         return Answer({"dry_run": True, **facts}, f"{subject} would be {done}")

@@ -277,6 +277,15 @@ def test_actions_do_what_their_dry_runs_say(table):
     assert planned["lost_snapshots"] == [4, 5]
 
 
+def test_an_old_state_is_restored_and_no_snapshot_is_lost(table):
+    back = ("rollback", table.path, "1", "--keep-history")
+    assert answer(*back, "--dry-run") == {"dry_run": True, "restored": 1, "snapshot": None}
+    assert table.snapshot().id == 3
+    assert answer(*back) == {"restored": 1, "snapshot": 4}
+    assert {row["id"] for row in answer("read", table.path)} == {0, 9}
+    assert answer("tag", table.path, "late", "--timestamp", str(table.snapshot().time_millis))["snapshot"] == 4
+
+
 def test_tags_branches_and_consumers_are_made_renamed_and_deleted(table):
     path = table.path
     assert answer("tag", path, "first", "--snapshot", "1")["snapshot"] == 1
