@@ -45,6 +45,7 @@ from paimon_core.read.lookup import Lookup, key_table
 from paimon_core.read.stream import Stream
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.explain import explain
+from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.interval import Interval, asks_for_changes, interval_between, interval_of
 from paimon_core.scan.projection import project
 from paimon_core.scan.split import DataSplit
@@ -57,6 +58,7 @@ from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import NEWEST, TimeTravel
+from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.create import create_table
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
@@ -204,6 +206,8 @@ class Table:
             rows = self._changed_rows(columns, filter)
             return pa.Table.from_batches(_limited(rows, _checked(limit)), arrow_schema(project(self.schema, columns)))
         scan, read = self._scan_and_reader(columns, filter, limit, when)
+        if self._reads_branches(when):
+            return pa.Table.from_batches(_limited(_of_branches(scan, read), limit), read.schema)
         with protected_read(scan.store, scan.snapshot):
             splits = scan.plan().splits
             if limit is not None:
@@ -218,6 +222,8 @@ class Table:
         if self._reads_changes(when):
             return _limited(self._changed_rows(columns, filter), _checked(limit))
         scan, read = self._scan_and_reader(columns, filter, limit, when)
+        if self._reads_branches(when):
+            return _limited(_of_branches(scan, read), limit)
         if not scan.store.options.has(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED):
             return _limited(_chained(read, scan.plan().splits), limit)
         return _limited(_guarded(scan, read), limit)
@@ -558,6 +564,11 @@ class Table:
         chosen = any(value is not None for value in when.values())
         return asks_for_changes(self._store) and not chosen and not self._read_optimized
 
+    def _reads_branches(self, when: Mapping[str, object]) -> bool:
+        """Return True for the newest rows of two branches; a moment of both is refused when it is planned."""
+        moments = (*when.values(), *(self._store.options.get(key) for key in TIME_TRAVEL_OPTIONS))
+        return reads_branches(self._store) and all(moment is None for moment in moments)
+
     def _changed_rows(self, columns: Sequence[str] | None, filter: Filter) -> Iterator[pa.RecordBatch]:
         """Yield the rows that the options ``incremental-*`` ask for."""
         interval, schema = self._interval(None, None, None), self._store.schema
@@ -607,6 +618,12 @@ def _unpickled(store: FileStore, read_optimized: bool) -> Table:
 def _chained(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.RecordBatch]:
     for split in splits:
         yield from read.to_batches(split)
+
+
+def _of_branches(scan: TableScan, read: TableRead) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of two branches."""
+    for store, splits in branch_splits(scan):
+        yield from _chained(replace(read, store=store), splits)
 
 
 def _guarded(scan: TableScan, read: TableRead) -> Iterator[pa.RecordBatch]:

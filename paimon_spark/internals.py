@@ -21,6 +21,7 @@ from pyspark.sql.worker import plan_data_source_read
 from pyspark.util import PythonEvalType
 
 from paimon_core.errors import UnsupportedError
+from paimon_spark.report import as_in_worker
 
 _SQL = "org.apache.spark.sql"
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -130,14 +131,15 @@ def planned_read(source: DataSource, columns: StructType) -> bytes | None:
     if _write_planned is None:
         return None
     found = BytesIO()
-    _write_planned(
-        found,
-        reader=source.reader(columns),
-        data_source=source,
-        schema=columns,
-        max_arrow_batch_size=1,  # of readers that yield rows; those of the connector yield batches
-        binary_as_bytes=True,
-    )
+    with as_in_worker():
+        _write_planned(
+            found,
+            reader=source.reader(columns),
+            data_source=source,
+            schema=columns,
+            max_arrow_batch_size=1,  # of readers that yield rows; those of the connector yield batches
+            binary_as_bytes=True,
+        )
     return found.getvalue()
 
 

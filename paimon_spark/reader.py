@@ -23,11 +23,13 @@ from paimon_core.predicate.expr import And, Predicate
 from paimon_core.predicate.rewrite import bind
 from paimon_core.read.metadata_columns import check_files_known
 from paimon_core.read.table_read import TableRead
+from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.projection import readable_fields
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.schema.evolution import evolve
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table, with_store
 from paimon_core.types.system_fields import is_partition_field
 from paimon_spark.filters import predicate_of
@@ -80,9 +82,11 @@ def filters_are_pushed() -> bool:
 class TaskPartition(InputPartition):
     """The splits that one Spark task reads; a second attempt reads the same files of the same snapshot."""
 
-    def __init__(self, splits: tuple[DataSplit, ...]) -> None:
+    def __init__(self, splits: tuple[DataSplit, ...], store: FileStore | None = None) -> None:
         super().__init__(None)
         self.splits = splits
+        self.store = store
+        """The branch of the splits; `None`: that of the reader."""
 
 
 @message_first
@@ -104,12 +108,19 @@ class PaimonReader(DataSourceReader):
         }
         self._arrow = expected_arrow_schema(schema)
         self._batch_rows, self._min_tasks = request.batch_rows, request.min_tasks
+        self._newest = not request.when and request.rows_of is None
 
     def partitions(self) -> list[InputPartition]:
         """Plan the read: return a Spark partition per task. No task reads manifests."""
         store = self._scan.store
         protect_read(store, self._scan.snapshot)
         packing = packing_of_tasks(store.options, store.root)
+        if self._newest and reads_branches(store):
+            return [
+                TaskPartition(task, branch)
+                for branch, splits in branch_splits(self._scan)
+                for task in plan_tasks(splits, packing, self._min_tasks)
+            ]
         return [TaskPartition(task) for task in plan_tasks(self.splits(), packing, self._min_tasks)]
 
     @property
@@ -134,11 +145,11 @@ class PaimonReader(DataSourceReader):
         if not isinstance(partition, TaskPartition):
             return  # Spark passes a partition of its own if there is none
         freeze_modules()
-        yield from self.batches(partition.splits)
+        yield from self.batches(partition.splits, partition.store)
 
-    def batches(self, splits: Sequence[DataSplit]) -> Iterator[pa.RecordBatch]:
-        """Read splits, in batches of at most ``read.arrow-batch-rows`` rows."""
-        read = TableRead(self._scan.store, self._read_fields, self._scan.predicate, forgiving=True)
+    def batches(self, splits: Sequence[DataSplit], store: FileStore | None = None) -> Iterator[pa.RecordBatch]:
+        """Read splits, in batches of at most ``read.arrow-batch-rows`` rows; ``store``: their branch."""
+        read = TableRead(store or self._scan.store, self._read_fields, self._scan.predicate, forgiving=True)
         narrowed = evolve(self._read_fields, self._fields)
         rows = (narrowed.apply(batch) for split in splits for batch in read.to_batches(split))
         for batch in resized(rows, self._batch_rows):

@@ -12,6 +12,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from inspect import isgeneratorfunction
 from traceback import extract_tb
@@ -25,6 +26,7 @@ TRACE_LINES = 5
 _HIDE = "SPARK_HIDE_TRACEBACK"
 _MAX_CAUSE_LENGTH = 200  # characters
 
+_AS_IN_WORKER = ContextVar("_AS_IN_WORKER", default=False)
 Kind = TypeVar("Kind")
 
 
@@ -71,8 +73,25 @@ def _reported() -> Iterator[None]:
         raise _with_trace(error) from error  # no variable holds the new error, so it is freed when it is caught
 
 
+@contextmanager
+def as_in_worker() -> Iterator[None]:
+    """Let the block, in which Spark's functions plan in this process, raise the engine's errors themselves.
+
+    Spark would take an UnsupportedError of the planning reader for one without partitions, and read no rows.
+    """
+    token = _AS_IN_WORKER.set(True)
+    try:
+        yield
+    except _Reported as error:
+        raise (error.__cause__ or error) from None
+    finally:
+        _AS_IN_WORKER.reset(token)
+
+
 def _in_worker() -> bool:
-    """Return True in a Python process that Spark has started."""
+    """Return True in a Python process that Spark has started, or where this one does the work of such a process."""
+    if _AS_IN_WORKER.get():
+        return True
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return main is not None and main.name.startswith("pyspark.")
 

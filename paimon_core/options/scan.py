@@ -3,7 +3,6 @@
 from paimon_core.options.option import Option, not_yet, refused, without_effect
 from paimon_core.options.parse import boolean, duration, enum, long, memory_size, number, text
 
-_SEVERAL_BRANCHES = refused("rows come from several branches")
 _INTERNAL = without_effect("internal to jobs of other engines")
 
 _SCAN_MODES = (
@@ -51,11 +50,9 @@ INCREMENTAL_BETWEEN_TAG_TO_SNAPSHOT = Option(
     "tags mean their snapshots; else the rows of the tags are compared",
 )
 SCAN_FALLBACK_BRANCH = Option(
-    "scan.fallback-branch", text, None, "branch for partitions this one lacks", mark=_SEVERAL_BRANCHES
+    "scan.fallback-branch", text, None, "branch for partitions this one lacks, in batch reads"
 )
-SCAN_PRIMARY_BRANCH = Option(
-    "scan.primary-branch", text, None, "branch whose partitions come first", mark=_SEVERAL_BRANCHES
-)
+SCAN_PRIMARY_BRANCH = Option("scan.primary-branch", text, None, "branch whose partitions come first, in batch reads")
 SCAN_BUCKET = Option(
     "scan.bucket", number(0), None, "read this bucket only", mark=refused("only whole snapshots can be read")
 )

@@ -11,6 +11,7 @@ from paimon_core.errors import hide_secrets
 from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.rewrite import columns
+from paimon_core.scan.fallback import reads_branches
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.scan.top_rows import TopRows, first_rows
 from paimon_core.schema.table_schema import TableSchema
@@ -86,7 +87,7 @@ class TableReads:
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
         """Return the request without rows that statistics know not to be among the first ones of an order."""
-        if request.others or len(order["by"].get("column", ())) != 1:
+        if request.others or reads_branches(scan.store) or len(order["by"].get("column", ())) != 1:
             return request
         if scan.store.schema.fields != self._read_schema().fields:
             return request
@@ -102,6 +103,8 @@ class TableReads:
             return NativeChoice.refused(f"{NATIVE_READS} is off")
         if request.others:
             return NativeChoice.refused(with_options(request.others))
+        if reads_branches(scan.store):
+            return NativeChoice.refused("rows come from two branches")
         if scan.store.options.has(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED):
             return NativeChoice.refused(f"{SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED.key} tags what tasks read")
         changed = self._changed_column(scan, request)
@@ -134,7 +137,7 @@ class TableReads:
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
         filters = json.loads(trees)
         request = ScanRequest(StructType(), options=self._read_options(options), when=self.when)
-        if request.others:  # they may choose other rows
+        if request.others or reads_branches(self.table.store):  # they may choose other rows
             return None
         schema = self._read_schema()
         if not all(decided_by_partitions(tree, schema) for tree in filters):

@@ -9,6 +9,7 @@ from typing import Any
 
 from paimon_core.errors import hide_secrets
 from paimon_core.predicate.expr import conjunction
+from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.table_scan import Plan, TableScan
 from paimon_core.schema.table_schema import TableSchema
 from paimon_spark.sql.native import NativeChoice, scan_text
@@ -28,7 +29,10 @@ class MatchingFiles:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the scan."""
+        """The plan of the scan; of two branches their splits."""
+        if reads_branches(self.scan.store) and not self.request.moment:
+            splits = [split for _, several in branch_splits(self.scan) for split in several]
+            return Plan(self.scan.snapshot, splits)
         return self.scan.plan()
 
 

@@ -1,0 +1,52 @@
+"""Rows of two branches: the second one counts for partitions that the first one lacks."""
+
+import pytest
+
+from paimon_core.errors import NotFoundError, UnsupportedError
+from paimon_core.schema.change import AddColumn
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_core.types.parse import parse_type
+from tests.support.tables import ORDERS, orders
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Branch b has the partitions 1 and 2, main has 2 and 3."""
+    table = Table.create(str(tmp_path / "t"), Schema(ORDERS, partition_keys=["n"], options={"bucket": "-1"}))
+    table.branches.create("b")
+    Table.open(table.path, branch="b").write(orders((1, "b", 1), (2, "b", 2)))
+    table.write(orders((2, "m", 2), (3, "m", 3)))
+    return table
+
+
+def shown(table, **how):
+    return sorted((row["id"], row["v"]) for row in table.to_arrow(**how).to_pylist())
+
+
+def test_one_branch_and_then_the_other(table):
+    fallback = table.with_options({"scan.fallback-branch": "b"})
+    assert shown(fallback) == [(1, "b"), (2, "m"), (3, "m")]
+    assert shown(fallback, filter="n = 2") == [(2, "m")]
+    assert shown(fallback, filter="v = 'b'") == [(1, "b")]
+    assert sum(batch.num_rows for batch in fallback.to_batches(columns=["v"], limit=2)) == 2
+    assert shown(table.with_options({"scan.primary-branch": "b"})) == [(1, "b"), (2, "b"), (3, "m")]
+
+
+def test_what_has_no_second_branch_is_refused(table):
+    fallback = table.with_options({"scan.fallback-branch": "b"})
+    for read in (
+        lambda: fallback.to_arrow(snapshot_id=1),
+        lambda: fallback.scan().plan(),
+        lambda: fallback.explain(),
+        lambda: fallback.delete("id = 1"),
+        lambda: fallback.stream().plan(),
+        lambda: fallback.changes(0),
+    ):
+        with pytest.raises(UnsupportedError, match=r"scan\.fallback-branch"):
+            read()
+    with pytest.raises(NotFoundError, match="no branch 'c'"):
+        table.with_options({"scan.fallback-branch": "c"}).to_arrow()
+    Table.open(table.path, branch="b").alter([AddColumn("z", parse_type("INT"))])
+    with pytest.raises(UnsupportedError, match="other columns or keys"):
+        fallback.to_arrow()
