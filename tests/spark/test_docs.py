@@ -42,6 +42,10 @@ def test_options_and_methods_that_the_list_of_features_names_exist():
     assert methods
     assert not [f"{owner}.{method}" for owner, method in methods if not hasattr(classes[owner], method)]
     ours = {*option_names.READ_OPTIONS, *option_names.STREAM_OPTIONS, *option_names.WRITE_OPTIONS, *MERGE_ENGINES}
-    names = set(re.findall(r"`([a-z]+(?:[.-][a-z<>-]+)+)`", text)) - {"snapshot-property.<name>", "full-compaction"}
+    names = set(re.findall(r"`([a-z]+(?:[.-][a-z<>-]+)+)`", text)) - {
+        "snapshot-property.<name>",
+        "full-compaction",
+        "paimon-spark",
+    }
     assert names
     assert not [n for n in names - ours if not options.is_known(n.replace("<kind>", "bitmap"))]
