@@ -3,7 +3,6 @@ package paimon.python;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -14,9 +13,9 @@ import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
-import org.apache.spark.sql.execution.datasources.FileStatusCache;
-import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.v2.FileScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.orc.OrcScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScanBuilder;
@@ -26,8 +25,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.Option;
 import scala.Some;
+import scala.collection.immutable.Seq;
+import scala.collection.mutable.LinkedHashMap;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Spark's own scans of the files of a table. Executors get only classes of Spark. */
@@ -49,17 +49,8 @@ public class NativeFiles {
   static Scan of(SparkSession spark, Map described, Expression[] filters) {
     StructType columns = Trees.struct((String) described.get("columns"));
     Map options = (Map) described.get("options");
-    KnownFiles known = new KnownFiles((Map) described.get("files"));
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
-    InMemoryFileIndex index =
-        new InMemoryFileIndex(
-            spark,
-            CollectionConverters.asScala(known.roots()).toSeq(),
-            scalaMap(options),
-            new Some(columns),
-            known,
-            new Some(PartitionSpec.emptySpec()),
-            Option.empty());
+    KnownFiles index = new KnownFiles(spark, options, columns, (Map) described.get("files"));
     FileScanBuilder builder =
         described.get("format").equals("orc")
             ? (FileScanBuilder) new OrcScanBuilder(spark, index, columns, columns, given)
@@ -130,31 +121,47 @@ public class NativeFiles {
 }
 
 /** The files of a table with their sizes, so that Spark lists no directory. */
-class KnownFiles extends FileStatusCache {
-  private final ArrayList roots = new ArrayList();
-  private final HashMap files = new HashMap();
+class KnownFiles extends PartitioningAwareFileIndex {
+  private final Seq roots;
+  private final LinkedHashMap files = new LinkedHashMap();
 
   /** @param sizes bytes by path */
-  KnownFiles(Map sizes) {
+  KnownFiles(SparkSession spark, Map options, StructType columns, Map sizes) {
+    super(spark, NativeFiles.scalaMap(options), new Some(columns), NoopCache$.MODULE$);
+    ArrayList paths = new ArrayList();
     Iterator names = sizes.keySet().iterator();
     while (names.hasNext()) {
       String name = (String) names.next();
       Path path = new Path(name);
-      roots.add(path);
+      paths.add(path);
       files.put(path, new FileStatus(((Number) sizes.get(name)).longValue(), false, 1, 128L << 20, 0L, path));
     }
+    roots = CollectionConverters.asScala(paths).toSeq();
   }
 
-  List roots() {
+  public Seq rootPaths() {
     return roots;
   }
 
-  public Option getLeafFiles(Path path) {
-    Object found = files.get(path);
-    return found == null ? Option.empty() : new Some(new FileStatus[] {(FileStatus) found});
+  public LinkedHashMap leafFiles() {
+    return files;
   }
 
-  public void putLeafFiles(Path path, FileStatus[] found) {}
+  public scala.collection.immutable.Map leafDirToChildrenFiles() {
+    return NativeFiles.scalaMap(new HashMap());
+  }
 
-  public void invalidateAll() {}
+  public PartitionSpec partitionSpec() {
+    return PartitionSpec.emptySpec();
+  }
+
+  public void refresh() {}
+
+  public boolean equals(Object other) {
+    return other instanceof KnownFiles && roots.equals(((KnownFiles) other).roots);
+  }
+
+  public int hashCode() {
+    return roots.hashCode();
+  }
 }

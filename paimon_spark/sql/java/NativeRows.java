@@ -9,17 +9,13 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.execution.datasources.FileStatusCache;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.execution.datasources.PartitionSpec;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
-import scala.Some;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -36,10 +32,8 @@ public class NativeRows {
    * @param python answers "matching", with the trees of filters, with the paths of the files that may have such rows
    */
   public static Object of(SparkSession session, String files, StructType columns, Map options, Object python) {
-    Map sizes = (Map) Trees.parsed(files);
-    KnownFiles known = new KnownFiles(sizes);
     scala.collection.immutable.Map given = NativeFiles.scalaMap(options);
-    MatchingFiles index = new MatchingFiles(session, known.roots(), given, columns, known, python);
+    MatchingFiles index = new MatchingFiles(session, options, columns, (Map) Trees.parsed(files), python);
     HadoopFsRelation relation =
         new HadoopFsRelation(
             index, new StructType(), columns, Option.empty(), new ParquetFileFormat(), given, session);
@@ -59,24 +53,11 @@ public class NativeRows {
 }
 
 /** The files of a table, of which the filters of a query leave some out. */
-class MatchingFiles extends InMemoryFileIndex {
+class MatchingFiles extends KnownFiles {
   private final Object python;
 
-  MatchingFiles(
-      SparkSession session,
-      List roots,
-      scala.collection.immutable.Map options,
-      StructType columns,
-      FileStatusCache known,
-      Object python) {
-    super(
-        session,
-        CollectionConverters.asScala(roots).toSeq(),
-        options,
-        new Some(columns),
-        known,
-        new Some(PartitionSpec.emptySpec()),
-        Option.empty());
+  MatchingFiles(SparkSession session, Map options, StructType columns, Map sizes, Object python) {
+    super(session, options, columns, sizes);
     this.python = python;
   }
 

@@ -45,6 +45,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
   private final String description;
   private String trees = "[]";
   private Scan source;
+  private Batch batch;
   private Statistics statistics;
 
   /** @param filters of the query, for Spark's own scan: it evaluates them again */
@@ -81,8 +82,12 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     return description;
   }
 
-  public Batch toBatch() {
-    return new PaimonBatch(source().toBatch(), description + trees);
+  /** The same batch for every copy that Spark makes of the node of a plan. */
+  public synchronized Batch toBatch() {
+    if (batch == null) {
+      batch = new PaimonBatch(source().toBatch(), description + trees);
+    }
+    return batch;
   }
 
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
@@ -112,6 +117,7 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     }
     trees = Trees.json(described);
     source = null;
+    batch = null;
   }
 
   public synchronized Statistics estimateStatistics() {
@@ -169,18 +175,27 @@ class RowsScan implements Scan, Batch {
 class PaimonBatch implements Batch {
   private final Batch source;
   private final String key;
+  private InputPartition[] partitions;
+  private PartitionReaderFactory factory;
 
   PaimonBatch(Batch source, String key) {
     this.source = source;
     this.key = key;
   }
 
-  public InputPartition[] planInputPartitions() {
-    return source.planInputPartitions();
+  public synchronized InputPartition[] planInputPartitions() {
+    if (partitions == null) {
+      partitions = source.planInputPartitions();
+    }
+    return partitions;
   }
 
-  public PartitionReaderFactory createReaderFactory() {
-    return source.createReaderFactory();
+  /** Asked several times for a query, and Spark's own scans of files broadcast settings for each factory. */
+  public synchronized PartitionReaderFactory createReaderFactory() {
+    if (factory == null) {
+      factory = source.createReaderFactory();
+    }
+    return factory;
   }
 
   public boolean equals(Object other) {
