@@ -3,6 +3,7 @@ package paimon.python;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -51,14 +52,15 @@ public class NativeFiles {
     Map options = (Map) described.get("options");
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
     KnownFiles index = new KnownFiles(spark, options, columns, (Map) described.get("files"));
+    boolean orc = described.get("format").equals("orc");
     FileScanBuilder builder =
-        described.get("format").equals("orc")
+        orc
             ? (FileScanBuilder) new OrcScanBuilder(spark, index, columns, columns, given)
             : (FileScanBuilder) new ParquetScanBuilder(spark, index, columns, columns, given);
     builder.pruneColumns(Trees.struct((String) described.get("required")));
     ArrayList pushed = new ArrayList();
     for (int i = 0; i < filters.length; i++) {
-      if (!namesFloats(filters[i]) && !hasOldMoment(filters[i])) {
+      if (!namesFloats(filters[i]) && !hasOldMoment(filters[i]) && !(orc && hasNull(filters[i]))) {
         pushed.add(filters[i]);
       }
     }
@@ -88,24 +90,46 @@ public class NativeFiles {
    * 1582-10-14, and times that zones of old dates have twice: row groups would be left out that have such rows.
    */
   private static boolean hasOldMoment(Expression filter) {
+    List values = values(filter);
+    for (int i = 0; i < values.size(); i++) {
+      Literal value = (Literal) values.get(i);
+      if (isOld(value.dataType(), value.value())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Spark's reader of ORC fails for a NULL in a list of values. */
+  private static boolean hasNull(Expression filter) {
+    List values = values(filter);
+    for (int i = 0; i < values.size(); i++) {
+      if (((Literal) values.get(i)).value() == null) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The values that a filter names. */
+  private static List values(Expression filter) {
+    ArrayList found = new ArrayList();
     ArrayList open = new ArrayList();
     open.add(filter);
     while (!open.isEmpty()) {
       Expression part = (Expression) open.remove(open.size() - 1);
       open.addAll(CollectionConverters.asJava(part.children()));
-      if (part instanceof Literal && isOld(part.dataType(), ((Literal) part).value())) {
-        return true;
+      if (part instanceof Literal) {
+        found.add(part);
       }
       if (part instanceof InSet) {
         scala.collection.Iterator values = ((InSet) part).hset().iterator();
         while (values.hasNext()) {
-          if (isOld(((InSet) part).child().dataType(), values.next())) {
-            return true;
-          }
+          found.add(new Literal(values.next(), ((InSet) part).child().dataType()));
         }
       }
     }
-    return false;
+    return found;
   }
 
   private static boolean isOld(DataType type, Object value) {

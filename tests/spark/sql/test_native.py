@@ -284,7 +284,9 @@ def test_orc_files_are_read_alike_or_by_the_engine(sql):
     both(sql, f"SELECT {alike} FROM t")
     both(sql, "SELECT st.y.z, m['k'], id FROM t WHERE i4 < 0 AND s LIKE 'ä%' AND p = 1")
     conditions = ("f4 = float('NaN')", "f8 = 0.0D", "d2 = -12345678901234.5678", "vc = 'abc'", "b", "bin = X'00FF'")
-    for condition in (*conditions, "i8 = 12345678901", "d3 > 0", "d1 <=> 1.5", "s > 'a'"):
+    many = ", ".join(map(str, range(12)))
+    lists = ("i4 IN (-70000, NULL)", "vc IN ('abc', NULL)", f"d1 IN (1.5, {many}, NULL)", f"i1 IN (-7, {many}, NULL)")
+    for condition in (*conditions, *lists, "i8 = 12345678901", "d3 > 0", "d1 <=> 1.5", "s > 'a'"):
         assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
     for name, kind in NOT_FROM_ORC.items():
         assert way(sql, f"SELECT {name} FROM t") == f"Spark reads a column of type {kind} otherwise from ORC files"
