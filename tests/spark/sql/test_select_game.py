@@ -20,7 +20,7 @@ class Game:
     def __init__(self, sql, rng, path, file_format, far):
         self.sql, self.rng, self.path = sql, rng, path
         self.keyed = rng.random() < 0.35
-        # Of the values that are drawn, ORC cannot store moments before 1970 with microseconds, nor blanks at the end of CHAR.
+        # ORC cannot store drawn moments before 1970 with microseconds, nor blanks at the end of a CHAR.
         kinds = [kind for kind in VALUES if file_format == "parquet" or not kind.startswith(("TIMESTAMP", "CHAR"))]
         self.model = RandomTable(rng, [*kinds, *[kind for kind in kinds if kind in FAR] * 4] if far else kinds, far=far)
         self.log, self.moments, self.ids, self.copies = [], {}, 0, 0
