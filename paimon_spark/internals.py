@@ -6,12 +6,14 @@
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
+from py4j.protocol import EMPTY_RESPONSE, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
@@ -143,6 +145,21 @@ def planned_read(source: DataSource, columns: StructType) -> bytes | None:
     return found.getvalue()
 
 
+def _connected_again(connect: Callable[[], Any], attempts: int = 5) -> Any:
+    """Connect to Java, again if Java closes the connection before it answers.
+
+    After Ctrl-C py4j asks Java to close the connection of the interrupted call. Java compares ports so loosely that it
+    closes all connections that it has at that moment (`GatewayServer.shutdownSocket` of py4j 0.10.9), new ones too.
+    """
+    try:
+        return connect()
+    except Py4JNetworkError as error:
+        if error.when != EMPTY_RESPONSE or attempts == 1:
+            raise
+    time.sleep(0.1)
+    return _connected_again(connect, attempts - 1)
+
+
 def answer_outside_of_main_thread(context: SparkContext) -> None:
     """Let Java's questions reach Python in threads of their own, also after Ctrl-C.
 
@@ -163,7 +180,7 @@ def answer_outside_of_main_thread(context: SparkContext) -> None:
         server.resetCallbackClient(server.getCallbackClient().getAddress(), gateway._python_proxy_port)
 
     def connected() -> Any:
-        connection = connect()
+        connection = _connected_again(connect)
         if threading.current_thread() is threading.main_thread():
             other = threading.Thread(target=reset, daemon=True)  # with a connection of its own
             other.start()

@@ -1,8 +1,10 @@
 """Ctrl-C that comes between two jobs of a statement ends it before its next job, or before it commits."""
 
 import pytest
+from py4j.protocol import EMPTY_RESPONSE, ERROR_ON_SEND, Py4JNetworkError
 from pyspark.sql.classic.dataframe import DataFrame
 
+from paimon_spark import internals
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.interruption import check_interrupted, note_interrupt, statement
 from paimon_spark.row_level import write as row_level_write
@@ -52,3 +54,21 @@ def test_a_statement_ends_between_two_jobs(sql, monkeypatch, text, owner, name, 
             sql(text)
     assert (sql("SELECT * FROM t ORDER BY id"), sql("SELECT max(snapshot_id) FROM `t$snapshots`")) == before
     assert sql("INSERT INTO t VALUES (9, 'works')") == []
+
+
+@pytest.mark.parametrize("closed", [1, 4])
+def test_a_connection_that_java_closes_at_once_is_made_again(closed, monkeypatch):
+    """Java may close it after Ctrl-C, see `internals`; what else goes wrong is not tried again."""
+    monkeypatch.setattr(internals.time, "sleep", lambda seconds: None)
+    answers = [Py4JNetworkError("Answer from Java side is empty", when=EMPTY_RESPONSE)] * closed + ["connection"]
+
+    def connect():
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert internals._connected_again(connect) == "connection"
+    answers[:] = [Py4JNetworkError("refused", when=ERROR_ON_SEND), "connection"]
+    with pytest.raises(Py4JNetworkError, match="refused"):
+        internals._connected_again(connect)
