@@ -48,9 +48,9 @@ def create_due_tags(store: FileStore) -> list[Tag]:
         return _tag_batch(store, newest)
     rule = AutomaticTags.of(store.options)
     assert rule is not None, mode
-    made = _tag_periods(store, rule, newest)
-    if made:
-        _delete_oldest(store, rule.automatic(store.tags.list()))
+    tags = store.tags.list()
+    made = _tag_periods(store, rule, newest, tags)
+    _delete_oldest(store, rule.automatic(store.tags.list() if made else tags))
     return made
 
 
@@ -64,12 +64,11 @@ def trigger(store: FileStore) -> list[Tag]:
     return create_due_tags(store)
 
 
-def _tag_periods(store: FileStore, rule: AutomaticTags, newest: Snapshot) -> list[Tag]:
-    """Create the tag of each period that has ended since the newest automatic tag, as far as snapshots exist.
+def _tag_periods(store: FileStore, rule: AutomaticTags, newest: Snapshot, tags: list[Tag]) -> list[Tag]:
+    """Create the tag of each period that has ended since the newest of the automatic ``tags``, if snapshots exist.
 
     Times do not decrease from one snapshot to the next, so the first snapshot that is due is found by bisection.
     """
-    tags = store.tags.list()
     automatic, following = rule.automatic(tags), rule.following(tags)
     last, made = (automatic[-1].snapshot.id if automatic else 0), []
     time = rule.time_of(newest)

@@ -26,14 +26,26 @@ def delete_tag(store: FileStore, tag: Tag) -> int:
     """
     if store.options.value(TAG_CREATE_SUCCESS_FILE):
         store.io.delete(success_file_of(store, tag.name))
-    if is_in_timeline(store, tag.snapshot):
-        store.tags.delete(tag.name)
-        return 0
-    live = live_entries(store, tag.snapshot, with_stats=False).live
-    data = {entry.file.file_name: DeletedFile(entry, tag.snapshot.id) for entry in live}
-    plan = DeletionPlan(data, metadata_files(store, tag.snapshot, strict=False))
+    plan = None if is_in_timeline(store, tag.snapshot) else _files_of(store, tag.snapshot)
     store.tags.delete(tag.name)
+    if plan is None:
+        return 0
     store.sync([store.tags.path(tag.name)])  # no tag reappears without its files
+    return _delete(store, plan)
+
+
+def delete_files_of(store: FileStore, snapshot: Snapshot) -> int:
+    """Delete what `delete_tag` would, of a snapshot whose tag was deleted or replaced before; return their number."""
+    return 0 if is_in_timeline(store, snapshot) else _delete(store, _files_of(store, snapshot))
+
+
+def _files_of(store: FileStore, snapshot: Snapshot) -> DeletionPlan:
+    live = live_entries(store, snapshot, with_stats=False).live
+    data = {entry.file.file_name: DeletedFile(entry, snapshot.id) for entry in live}
+    return DeletionPlan(data, metadata_files(store, snapshot, strict=False))
+
+
+def _delete(store: FileStore, plan: DeletionPlan) -> int:
     paths = plan.paths(store, names_of_timelines(store, plan))
     delete_files(store, paths)
     return len(paths)

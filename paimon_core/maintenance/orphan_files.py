@@ -73,10 +73,14 @@ class OrphanFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Directories:
-    """Directories to search, and which of them may be removed once they are empty, with their parents."""
+    """Directories to search, and which of them may be removed once they are empty, with their parents.
+
+    ``unfinished``: old files of interrupted writes in the directories of partitions.
+    """
 
     paths: list[str]
     removable: list[bool]
+    unfinished: list[FileStatus]
 
 
 def remove_orphan_files(
@@ -85,8 +89,8 @@ def remove_orphan_files(
     """Delete the files that nothing refers to, and directories of data that become empty; return the files.
 
     The files are in the directories of data, manifests, indexes and statistics, and unfinished files beside snapshots,
-    schemas, tags and consumers. Files outside of the table's directory stay: other tables may have files there. Memory:
-    about 100 bytes per old file, and 10 per entry of a manifest.
+    schemas, tags, consumers and buckets. Files outside of the table's directory stay: other tables may have files
+    there. Memory: about 100 bytes per old file, and 10 per entry of a manifest.
 
     Args:
         store: of the table; all its branches are respected.
@@ -107,6 +111,7 @@ def remove_orphan_files(
     directories = _data_directories(store, limit)
     listed, counts = _old_files(store, directories.paths, limit, runner)
     unfinished = [file for branch in _roots(store) for file in _unfinished(store, branch, limit)]
+    unfinished += directories.unfinished
     names = ReferencedNames(store, runner)
     hashes = name_hashes(listed.column("name").to_pylist())
     listed = listed.filter(pa.array(~np.isin(hashes, names.read())))
@@ -140,18 +145,24 @@ def _roots(store: FileStore) -> list[str]:
 def _data_directories(store: FileStore, limit: int) -> _Directories:
     """Return the directories of all buckets of the table, and those of metadata files."""
     level = [join(store.root, store.options.value(DATA_FILE_PATH_DIRECTORY) or "")]
+    listed, unfinished = _listed(store, level), []
     for _ in store.schema.partition_keys:
-        level = [one.path for one in _subdirectories(store, level) if "=" in one.name]
-    buckets = [one for one in _subdirectories(store, level) if is_bucket_name(one.name)]
+        listed = _listed(store, [one.path for one in listed if one.is_directory and "=" in one.name])
+        unfinished += [one for one in listed if _is_unfinished(one, limit)]
+    buckets = [one for one in listed if one.is_directory and is_bucket_name(one.name)]
     metadata = [of(store.root) for of in (manifest_directory, index_directory, statistics_directory)]
     paths = [*(bucket.path for bucket in buckets), *metadata]
     removable = [*(bucket.modified_ms < limit for bucket in buckets), *(False for _ in metadata)]
-    return _Directories(paths, removable)
+    return _Directories(paths, removable, unfinished)
 
 
-def _subdirectories(store: FileStore, directories: Sequence[str]) -> list[FileStatus]:
-    listings = parallel_map(store.io.list, directories)
-    return [one for listing in listings for one in listing if one.is_directory]
+def _listed(store: FileStore, directories: Sequence[str]) -> list[FileStatus]:
+    return [one for listing in parallel_map(store.io.list, directories) for one in listing]
+
+
+def _is_unfinished(file: FileStatus, limit: int) -> bool:
+    """Return True for an old file of a write that was interrupted before the file got its name."""
+    return _TEMPORARY.fullmatch(file.name) is not None and not file.is_directory and file.modified_ms < limit
 
 
 def _old_files(
@@ -187,10 +198,8 @@ def _unfinished(store: FileStore, root: str, limit: int) -> Iterator[FileStatus]
             own = file.name.removeprefix(prefix).isdigit() or file.name in ("EARLIEST", "LATEST")
             if not own and not file.is_directory and file.modified_ms < limit:
                 yield file
-    for name in ("schema", "tag", "consumer"):
-        for file in store.io.list(join(root, name)):
-            if _TEMPORARY.fullmatch(file.name) and not file.is_directory and file.modified_ms < limit:
-                yield file
+    for name in ("schema", "tag", "tag/tag-success-file", "consumer"):
+        yield from (file for file in store.io.list(join(root, name)) if _is_unfinished(file, limit))
 
 
 def _with_paths(listed: pa.Table, directories: Sequence[str], unfinished: Sequence[FileStatus]) -> pa.Table:

@@ -79,8 +79,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     before = snapshots.latest()
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
-    expired = not is_in_timeline(store, target)
-    if expired:
+    if not is_in_timeline(store, target):
         store.io.write(snapshots.path(target.id), target.to_json())
         store.sync([snapshots.path(target.id)])
     snapshots.write_hint("LATEST", target.id)
@@ -96,7 +95,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
             f"{store.branch_root} cannot be rolled back to snapshot {target.id}: others commit meanwhile; stop them"
         )
     snapshots.write_hint("LATEST", target.id)
-    if expired:
+    if snapshots.ids()[:1] == [target.id]:  # a tag's snapshot, made again now or by a call that was interrupted
         snapshots.write_hint("EARLIEST", target.id)
     store.changelogs.remove_after(target.id)
     for tag in store.tags.list():

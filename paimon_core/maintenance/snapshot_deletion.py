@@ -10,12 +10,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paimon_core.errors import CorruptedError, hide_secrets
 from paimon_core.fileio.fileio import join
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.manifest.data_file import FileSource
+from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
@@ -38,7 +38,7 @@ _DELTAS = 4  # snapshots whose entries are in memory at a time
 
 @dataclass(frozen=True, slots=True)
 class DeletedFile:
-    """A data file, and the id of the snapshot that deleted it."""
+    """A data file, or an index file of one by itself, and the id of the snapshot that deleted it."""
 
     entry: ManifestEntry
     at: int
@@ -85,10 +85,18 @@ def deleted_files(store: FileStore, snapshots: Sequence[Snapshot], *, spare_appe
     for snapshot, found in zip(snapshots, parallel_map(entries, snapshots, _DELTAS), strict=True):
         for entry in found:
             if entry.kind == ADD:
-                deleted.pop(entry.file.file_name, None)  # moved to another level
+                again = deleted.pop(entry.file.file_name, None)  # moved to another level, or given other indexes
+                deleted |= {} if again is None else _replaced_indexes(again, entry.file)
             elif not spare_appended or entry.file.file_source == FileSource.COMPACT:
                 deleted[entry.file.file_name] = DeletedFile(entry, snapshot.id)
     return deleted
+
+
+def _replaced_indexes(deleted: DeletedFile, again: DataFileMeta) -> dict[str, DeletedFile]:
+    """Return the index files of a deleted data file that the same file, added again, no longer names."""
+    entry = deleted.entry
+    dropped = [name for name in entry.file.extra_files if name not in again.extra_files]
+    return {name: DeletedFile(replace(entry, file=entry.file.extra_file(name)), deleted.at) for name in dropped}
 
 
 def changelog_files(store: FileStore, snapshot: Snapshot, *, strict: bool = False) -> Paths:
@@ -229,19 +237,24 @@ def _of_branch(store: FileStore, root: str, plan: DeletionPlan) -> set[str]:
         for snapshot in timeline:
             names |= metadata_files(store, snapshot, strict=strict).keys()
             changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if deleted else []
-            names |= {e.file.file_name for e in changed if e.kind == ADD} & plan.data.keys()
+            names |= _names(e for e in changed if e.kind == ADD) & plan.data.keys()
             if timeline is not expired and snapshot.changelog_manifest_list in plan.others:
                 names |= changelog_files(store, snapshot, strict=strict).keys()
     return names
 
 
 def _live_names(store: FileStore, snapshot: Snapshot, deleted: Sequence[DeletedFile]) -> set[str]:
-    """Return the names of a snapshot's live files in the buckets of deleted files."""
+    """Return the names of a snapshot's live files, and of their index files, in the buckets of deleted files."""
     if not deleted:
         return set()
     buckets = {one.entry.bucket_ref for one in deleted}
     found = live_entries(store, snapshot, buckets=buckets, with_stats=False)
-    return {e.file.file_name for e in found.live}
+    return _names(found.live)
+
+
+def _names(entries: Iterable[ManifestEntry]) -> set[str]:
+    """Return the names of data files and of their index files."""
+    return {name for e in entries for name in (e.file.file_name, *e.file.extra_files)}
 
 
 def _entries(store: FileStore, name: str, *, strict: bool) -> list[ManifestEntry]:

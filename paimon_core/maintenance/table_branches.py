@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
-from paimon_core.maintenance.delete_tag import delete_tag
+from paimon_core.maintenance.delete_tag import delete_files_of, delete_tag
 from paimon_core.maintenance.merge_branch import merge_branch
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
@@ -43,12 +43,13 @@ class TableBranches:
             ignore_if_exists: True: leave a branch that exists as it is.
             dry_run: only check that it is possible.
 
-        Raises AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not.
+        What a crash leaves of a new branch has no first schema, and another call makes the branch of it. Raises
+        AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not.
         """
         check_branch_name(name)
         if snapshot_id is not None and tag is not None:
             raise InvalidInputError("a branch starts from a tag or from a snapshot: give tag or snapshot_id")
-        if name in self.list():
+        if self._is_whole(name):
             if ignore_if_exists:
                 return
             raise AlreadyExistsError(f"branch {name!r} of {self.store.root} exists already: choose another name")
@@ -60,6 +61,7 @@ class TableBranches:
         if snapshot_id is not None:
             source = TableTags(self.store).create_lasting(tag_of_branch(name), snapshot_id)
         branch = self._branch(name)
+        branch.io.delete_directory(branch.branch_root)
         try:
             self._fill(branch, source)
         except BaseException:
@@ -78,10 +80,13 @@ class TableBranches:
         self.check_deletable(name)
         if dry_run:
             return
-        own = self._own_tag(name)
-        self.store.io.delete_directory(branch_root(self.store.root, name))
+        main, own = self._main(), self._own_tag(name)
+        if own is not None:  # a call that goes on after a crash could not know whose tag it was
+            main.tags.delete(own.name)
+            main.sync([main.tags.path(own.name)])
+        main.io.delete_directory(branch_root(main.root, name))
         if own is not None:
-            delete_tag(self._main(), own)
+            delete_files_of(main, own.snapshot)
 
     def rename(self, name: str, target: str, *, dry_run: bool = False) -> None:
         """Rename a branch. Atomic only if the storage renames directories atomically. `dry_run`: only check.
@@ -94,15 +99,8 @@ class TableBranches:
             raise AlreadyExistsError(f"branch {target!r} of {self.store.root} exists already: choose another name")
         if dry_run:
             return
-        root, own = self.store.root, self._own_tag(name)
-        if own is not None:
-            tags = TableTags(self._main())
-            tags.create_lasting(tag_of_branch(target), own.snapshot)
-            self._branch(name).tags.replace(replace(own, name=tag_of_branch(target)))
-        self.store.io.rename_directory(branch_root(root, name), branch_root(root, target))
-        if own is not None:
-            self._branch(target).tags.delete(own.name)
-            self._main().tags.delete(own.name)
+        self._rename_own_tag(name, target)
+        self.store.io.rename_directory(branch_root(self.store.root, name), branch_root(self.store.root, target))
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
         """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
@@ -134,6 +132,7 @@ class TableBranches:
         for tag in branch.tags.list():
             main.tags.replace(tag)
         main.snapshots.write_hint("LATEST", snapshots[-1].id)
+        main.snapshots.write_hint("EARLIEST", main.snapshots.ids()[0])
 
     # ---- inside
 
@@ -165,14 +164,37 @@ class TableBranches:
                 f"option {SCAN_FALLBACK_BRANCH.key!r} of {self.store.root} is {name!r}: remove the option first"
             )
 
-    def _own_tag(self, branch: str) -> Tag | None:
-        """Return the tag of the snapshot that a branch was created from; `None`: it has none."""
-        ours, theirs = (
-            self._main().tags.find(tag_of_branch(branch)),
-            self._branch(branch).tags.find(tag_of_branch(branch)),
-        )
+    def _is_whole(self, name: str) -> bool:
+        """Return True if a branch exists, and is more than what a crash left of its creation.
+
+        Creation writes the table's first schema last; only a branch in use has snapshots that no tag of it has.
+        """
+        if name not in self.list():
+            return False
+        branch = self._branch(name)
+        begun = {tag.snapshot.id for tag in branch.tags.list()}
+        return branch.schemas.ids()[:1] == self.store.schemas.ids()[:1] or not begun.issuperset(branch.snapshots.ids())
+
+    def _own_tag(self, branch: str, name: str | None = None) -> Tag | None:
+        """Return the tag of the snapshot that a branch was created from; `None`: it has none.
+
+        ``name``: the name of the branch that the tag has; `None`: its own.
+        """
+        tag = tag_of_branch(name or branch)
+        ours, theirs = self._main().tags.find(tag), self._branch(branch).tags.find(tag)
         same = ours is not None and theirs is not None and ours.snapshot.fingerprint == theirs.snapshot.fingerprint
         return ours if same else None
+
+    def _rename_own_tag(self, name: str, target: str) -> None:
+        """Give the own tag of a branch, if any, the name of another branch; goes on where a crash ended a call."""
+        main, branch, own = self._main(), self._branch(name), self._own_tag(name)
+        if own is not None:
+            TableTags(main).create_lasting(tag_of_branch(target), own.snapshot)
+            branch.tags.replace(replace(own, name=tag_of_branch(target)))
+            main.tags.delete(own.name)
+        renamed, old = self._own_tag(name, target), branch.tags.find(tag_of_branch(name))
+        if renamed is not None and old is not None and renamed.snapshot.fingerprint == old.snapshot.fingerprint:
+            branch.tags.delete(old.name)
 
     def check(self, name: str) -> None:
         """Raise NotFoundError for a branch that does not exist, InvalidInputError for ``main``."""
@@ -185,17 +207,17 @@ class TableBranches:
             raise NotFoundError(f"branch {name!r} of {self.store.root} does not exist; there are {known or 'none'}")
 
     def _fill(self, branch: FileStore, source: Tag | None) -> None:
-        """Copy the schemas, and the tag with its snapshot, into the directory of a new branch."""
-        ids = [n for n in self.store.schemas.ids() if source is None or n <= source.snapshot.schema_id]
-        for number in ids:
-            branch.io.write(branch.schemas.path(number), self.store.io.read(self.store.schemas.path(number)))
-        branch.sync(branch.schemas.path(number) for number in ids)
+        """Copy the tag with its snapshot, and the schemas, the first one last, into the directory of a new branch."""
         if source is not None:
             branch.tags.replace(source)
             branch.io.write(branch.snapshots.path(source.snapshot.id), source.snapshot.to_json())
             branch.sync([branch.tags.path(source.name), branch.snapshots.path(source.snapshot.id)])
             branch.snapshots.write_hint("LATEST", source.snapshot.id)
             branch.snapshots.write_hint("EARLIEST", source.snapshot.id)
+        for number in reversed(self.store.schemas.ids()):
+            if source is None or number <= source.snapshot.schema_id:
+                branch.io.write(branch.schemas.path(number), self.store.io.read(self.store.schemas.path(number)))
+                branch.sync([branch.schemas.path(number)])
 
 
 def _cut(main: FileStore, first: int, schema_id: int) -> None:
@@ -204,6 +226,11 @@ def _cut(main: FileStore, first: int, schema_id: int) -> None:
         if tag.snapshot.id >= first:
             main.tags.delete(tag.name)
     main.changelogs.remove_after(first - 1)
+    staying = [number for number in main.snapshots.ids() if number < first]
+    if staying:
+        main.snapshots.write_hint("LATEST", staying[-1])  # Java believes a hint if no snapshot follows
+    else:
+        main.io.delete(main.snapshots.path(first).rpartition("/")[0] + "/LATEST")
     for _ in range(_TRIES):
         later = [number for number in main.snapshots.ids() if number >= first]
         for number in reversed(later):

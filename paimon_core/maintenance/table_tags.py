@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, OutOfRangeError
-from paimon_core.maintenance.delete_tag import delete_tag, is_in_timeline, success_file_of
+from paimon_core.maintenance.delete_tag import delete_files_of, delete_tag, is_in_timeline, success_file_of
 from paimon_core.maintenance.success_file import write_success_file
 from paimon_core.options.parse import duration
 from paimon_core.options.snapshot import TAG_CREATE_SUCCESS_FILE, TAG_DEFAULT_TIME_RETAINED
@@ -85,10 +85,10 @@ class TableTags:
         return self._checked(tag) if self.store.tags.create(tag, only_digits=True) else self.get(name)
 
     def create_lasting(self, name: str, snapshot: int | Snapshot) -> Tag:
-        """Create a tag that no age ends, and return it; raises as `create`."""
+        """Create a tag that no age ends, or find that it exists, and return it; raises as `create`."""
         found = self.store.snapshots.get(snapshot) if isinstance(snapshot, int) else snapshot
         tag = Tag(name, found)
-        if not self.store.tags.create(tag):
+        if not self.store.tags.create(tag) and self.get(name).to_json() != tag.to_json():
             raise AlreadyExistsError(f"tag {name!r} of {self.store.branch_root} exists already: delete it first")
         return self._checked(tag) if isinstance(snapshot, int) else tag
 
@@ -103,22 +103,24 @@ class TableTags:
             return tag
         self.store.tags.replace(tag)
         self._checked(tag)
-        if not is_in_timeline(self.store, old.snapshot) and old.snapshot.fingerprint != tag.snapshot.fingerprint:
-            nobody = f"{name}-{self.store.new_name()}"  # no file has the name: only what the old tag names is deleted
-            delete_tag(self.store, Tag(nobody, old.snapshot))
+        if old.snapshot.fingerprint != tag.snapshot.fingerprint:
+            delete_files_of(self.store, old.snapshot)
         return tag
 
     def rename(self, name: str, target: str, *, dry_run: bool = False) -> Tag:
         """Rename a tag and return it; `dry_run`: only check that it is possible.
 
-        Raises NotFoundError without the tag, AlreadyExistsError if the name is taken.
+        After a crash the tag may have both names; another call deletes the old one. Raises NotFoundError without the
+        tag, AlreadyExistsError if the name is taken by another tag.
         """
         tags, renamed = self.store.tags, replace(self.get(name), name=target)
         tags.check_name(target)
-        taken = tags.find(target) is not None
+        found = tags.find(target)
+        both = found is not None and name != target and found.to_json() == renamed.to_json()
+        taken = found is not None and not both
         if dry_run and not taken:
             return renamed
-        if taken or not tags.create(renamed):
+        if taken or not (both or tags.create(renamed)):
             raise AlreadyExistsError(f"tag {target!r} of {self.store.branch_root} exists already: choose another name")
         self.store.sync([self.store.tags.path(target)])
         self.store.tags.delete(name)

@@ -16,6 +16,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections import deque
@@ -198,3 +199,7 @@ class Judge:
 
     def __exit__(self, *exc) -> None:
         self.close()
+
+
+if __name__ == "__main__":  # download and compile what several processes of tests need
+    sys.exit(unavailable())

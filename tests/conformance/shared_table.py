@@ -24,6 +24,11 @@ class SharedTable:
         database, table = name.split(".")
         self.path = f"{judge.warehouse}/{database}.db/{table}"
 
+    @property
+    def java_name(self) -> str:
+        """The name of the table, or of its branch, to which the name of a system table can be added."""
+        return self.name if self.branch is None else f"{self.name}$branch_{self.branch}"
+
     def java(self, command: str, **arguments: Any) -> Any:
         """Let the Java engine do something with this table."""
         if self.branch is not None:

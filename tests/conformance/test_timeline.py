@@ -128,3 +128,17 @@ def test_java_reads_our_statistics(judge, name, rng):
     assert json.loads(found["colstat"]) == {field.name: expected}
     table.java("write", rows=KIND.rows(rng, 5))
     table.agree_everywhere()
+
+
+def test_java_sees_the_oldest_snapshot_after_we_fast_forwarded(table, judge, rng):
+    """The branch begins before the oldest snapshot of main, which the hint EARLIEST names, and goes on beyond it."""
+    table.java("create_branch", name="b", tag="v1")
+    branch = SharedTable(judge, table.name, branch="b")
+    for _ in range(3):
+        branch.we_write(KIND.rows(rng, 5))
+    table.java("expire_snapshots", retain_max=1, retain_min=1)
+    table.ours().branches.fast_forward("b")
+    ids = [snapshot.id for snapshot in table.ours().snapshots()]
+    assert ids == [2, 3, 4, 5, 6]
+    assert [row[1] for row in judge.call("read", table=f"{table.name}$snapshots")["rows"]] == ids
+    table.agree_everywhere()

@@ -14,7 +14,9 @@ from tests.support.draws import rounds
 
 pytestmark = pytest.mark.java
 FIELDS = [["p", "STRING NOT NULL"], ["k", "INT NOT NULL"], ["s", "INT"], ["v", "INT"], ["t", "STRING"]]
-KINDS = {
+TurnsKind = tuple[dict[str, str], list[str], list[str]]
+"""Options, primary key and partition columns of a table."""
+KINDS: dict[str, TurnsKind] = {
     "keys": ({"bucket": "1"}, ["k"], []),
     "keys-buckets": ({"bucket": "3", "num-sorted-run.compaction-trigger": "3"}, ["k"], []),
     "keys-partitions": ({"bucket": "2"}, ["p", "k"], ["p"]),
@@ -30,8 +32,8 @@ PARTITIONS = ("a", "b/c", "ü=1")
 class Game:
     """One table, its model (rows by key, or a list), and the moves."""
 
-    def __init__(self, table: SharedTable, kind: str, rng: random.Random) -> None:
-        options, self.keys, self.partitions = KINDS[kind]
+    def __init__(self, table: SharedTable, kind: TurnsKind, rng: random.Random) -> None:
+        options, self.keys, self.partitions = kind
         self.table, self.rng = table, rng
         self.sequence = options.get("sequence.field")
         self.descending = "sequence.field.sort-order" in options
@@ -215,18 +217,24 @@ class Game:
         return move
 
 
-def play(judge, name, kind, file_format, turns, seed):
-    """One game."""
-    options, keys, partitions = KINDS[kind]
+def created(judge, name, kind, file_format, retained=50):
+    """A new table of a kind, which has all its snapshots."""
+    options, keys, partitions = kind
     table = SharedTable(judge, name)
     table.java(
         "create_table",
         fields=FIELDS,
         primary_keys=keys,
         partition_keys=partitions,
-        options={**options, "file.format": file_format, "snapshot.num-retained.min": "50"},
+        options={**options, "file.format": file_format, "snapshot.num-retained.min": str(retained)},
     )
-    game = Game(table, kind, random.Random(seed))
+    return table
+
+
+def play(judge, name, kind, file_format, turns, seed):
+    """One game."""
+    game = Game(created(judge, name, KINDS[kind], file_format), KINDS[kind], random.Random(seed))
+    table = game.table
     print(f"--seed {seed}")  # shown by pytest when the game goes wrong, and the moves up to there
     for _ in range(turns):
         print(game.turn())

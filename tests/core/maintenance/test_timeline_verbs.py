@@ -161,6 +161,24 @@ def test_branches(table):
     assert (branches.list(), ids(main), ids(main, tag="v")) == ([], [1, 2, 7], [1, 2])
 
 
+@pytest.mark.parametrize("used", [False, True])
+def test_only_what_a_crash_left_of_a_branch_is_made_again(table, used):
+    table.create_tag("v", 2)
+    table.branches.create("dev", tag="v")
+    dev = opened(table.store.io, "dev")
+    dev.alter([AddColumn("more", "INT")])
+    if used:
+        opened(table.store.io, "dev").write(orders((7, "branch", 7)))
+    dev.store.io.delete(dev.store.schemas.path(0))
+    if used:
+        with pytest.raises(AlreadyExistsError, match="dev"):
+            table.branches.create("dev", tag="v")
+        assert opened(table.store.io, "dev").snapshots()[-1].id == 3
+    else:
+        table.branches.create("dev", tag="v")
+        assert ids(opened(table.store.io, "dev")) == [1, 2]
+
+
 def test_branches_that_cannot_be(table):
     branches = table.branches
     branches.create("b")
