@@ -28,6 +28,7 @@ from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.after_commit import after_commit
 from paimon_core.maintenance.execute import LOCAL, Runner
+from paimon_core.maintenance.partitions_done import record_done_after_commit
 from paimon_core.maintenance.staging import drop_staged, route_staged, staging
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
@@ -139,11 +140,13 @@ class DistributedWrite:
             drop_staged(self.store, staged)
 
     def finish(self, prepared: PreparedWrite, number: int | None = None, runner: Runner = LOCAL) -> None:
-        """Compact and expire after the commit of ``prepared``.
+        """Compact and expire after the commit of ``prepared``; a batch marks its partitions as done if it is to.
 
-        ``number``: of the commit, if it has one. ``runner``: runs the compactions.
+        ``number``: of the commit, if it is one of a stream. ``runner``: runs the compactions.
         """
         buckets = {message.bucket_ref for message in prepared.messages}
+        if number is None:
+            record_done_after_commit(self.store, buckets)
         after_commit(self.store, buckets, writes_changelog=not self.overwrite, number=number, runner=runner)
 
     def abort(self, writes: Sequence[TaskWrite]) -> None:

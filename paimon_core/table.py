@@ -26,6 +26,7 @@ from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.expire_snapshots import Expired
 from paimon_core.maintenance.orphan_files import OrphanFiles
+from paimon_core.maintenance.partitions_done import record_done_after_commit
 from paimon_core.maintenance.read_guard import protected_read
 from paimon_core.maintenance.restore import restore
 from paimon_core.maintenance.rollback import rollback, target_of
@@ -334,6 +335,7 @@ class Table:
             done = committer.commit_as(committer.identity(), messages, base_id=writer.base_id)
         if done.snapshot is None:
             return None
+        record_done_after_commit(self._store, {message.bucket_ref for message in messages})
         # a rejected compaction hides rows, or their changes, until it is done again
         due = done.rejected if self._store.traits.needs_lookup else ()
         return after_commit(self._store, due) or done.snapshot
@@ -361,6 +363,8 @@ class Table:
         committer = self.committer()
         with committer.aborting_on_failure(messages):
             made = committer.overwrite(messages, partition)
+        if made is not None:
+            record_done_after_commit(self._store, {message.bucket_ref for message in messages})
         return self._expired(made)
 
     def delete(

@@ -358,6 +358,10 @@ REFUSED = {
         {"changelog-file.format": "lance"},
     ],
     "`file.format` = `csv`": [{"file.format": "csv"}],
+    "`partition.end-input-to-done`": [
+        {"partition.end-input-to-done": "true", "partition.mark-done-action": "http-report"},
+        {"partition.end-input-to-done": "true", "partition.mark-done-action": "success-file,mark-event"},
+    ],
     "`manifest.format`": [{"manifest.format": "orc"}],
     "`metadata.iceberg.storage`": [{"metadata.iceberg.storage": "hadoop-catalog"}],
     "`incremental-between`": [{"scan.mode": "incremental"}],

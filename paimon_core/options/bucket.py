@@ -15,7 +15,6 @@ from paimon_core.options.parse import (
 )
 
 _FIXED_NUMBER = not_yet("postpone.default-bucket-num is the number of buckets")
-_NEVER_DONE = not_yet("partitions are not marked as done")
 
 BUCKET = Option("bucket", integer, -1, "buckets of a partition; -1: dynamic or none, -2: postponed")
 POSTPONED = -2
@@ -141,7 +140,7 @@ PARTITION_MARK_DONE_ACTION = Option(
     "what happens when a partition is done: success-file, done-partition, mark-event, http-report, custom",
 )
 PARTITION_END_INPUT_TO_DONE = Option(
-    "partition.end-input-to-done", boolean, False, "partitions are done when the input ends", mark=_NEVER_DONE
+    "partition.end-input-to-done", boolean, False, "the partitions that a batch wrote are marked as done"
 )
 END_INPUT_CHECK_PARTITION_EXPIRE = Option(
     "end-input.check-partition-expire", boolean, False, "check for old partitions when the input ends"

@@ -137,6 +137,13 @@ def _is_field_default(key: str) -> bool:
     return (split_field_option(key) or ("", ""))[1] == "default-value"
 
 
+def _done_otherwise(schema: TableSchema) -> str | None:
+    key = "partition.mark-done-action"
+    if _value(schema, "partition.end-input-to-done") and _value(schema, key) != ALL_OPTIONS[key].default:
+        return _shown(key, schema.options[key])
+    return None
+
+
 def _shredded_maps(schema: TableSchema) -> str | None:
     """Find maps whose entries are stored in columns of their own."""
     for key, value in schema.options.items():
@@ -242,6 +249,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
     Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),
     Limit(_on("partition.timestamp-format.strict"), "partition values would not be checked", write=True),
+    Limit(_done_otherwise, "partitions are marked as done by 'success-file' alone", write=True),
     Limit(_set("commit.callbacks"), "callbacks are classes of another language", write=True),
     Limit(_set("commit.strict-mode.last-safe-snapshot"), "commits of other users would not be checked", write=True),
     # rows of a read

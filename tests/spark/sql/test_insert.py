@@ -53,6 +53,7 @@ def test_columns_are_matched_and_defaults_fill_them(sql, opened):
     assert len(data_files(opened("t"))) == 4
 
 
+@pytest.mark.more
 @pytest.mark.versions
 @pytest.mark.parametrize("keyed", [False, True])
 def test_the_driver_writes_few_rows_as_tasks_do(sql, opened, by_tasks, keyed):
@@ -217,3 +218,21 @@ def test_defaults_of_every_kind_fill_columns(sql):
     assert sql("SELECT * FROM t ORDER BY id") == [(1, *expected), (2, *expected)]
     with pytest.raises(Exception, match="another value each time"):
         sql("CREATE TABLE u (s STRING DEFAULT current_user())")
+
+
+@pytest.mark.more
+def test_written_partitions_are_done_if_the_table_says_so(sql, opened, by_tasks):
+    sql(
+        "CREATE TABLE t (id BIGINT, p INT, q STRING) PARTITIONED BY (p, q) "
+        "TBLPROPERTIES ('partition.end-input-to-done' = 'true')"
+    )
+    sql("INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b')")
+    assert done(opened("t")) == ["p=1/q=a", "p=2/q=b"]
+    by_tasks.undo()
+    sql("INSERT INTO t VALUES (3, 3, NULL)")
+    sql("INSERT OVERWRITE t PARTITION (p = 4) SELECT 4L, 'd'")
+    assert done(opened("t")) == ["p=1/q=a", "p=2/q=b", "p=3/q=__DEFAULT_PARTITION__", "p=4/q=d"]
+
+
+def done(table):
+    return sorted(str(path.parent.relative_to(table.path)) for path in Path(table.path).rglob("_SUCCESS"))
