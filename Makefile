@@ -49,12 +49,12 @@ test: $(VENV)/.test  ## every feature once, every property with few draws: at mo
 	@.ci/java
 	@$(PYTEST) --durations=20 $(T)
 
-test-all: $(VENV)/.test  ## what `make test` leaves out: more, longer draws, Python 3.10, other Sparks, oldest dependencies
+test-all: $(VENV)/.test  ## what `make test` leaves out: marked more, Python 3.10, other Sparks, oldest dependencies
 	@.ci/test-all
 
-test-more: $(VENV)/.test  ## the tests marked more, and every property and random game at half its length
+test-more: $(VENV)/.test  ## the tests marked more; those of them that draw at half their length
 	@.ci/java
-	@$(PYTEST) --durations=30 -m "(more or drawn or hypothesis) and not slow" --draws half $(T)
+	@$(PYTEST) --durations=30 -m "more and not slow" --draws half $(T)
 
 test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property and random game at full length, with new seeds
 	@.ci/java

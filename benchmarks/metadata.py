@@ -1,27 +1,17 @@
 """Metadata alone: planning tables of very many files, commits beside them, planning after very many commits."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from benchmarks.engine import Arena
-from benchmarks.measure import Row, Timing, race, timed
-from paimon_core import CommitMessage, FileSystemCatalog, Schema, Table
+from benchmarks.made_up import COLUMNS, PARTITIONS, Maker, partitioned, table_of_files
+from benchmarks.measure import Row, race, timed
+from benchmarks.workers import once
+from paimon_core import Table
 from paimon_core.fileio.fileio import FileIO
-from paimon_core.row.binary_row import serialize
 from paimon_core.store.file_store import FileStore
 from tests.support.faulty_io import FaultyIO
-
-ROOT = Path(__file__).resolve().parent.parent
-PARTITIONS = 100
-_COLUMNS = pa.schema(
-    [pa.field("dt", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())]
-)
 
 
 def benchmarks(
@@ -44,45 +34,12 @@ def benchmarks(
     yield commit_beside(arena, most)
 
 
-def _partitioned(arena: Arena, name: str, **options: str) -> Table:
-    catalog = FileSystemCatalog(str(arena.warehouse))
-    catalog.create_database("default", ignore_if_exists=True)
-    wish = Schema(
-        _COLUMNS,
-        primary_keys=["dt", "id"],
-        partition_keys=["dt"],
-        options={"bucket": "1", "write-only": "true", **options},
-    )
-    return catalog.create_table(f"default.{name}", wish)
-
-
-def table_of_files(arena: Arena, name: str, count: int) -> Table:
-    """A table that says it has ``count`` files over 100 partitions: real metadata, and no file behind most of it.
-
-    Every partition is one commit, as a daily load is.
-    """
-    table = _partitioned(arena, name)
-    writer = table.writer()
-    writer.write(pa.table([[0], [0], ["value"]], schema=_COLUMNS))
-    real = writer.prepare_commit()[0].new_files[0]
-    for partition in range(PARTITIONS):
-        each = [
-            replace(real, file_name=f"data-{partition:08x}-0000-4000-8000-{i:012x}-0.parquet", level=5)
-            for i in range(count // PARTITIONS)
-        ]
-        where = serialize((partition,), table.schema.partition_arrow)
-        table.committer().commit([CommitMessage(where, 0, 1, new_files=tuple(each))])
-    return table
-
-
 def plan(arena: Arena, table: Table, name: str, files: int, question: str) -> Row:
     """Plan in fresh processes: seconds from an opened table to its splits, peak memory, manifests opened."""
     row = Row(name, files)
     for _ in range(max(1, arena.rounds)):
-        code = [sys.executable, "-m", "benchmarks.plan_once", table.path, question]
-        done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, check=True)
-        answer = json.loads(done.stdout)
-        row.timings.setdefault("ours", []).append(Timing(answer["wall"], answer["cpu"], answer["files"]))
+        timing, answer = once("plan", table.path, question)
+        row.timings.setdefault("ours", []).append(timing)
         row.values = {k: answer[k] for k in ("peak_mb", "manifests", "manifests_read", "import_seconds")}
     if files >= 100_000 and not question:
         row.values["goal"] = "<= 2 s, <= 300 MB"
@@ -98,7 +55,7 @@ def commit_calls(arena: Arena, files: int) -> Row:
     ):
         io = FaultyIO(FileIO.of(table.path))
         counted = Table(FileStore(io, table.path, table.schema))
-        counted.write(pa.table([[1], [-1], ["new"]], schema=_COLUMNS))
+        counted.write(pa.table([[1], [-1], ["new"]], schema=COLUMNS))
         row.values[label] = io.calls
     row.values["goal"] = "independent of the table's size"
     return row
@@ -106,27 +63,12 @@ def commit_calls(arena: Arena, files: int) -> Row:
 
 def commit_beside(arena: Arena, files: int) -> Row:
     """A row written and committed to a table of very many files, whose metadata are made up and written at once."""
-    table = _partitioned(arena, f"beside_{files}")
-    writer = table.writer()
-    writer.write(pa.table([[0], [0], ["value"]], schema=_COLUMNS))
-    real = writer.prepare_commit()[0].new_files[0]
-    each = files // PARTITIONS
-    messages = [
-        CommitMessage(
-            serialize((partition,), table.schema.partition_arrow),
-            0,
-            1,
-            new_files=tuple(
-                replace(real, file_name=f"data-{partition:08x}-0000-4000-8000-{i:012x}-0.parquet", level=5)
-                for i in range(each)
-            ),
-        )
-        for partition in range(PARTITIONS)
-    ]
-    table.committer().commit(messages)
+    table = partitioned(arena, f"beside_{files}")
+    maker = Maker.of(table)
+    table.committer().commit([maker.added(partition, files // PARTITIONS) for partition in range(PARTITIONS)])
     row = Row(f"write and commit beside {files} files", 1)
     for turn in range(arena.rounds + 1):
-        one = pa.table([[turn % PARTITIONS], [-1], ["new"]], schema=_COLUMNS)
+        one = pa.table([[turn % PARTITIONS], [-1], ["new"]], schema=COLUMNS)
         opened = Table.open(table.path)
         row.timings.setdefault("ours", []).append(timed(lambda t=opened, d=one: len(d) if t.write(d) else 0))  # type: ignore[misc]
     row.values["goal"] = "<= 0.5 s"
@@ -138,22 +80,22 @@ def synced_commits(arena: Arena, buckets: int, commits: int = 20) -> Row:
     row = Row(f"{commits} commits of {buckets} files, pushed to the disk", commits)
     contestants = {}
     for label, sync in (("ours", "true"), ("commit.sync=false", "false")):
-        table = _partitioned(arena, f"synced_{buckets}_{sync}", **{"commit.sync": sync})
+        table = partitioned(arena, f"synced_{buckets}_{sync}", **{"commit.sync": sync})
         contestants[label] = lambda table=table: timed(lambda: _write_often(table, buckets, commits))
     return race(row, contestants, arena.rounds)
 
 
 def _write_often(table: Table, buckets: int, commits: int) -> int:
     for i in range(commits):
-        table.write(pa.table([list(range(buckets)), [i] * buckets, ["value"] * buckets], schema=_COLUMNS))
+        table.write(pa.table([list(range(buckets)), [i] * buckets, ["value"] * buckets], schema=COLUMNS))
     return commits
 
 
 def many_commits(arena: Arena, commits: int) -> Row:
     """Planning after very many small commits, whose manifests were merged on the way."""
-    table = _partitioned(arena, "many_commits")
+    table = partitioned(arena, "many_commits")
     for i in range(commits):
-        table.write(pa.table([[i % PARTITIONS], [i], ["value"]], schema=_COLUMNS))
+        table.write(pa.table([[i % PARTITIONS], [i], ["value"]], schema=COLUMNS))
     row = plan(arena, table, f"plan after {commits} small commits", commits, "")
     row.values["goal"] = "< 1 s"
     return row

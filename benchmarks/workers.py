@@ -78,6 +78,10 @@ class Java:
         projection = {"projection": columns} if columns else {}
         return self._timed("read_seconds", "count_read", table=table, threads=threads, **projection)
 
+    def read_from_plan_on(self, table: str, **arguments: Any) -> Timing:
+        """Plan and read everything, by one thread."""
+        return self._timed("seconds", "count_read", table=table, **arguments)
+
     def write(self, table: str, rows: int, seed: int, **keys: int) -> Timing:
         """Generate and write rows in random order, without the commit that follows; ``keys``: the judge's key_*."""
         return self._timed("write_seconds", "write_generated", table=table, rows=rows, seed=seed, shuffle=True, **keys)
@@ -86,16 +90,42 @@ class Java:
         """Full compaction of a table, with its commit; rows are not counted."""
         return self._timed("seconds", "compact", table=table, kind="full")
 
-    def _timed(self, seconds: str, command: str, **arguments: Any) -> Timing:
+    def expire_snapshots(self, table: str, retained: int) -> Timing:
+        """Expire all snapshots but the newest ``retained`` ones; a row is an expired snapshot."""
+        return self._timed(
+            "seconds", "expire_snapshots", "expired", table=table, retain_max=retained, retain_min=1, time_retained_ms=0
+        )
+
+    def find_orphans(self, table: str, older_than: int) -> Timing:
+        """Look for orphans that were written before a moment (epoch ms); a row is an orphan."""
+        return self._timed(
+            "seconds", "remove_orphan_files", "deleted", table=table, older_than_ms=older_than, dry_run=True
+        )
+
+    def tags(self, table: str, count: int, first: int, **what: bool) -> Timing:
+        """Create tags for the snapshots from ``first`` on, or delete them, or both; rows are not counted."""
+        return self._timed("seconds", "many_tags", table=table, count=count, first=first, **what)
+
+    def _timed(self, seconds: str, command: str, counted: str = "rows", **arguments: Any) -> Timing:
         before = self._cpu.cpu_times()
         answer = self._judge.call(command, **arguments)
         after = self._cpu.cpu_times()
         cpu = after.user + after.system - before.user - before.system
-        return Timing(answer[seconds], cpu, answer.get("rows", 0))
+        return Timing(answer[seconds], cpu, answer.get(counted, 0))
 
     def close(self) -> None:
         """Stop the JVM."""
         self._judge.close()
+
+
+def once(action: str, path: str, *arguments: object) -> tuple[Timing, dict[str, Any]]:
+    """Run an action of `benchmarks.once` on the table at a path in a new process; return its time, and what it said."""
+    code = [sys.executable, "-m", "benchmarks.once", action, path, *map(str, arguments)]
+    done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{action} of {path} failed: {done.stderr[-2000:]}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return Timing(answer["wall"], answer["cpu"], answer["rows"]), answer
 
 
 @contextmanager

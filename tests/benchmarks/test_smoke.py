@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import engine, indexes, metadata, report
+from benchmarks import engine, indexes, metadata, report, upkeep
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, race
 
@@ -32,6 +32,19 @@ def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
     assert {label: timing[0].rows for label, timing in synced.timings.items()} == {"ours": 20, "commit.sync=false": 20}
     assert small.timings["ours"][0].rows == 40
     assert beside.timings["ours"][0].rows == 1
+
+
+@pytest.mark.more
+def test_upkeep_of_small_tables_counts_what_is_there(arena):
+    done = upkeep.benchmarks(arena, files=200, live=200, snapshots=20, tags=5, long=30)
+    files, orphans, expiry, tags, expired_tags, rows, changes, calls = done
+    assert files.timings["ours"][0].rows == 200
+    assert orphans.timings["ours"][0].rows == 101  # one of each partition, and the one that no snapshot names
+    assert expiry.timings["ours"][0].rows == 20
+    assert tags.timings["ours"][0].rows == expired_tags.timings["ours"][0].rows == 5
+    assert expired_tags.values["files_left"] == expiry.values["files_left"]
+    assert rows.timings["ours"][0].rows == changes.timings["ours"][0].rows == 2_500
+    assert calls.values["calls_after_10"] == calls.values["calls_after_30"]
 
 
 def test_look_ups_open_the_files_that_hold_the_keys_and_indexes_leave_files_out(arena):

@@ -343,6 +343,7 @@ def test_a_write_only_job_does_not_compact(spark, path):
     assert len(shape(table)) < 6
 
 
+@pytest.mark.more
 @everywhere
 def test_rows_of_a_first_row_table_are_visible_after_any_write(spark, path):
     settings = {"primary_key": "id", "bucket": "1", "merge_engine": "first-row"}

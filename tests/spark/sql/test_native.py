@@ -76,6 +76,7 @@ def test_every_type_is_read_alike(sql):
         assert both(sql, f"SELECT id FROM t WHERE {condition}") == [(1,)], condition
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     """Every type; and one row more than the driver takes."""
@@ -173,6 +174,7 @@ def test_the_driver_reads_and_compares_times_in_microseconds(sql):
     assert "in the driver: 2 rows" in sql(f"EXPLAIN {query}")[0][0]
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_tasks_that_the_driver_plans_read_the_rows_of_the_data_source(sql, monkeypatch):
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())

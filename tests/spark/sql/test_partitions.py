@@ -72,6 +72,7 @@ def test_dynamic_overwrites_replace_only_partitions_with_rows(sql, table):
         sql("SET spark.sql.sources.partitionOverwriteMode = static")
 
 
+@pytest.mark.more
 def test_a_dynamic_overwrite_has_one_task_for_a_bucket(sql, monkeypatch):
     sql("""CREATE TABLE t (id INT NOT NULL, p INT NOT NULL) PARTITIONED BY (p)
         TBLPROPERTIES ('primary-key' = 'id,p', 'bucket' = '2', 'write-only' = 'true')""")

@@ -93,6 +93,7 @@ def test_rows_of_a_table_without_a_primary_key_change(sql, options):
     assert sql("SELECT id FROM t ORDER BY id") == [(3,), (5,), (9,)]
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_a_matched_row_that_no_clause_changes_stays(sql):
     for name, options in (("a", "'bucket' = '-1'"), ("k", "'primary-key' = 'id', 'bucket' = '1'")):
@@ -200,6 +201,7 @@ def changed(sql, table, native):
     return sorted(map(repr, sql(f"SELECT * FROM {table}")))
 
 
+@pytest.mark.more
 @pytest.mark.versions
 def test_spark_reads_the_target_as_the_engine_does(sql):
     """Every type, files of an older schema, and paths that a URI writes in another way."""
@@ -216,8 +218,9 @@ def test_spark_reads_the_target_as_the_engine_does(sql):
     assert found[0] == found[1]
 
 
+@pytest.mark.more
 @pytest.mark.versions
-@pytest.mark.parametrize("options", [pytest.param("'primary-key' = 'id'", marks=pytest.mark.more), "'bucket' = '-1'"])
+@pytest.mark.parametrize("options", ["'primary-key' = 'id'", "'bucket' = '-1'"])
 def test_the_driver_writes_few_changes_as_tasks_do(sql, monkeypatch, options):
     """Every type; and one change more than the driver takes."""
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in TYPES.items())

@@ -1,0 +1,78 @@
+"""One action in a process of its own: ``python -m benchmarks.once ACTION PATH [ARGUMENT ...]`` prints what it took."""
+
+import json
+import re
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Answer = dict[str, Any]
+
+
+def main(action: str, path: str, *arguments: str) -> None:
+    """Import, open, act; peak memory is that of the whole process."""
+    start = time.perf_counter()
+    from paimon_core import Table  # noqa: PLC0415 - importing is part of what is measured
+
+    imported, cpu = time.perf_counter(), time.process_time()
+    answer = ACTIONS[action](Table.open(path), *arguments)
+    answer |= {
+        "wall": time.perf_counter() - imported,
+        "cpu": time.process_time() - cpu,
+        "import_seconds": round(imported - start, 3),
+        "peak_mb": _peak_mb(),
+    }
+    print(json.dumps(answer))
+
+
+def _plan(table: Any, question: str) -> Answer:
+    plan = table.scan(filter=question or None).plan()
+    files = sum(len(split.files) for split in plan.splits)
+    return {"rows": files, "manifests": plan.manifests, "manifests_read": plan.manifests_read}
+
+
+def _read(table: Any, between: str = "") -> Answer:
+    wanted = table.with_options({"incremental-between": between}) if between else table
+    return {"rows": sum(batch.num_rows for batch in wanted.to_batches())}
+
+
+def _expire(table: Any, retained: str) -> Answer:
+    expired = table.expire_snapshots(int(time.time() * 1000), retain_max=int(retained), retain_min=1)
+    return {"rows": len(expired.snapshots), "files": expired.files}
+
+
+def _orphans(table: Any, older_than: str) -> Answer:
+    return {"rows": table.remove_orphan_files(int(older_than), dry_run=True).count}
+
+
+def _tags(table: Any, count: str, first: str, what: str) -> Answer:
+    """Create tags for the snapshots from the first on, or delete them, or both."""
+    for i in range(int(count) if "create" in what else 0):
+        table.tags.create(f"tag-{i}", int(first) + i)
+    for i in range(int(count) if "delete" in what else 0):
+        table.tags.delete(f"tag-{i}")
+    return {"rows": int(count)}
+
+
+ACTIONS: dict[str, Callable[..., Answer]] = {
+    "plan": _plan,
+    "read": _read,
+    "expire": _expire,
+    "orphans": _orphans,
+    "tags": _tags,
+}
+
+
+def _peak_mb() -> int:
+    """Peak memory of this process. On Linux ``ru_maxrss`` starts from that of the process that started it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return round(int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) / 1024)  # type: ignore[index]
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
