@@ -73,6 +73,14 @@ def materialize_deletion_vectors(call: Call) -> Rows:
     return DONE
 
 
+@procedure("rewrite_file_index(table STRING, [where STRING])")
+def rewrite_file_index(call: Call) -> Rows:
+    """Give the files that lack them the file indexes that the options of the table ask for; no row is rewritten."""
+    table = call.table()
+    TableMaintenance(table.store, call.runner(table)).rewrite_file_index(filter=call.text("where"))
+    return DONE
+
+
 @procedure(
     "compact_database([including_databases STRING], [including_tables STRING], [excluding_tables STRING], "
     "[options STRING])",

@@ -14,6 +14,7 @@ ACTIONS: Mapping[str, Procedure] = {
         compaction.compact_manifest,
         compaction.compact_database,
         compaction.materialize_deletion_vectors,
+        compaction.rewrite_file_index,
         compaction.rescale,
         expiry.expire_snapshots,
         expiry.record_partitions_done,
@@ -44,7 +45,6 @@ ACTIONS: Mapping[str, Procedure] = {
 NOT_YET: Mapping[str, str] = {
     "reassign_row_id": "row ids stay as they are",
     "repair_earliest_snapshot": "a wrong hint EARLIEST is found out and ignored",
-    "rewrite_file_index": "set the options of indexes and use compact: new files have them",
 }
 """Procedures that are not built yet: what to do instead."""
 _METASTORE, _REST = "it needs a Hive metastore", "it needs a REST catalog"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paimon_core.commit.changes import Changes, compact_changes
-from paimon_core.commit.conflict import Conflict, order_conflict, replacement_conflict
+from paimon_core.commit.conflict import Conflict, order_conflict, position_conflict, replacement_conflict
 from paimon_core.commit.index_changes import apply_indexes, vector_conflict
 from paimon_core.datafile.deletion_vectors import single_index_per_bucket, vector_entries
 from paimon_core.manifest.bucket import BucketRef, group_by_bucket
@@ -34,10 +34,23 @@ def has_compaction(message: CommitMessage) -> bool:
 def written_files(message: CommitMessage) -> list[DataFileMeta]:
     """Return the files that the compaction of the message wrote.
 
-    Files that were only upgraded to another level are left out: the table may refer to them.
+    Files that were only upgraded to another level are left out: the table may refer to them. Of files that were given
+    new indexes, the index files are returned, as files by themselves.
     """
-    known = {f.file_name for f in (*message.compact_before, *message.new_files)}
-    return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known]
+    inputs = (*message.compact_before, *message.new_files)
+    known = {f.file_name for f in inputs}
+    named = {name for f in inputs for name in f.extra_files}
+    moved = [f for f in message.compact_after if f.file_name in known]
+    indexes = [f.extra_file(name) for f in moved for name in f.extra_files if name not in named]
+    return [f for f in (*message.compact_after, *message.compact_changelog) if f.file_name not in known] + indexes
+
+
+def _keeps_places(message: CommitMessage) -> bool:
+    """Return True if the compaction changes no file, but what the manifests say of it."""
+    before, after = (
+        {(f.file_name, f.level) for f in files} for files in (message.compact_before, message.compact_after)
+    )
+    return before == after
 
 
 def still_valid(
@@ -87,6 +100,8 @@ def _reorders_rows(
     """Return a conflict if a compaction by primary key would change rows, because it did not know of some files."""
     if not store.schema.primary_keys:
         return None
+    if _keeps_places(message):
+        return position_conflict(changes, live, store.schema.key_arrow)
     return order_conflict(
         changes,
         live,

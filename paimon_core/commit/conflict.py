@@ -140,6 +140,40 @@ def order_conflict(
     return None
 
 
+def position_conflict(changes: Changes, live: Sequence[ManifestEntry], key_schema: pa.Schema) -> Conflict | None:
+    """Return a conflict if files of level 0 that are added again would come after files with rows that may be as new.
+
+    Rows with equal sequence numbers are ordered by commits in level 0, so the older ones would win. ``live``: as in
+    `order_conflict`.
+    """
+    again = {e.identity for e in changes.entries if e.kind == DELETE and not e.file.level}
+    level_0 = [e for e in live if not e.file.level]
+    late = later_ties([e.file for e in level_0], key_schema, [e.identity in again for e in level_0])
+    return None if not late else Conflict(f"file {late[0]} would come after rows that may be as new as its own")
+
+
+def later_ties(files: Sequence[DataFileMeta], key_schema: pa.Schema, among: Sequence[bool] | None = None) -> list[str]:
+    """Return the names of the files of level 0 that a later one may tie with: equal keys and sequence numbers.
+
+    Args:
+        files: the files of level 0 of one bucket, in the order of commits.
+        key_schema: the Arrow schema of the keys.
+        among: for each file, whether to look at it; ``None``: at all.
+    """
+    found = []
+    for at, file in enumerate(files):
+        later = files[at + 1 :] if among is None or among[at] else ()
+        meets = (
+            other
+            for other in later
+            if other.min_sequence_number <= file.max_sequence_number
+            and file.min_sequence_number <= other.max_sequence_number
+        )
+        if any(_overlap(file, other, key_schema) for other in meets):
+            found.append(file.file_name)
+    return found
+
+
 def _lookup_conflict(
     changes: Changes, remaining: Iterable[ManifestEntry], key_schema: pa.Schema, lookup_files: Collection[str]
 ) -> Conflict | None:

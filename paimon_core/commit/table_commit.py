@@ -578,9 +578,11 @@ class TableCommit:
 
     def _make_durable(self, prepared: PreparedSnapshot, changes: Changes, attempts: CommitAttempts) -> None:
         """Sync the files that this snapshot is the first to name; every file once over all attempts."""
-        store, removed = self._store, {e.file.file_name for e in changes.entries if e.kind == DELETE}
-        added = [e for e in changes.entries if e.kind == ADD and e.file.file_name not in removed]
+        store, replaced = self._store, [e.file for e in changes.entries if e.kind == DELETE]
+        removed = {name for file in replaced for name in (file.file_name, *file.extra_files)}
+        added = [e for e in changes.entries if e.kind == ADD]
         data = [path for e in (*added, *changes.changelog) for path in store.file_paths(e.bucket_ref, e.file)]
+        data = [path for path in data if path.rpartition("/")[2] not in removed]
         named = {*data, *map(store.index_path, changes.new_indexes), *prepared.paths(store)}
         store.sync(named - attempts.synced)
         attempts.synced |= named

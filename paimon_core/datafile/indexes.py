@@ -1,10 +1,13 @@
 """Search in the indexes of a data file, in its metadata or in an index file, for rows that match a predicate."""
 
 import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileindex.index import Found
-from paimon_core.fileindex.index_file import read
+from paimon_core.fileindex.index_file import read, read_sizes
 from paimon_core.fileindex.search import search
 from paimon_core.fileio.fileio import join
 from paimon_core.manifest.data_file import DataFileMeta
@@ -13,7 +16,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns
 from paimon_core.store.file_store import FileStore
 
-_SUFFIX = ".index"
+INDEX_SUFFIX = ".index"
 _HINT = f"; with option {FILE_INDEX_READ_ENABLED.key!r} = 'false' rows are read without it"
 
 
@@ -30,9 +33,37 @@ def indexed_rows(store: FileStore, path: str, meta: DataFileMeta, p: Predicate) 
     Of an index file only the parts for the columns of ``p`` are read. Raises CorruptedError naming an index that is
     damaged or missing. Indexes have no checksum: damage that keeps the structure intact is not found.
     """
-    index_files = [name for name in meta.extra_files if name.endswith(_SUFFIX)]
+    index_files = index_names(meta)
     if meta.embedded_index is not None or not index_files or not store.options.value(FILE_INDEX_READ_ENABLED):
         return embedded_rows(store, meta, p)
+    with _opened(store, path, index_files) as (source, where):
+        return _search(store, meta, p, source, where)
+
+
+def index_names(meta: DataFileMeta) -> list[str]:
+    """Return the names of the index files of a data file; the format allows one, unless its metadata hold the index."""
+    return [name for name in meta.extra_files if name.endswith(INDEX_SUFFIX)]
+
+
+def index_sizes(store: FileStore, path: str, meta: DataFileMeta) -> tuple[int, dict[str, dict[str, int]]]:
+    """Return the bytes of the container of a data file's indexes, and of each index by column and kind (`read_sizes`).
+
+    ``path``: of the data file. Both are empty if it has no index. Raises CorruptedError naming an index that is damaged
+    or missing.
+    """
+    if meta.embedded_index is not None:
+        where = f"the index in the metadata of {meta.file_name}"
+        return len(meta.embedded_index), read_sizes(io.BytesIO(meta.embedded_index), where)
+    index_files = index_names(meta)
+    if not index_files:
+        return 0, {}
+    with _opened(store, path, index_files) as (source, where):
+        return source.seek(0, 2), read_sizes(source, where)
+
+
+@contextmanager
+def _opened(store: FileStore, path: str, index_files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
+    """Open the only index file of the data file at ``path``; with it comes its name for errors."""
     where = join(path.rpartition("/")[0], index_files[0])
     if len(index_files) > 1:
         raise CorruptedError(f"data file {path} has several indexes, {' and '.join(index_files)}{_HINT}")
@@ -41,10 +72,10 @@ def indexed_rows(store: FileStore, path: str, meta: DataFileMeta, p: Predicate) 
     except FileNotFoundError as missing:
         raise CorruptedError(f"file index {where} is missing{_HINT}") from missing
     with source:
-        return _search(store, meta, p, source, f"file index {where}")
+        yield source, f"file index {where}"
 
 
-def _search(store: FileStore, meta: DataFileMeta, p: Predicate, source: io.BytesIO, where: str) -> Found:
+def _search(store: FileStore, meta: DataFileMeta, p: Predicate, source: BinaryIO, where: str) -> Found:
     fields = store.schemas.get(meta.schema_id).fields
     try:
         return search(read(source, columns(p), where), p, fields, meta.row_count, where)

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.datafile.indexes import INDEX_SUFFIX
 from paimon_core.datafile.spec import KEY_STATS, DataFileSpec
 from paimon_core.fileindex.columns import FileIndexes
 from paimon_core.fileio.fileio import join
@@ -31,7 +32,6 @@ from paimon_core.types.system_fields import ROW_SEQUENCE, VALUE_KIND
 
 _MIN_PART_ROWS, _MAX_PART_ROWS = 1_000, 1 << 17
 _LARGEST_EXPANSION = 4  # one byte of an int8 column becomes four
-_INDEX_SUFFIX = ".index"
 _COMPRESSION_SUFFIX = {"zstd": "zst", "gzip": "gz", "snappy": "snappy", "lz4": "lz4"}
 
 
@@ -135,7 +135,7 @@ class DataFileWriter:
         spec = self._spec
         name = f"{spec.prefix}{self._store.new_name()}-0{_extension(self._store, spec)}"
         path = join(self._store.bucket_path(self._bucket), name)
-        self._paths += [path, path + _INDEX_SUFFIX] if spec.indexes else [path]
+        self._paths += [path, path + INDEX_SUFFIX] if spec.indexes else [path]
         return _OpenFile(self._store, path, name, spec)
 
     def _finish(self) -> None:
@@ -274,8 +274,8 @@ class _OpenFile:
         data = self._indexes.finish()
         if len(data) <= self._store.options.value(FILE_INDEX_IN_MANIFEST_THRESHOLD):
             return data, ()
-        self._store.io.write(self._path + _INDEX_SUFFIX, data)
-        return None, (self._name + _INDEX_SUFFIX,)
+        self._store.io.write(self._path + INDEX_SUFFIX, data)
+        return None, (self._name + INDEX_SUFFIX,)
 
 
 def local_millis(epoch_millis: int) -> int:

@@ -1,7 +1,8 @@
 """The indexes that the options of a table ask for, and a builder of the indexes of one file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,6 +51,28 @@ def indexed_columns(options: Mapping[str, str], fields: Sequence[DataField]) -> 
     return tuple(found)
 
 
+def indexed_columns_then(
+    options: Mapping[str, str], now: Sequence[DataField], then: Sequence[DataField]
+) -> tuple[IndexedColumn, ...]:
+    """Return the indexes that the options name for the columns ``now``, as those of a file with the columns ``then``.
+
+    Columns have the names and types of the file. Indexes of columns that the file lacks are left out, and those that
+    the type of its column cannot have.
+    """
+    ids, by_id = {f.name: f.id for f in now}, {f.id: f for f in then}
+    found = []
+    for one in indexed_columns(options, now):
+        column = index_column(one.item)
+        field = by_id.get(ids[column])
+        if field is None:
+            continue
+        with suppress(ValueError):
+            values = _indexed_type(field.type, index_key(one.item))
+            FILE_INDEXES[one.kind].check(values, one.options)
+            found.append(replace(one, item=field.name + one.item[len(column) :], type=values))
+    return tuple(found)
+
+
 def _indexed_type(kind: DataType, key: str | None) -> AtomicType:
     if key is not None:
         if not isinstance(kind, MapType):
@@ -76,9 +99,13 @@ class FileIndexes:
 
     def finish(self) -> bytes:
         """Return the container, without indexes whose values are too large."""
+        return pack(self.bodies())
+
+    def bodies(self) -> dict[str, dict[str, bytes]]:
+        """Return the indexes by column and kind, without those whose values are too large."""
         indexes: dict[str, dict[str, bytes]] = {}
         for column, builder in self._parts:
             body = builder.finish()
             if body is not None:
                 indexes.setdefault(column.item, {})[column.kind] = body
-        return pack(indexes)
+        return indexes

@@ -1,7 +1,8 @@
 """The container of all indexes of a data file: a head with columns and kinds, then the bodies (format 9.2)."""
 
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import BinaryIO, TypeAlias
 
 from paimon_core.errors import CorruptedError
@@ -41,22 +42,45 @@ def read(source: BinaryIO, columns: Collection[str] | None, where: str) -> dict[
 
     Raises CorruptedError naming ``where``.
     """
-    try:
-        head = source.read(_FIRST_READ)
-        magic, version, length = _START.unpack_from(head)
-        if magic != _MAGIC or version != _VERSION:
-            raise CorruptedError(f"{where} is no file index of version {_VERSION}: it starts with {head[:12].hex()}")
-        if length > _MOST_HEAD:
-            raise ValueError(f"its head takes {length} bytes")
-        head += source.read(max(0, length - len(head)))
+    with _explained(where):
+        length, extents = _head(source, where)
         end = source.seek(0, 2)
         return {
             column: {kind: _body(source, *extent, length, end) for kind, extent in kinds.items()}
-            for column, kinds in _extents(head, length).items()
+            for column, kinds in extents.items()
             if columns is None or column in columns
         }
+
+
+def read_sizes(source: BinaryIO, where: str) -> dict[str, dict[str, int]]:
+    """Read the sizes in bytes of all indexes in a container (0: all values are null), and nothing but its head.
+
+    Raises CorruptedError naming ``where``.
+    """
+    with _explained(where):
+        source.seek(0)
+        _, extents = _head(source, where)
+        return {column: {kind: size for kind, (_, size) in kinds.items()} for column, kinds in extents.items()}
+
+
+@contextmanager
+def _explained(where: str) -> Iterator[None]:
+    try:
+        yield
     except (struct.error, ValueError) as error:
         raise CorruptedError(f"{where} is a damaged file index: {error}") from error
+
+
+def _head(source: BinaryIO, where: str) -> tuple[int, dict[str, dict[str, tuple[int, int]]]]:
+    """Return the length of the head, and the start and the length of each index, by column and kind."""
+    head = source.read(_FIRST_READ)
+    magic, version, length = _START.unpack_from(head)
+    if magic != _MAGIC or version != _VERSION:
+        raise CorruptedError(f"{where} is no file index of version {_VERSION}: it starts with {head[:12].hex()}")
+    if length > _MOST_HEAD:
+        raise ValueError(f"its head takes {length} bytes")
+    head += source.read(max(0, length - len(head)))
+    return length, _extents(head, length)
 
 
 def _extents(head: bytes, length: int) -> dict[str, dict[str, tuple[int, int]]]:

@@ -15,6 +15,7 @@ from paimon_core.maintenance.materialize_vectors import materialize_vectors
 from paimon_core.maintenance.orphan_files import OrphanFiles, remove_orphan_files
 from paimon_core.maintenance.purge import purge, remove_missing_files
 from paimon_core.maintenance.rescale import rescale
+from paimon_core.maintenance.rewrite_indexes import rewrite_file_index
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.schema.change import SetOption
@@ -138,6 +139,27 @@ class TableMaintenance:
         """
         predicate = bound_filter(filter, self.store.schema.fields)
         made = materialize_vectors(
+            self.store, partitions=partitions, filter=predicate, runner=self.runner, progress=progress
+        )
+        if made is not None:
+            expire_after_commit(self.store, dedicated=True)
+        return made
+
+    def rewrite_file_index(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        filter: Filter = None,
+        progress: Progress | None = None,
+    ) -> Snapshot | None:
+        """Give the data files that lack them the indexes of ``file-index.<kind>.columns``; `None`: no file lacks one.
+
+        One COMPACT replaces the entries of the files; no row and no data file is written. A missing or damaged index
+        file is made again. Files of level 0 whose order counts get theirs when they are compacted. The arguments are
+        those of `compact`, and so are the errors.
+        """
+        predicate = bound_filter(filter, self.store.schema.fields)
+        made = rewrite_file_index(
             self.store, partitions=partitions, filter=predicate, runner=self.runner, progress=progress
         )
         if made is not None:

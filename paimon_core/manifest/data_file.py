@@ -52,3 +52,9 @@ class DataFileMeta:
     def without_stats(self) -> "DataFileMeta":
         """Return the file without statistics; ``value_stats_cols`` says that no column has any."""
         return replace(self, key_stats=EMPTY_STATS, value_stats=EMPTY_STATS, value_stats_cols=())
+
+    def extra_file(self, name: str) -> "DataFileMeta":
+        """Return an extra file, such as an index, as a file by itself: it is in the same directory."""
+        directory = None if self.external_path is None else self.external_path.rpartition("/")[0]
+        path = None if directory is None else f"{directory}/{name}"
+        return replace(self, file_name=name, extra_files=(), embedded_index=None, external_path=path)

@@ -7,6 +7,7 @@ from typing import Final
 from paimon_core.errors import InvalidInputError
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR
 from paimon_core.systables.definition import AGGREGATION_FIELDS, OPTIONS, SCHEMAS
+from paimon_core.systables.file_indexes import FILE_INDEXES
 from paimon_core.systables.files import FILE_KEY_RANGES, FILES
 from paimon_core.systables.groups import BUCKETS, PARTITIONS
 from paimon_core.systables.kind import SystemTableKind
@@ -16,7 +17,7 @@ from paimon_core.systables.timeline import BRANCHES, CONSUMERS, SNAPSHOTS, TAGS
 
 _KINDS: Final = (
     *(SNAPSHOTS, SCHEMAS, OPTIONS, TAGS, BRANCHES, CONSUMERS, AGGREGATION_FIELDS),
-    *(FILES, FILE_KEY_RANGES, PARTITIONS, BUCKETS, MANIFESTS, TABLE_INDEXES, STATISTICS),
+    *(FILES, FILE_KEY_RANGES, FILE_INDEXES, PARTITIONS, BUCKETS, MANIFESTS, TABLE_INDEXES, STATISTICS),
     *(AUDIT_LOG, BINLOG, ROW_TRACKING),
 )
 SYSTEM_TABLES: Final = {kind.name: kind for kind in _KINDS}

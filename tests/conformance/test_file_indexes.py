@@ -7,6 +7,7 @@ from paimon_core.datafile.reader import read_file
 from paimon_core.fileindex.columns import FileIndexes, indexed_columns
 from paimon_core.fileio.fileio import join
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.change import SetOption
 from paimon_core.types.parse import parse_type
 from tests.conformance.compare import same
 from tests.conformance.domain import value
@@ -169,3 +170,43 @@ def test_each_reads_by_the_indexes_of_the_other(judge, name, rng, index, keys, t
     rows = table.agree()
     check_questions(table, rows, rng, filters=8, projections=0)
     asked_of_java(table, rows, rng)
+
+
+@pytest.mark.parametrize("index", TYPES)
+@pytest.mark.parametrize(
+    ("keys", "threshold"),
+    [
+        pytest.param(False, "1 b", id="append-beside"),
+        pytest.param(True, "1 mb", id="keys-embedded"),
+        pytest.param(True, "1 b", id="keys-beside", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.cases(1)
+def test_java_reads_by_the_indexes_that_old_files_were_given(judge, name, rng, index, keys, threshold):
+    table, wanted = SharedTable(judge, name), kind_of(index, keyed_table=keys, threshold=threshold)
+    asked = {key: value for key, value in wanted["options"].items() if key.startswith("file-index.")}
+    rest = {key: value for key, value in wanted["options"].items() if key not in asked}
+    table.java("create_table", **{**wanted, "options": {**rest, "write-only": "true"}})
+    for turn in range(4):
+        changes = [["+I", row] for row in random_rows(rng, index, 40)]
+        if turn % 2:
+            table.we_write(changes)
+        else:
+            table.java("write", rows=changes)
+    before = table.agree()
+    table.ours().alter([SetOption(key, value) for key, value in asked.items()])
+    assert table.ours().maintenance.rewrite_file_index().commit_kind == "COMPACT"
+    found = stored_indexes(table.ours())
+    assert len(found) == len(live(table.ours())) >= 4
+    for file, rows in rows_of_files(table.ours()):
+        made = FileIndexes(indexed_columns(table.ours().schema.options, table.ours().schema.fields))
+        made.add(rows)
+        assert made.finish() == found[file]
+    same(table.agree(), before, f"{name}: new indexes change no row")
+    check_questions(table, before, rng, filters=8, projections=0)
+    asked_of_java(table, before, rng)
+    table.java("write", rows=[["+I", row] for row in random_rows(rng, index, 40)])
+    table.java("compact", kind="full")
+    table.agree_everywhere()
+    table.ours().expire_snapshots(retain_max=1, retain_min=1)
+    check_questions(table, table.agree(), rng, filters=4, projections=0)

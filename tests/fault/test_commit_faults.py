@@ -86,6 +86,17 @@ def _materialize(io: FileIO) -> None:
     _open(io).maintenance.materialize_deletion_vectors()
 
 
+def _without_index() -> MemoryIO:
+    """A table that asks for indexes since its files were written."""
+    io = _base(False)
+    _open(io).alter([SetOption("file-index.bitmap.columns", "v"), SetOption("file-index.in-manifest-threshold", "1 b")])
+    return io
+
+
+def _rewrite_index(io: FileIO) -> None:
+    _open(io).maintenance.rewrite_file_index()
+
+
 def _sort(io: FileIO) -> None:
     _open(io).compact(order_by=["n", "id"], order_strategy="zorder")
 
@@ -283,6 +294,7 @@ CASES: dict[str, tuple[Callable[[], MemoryIO], Callable[[FileIO], None]]] = {
     "delete, of keys": (partial(_base, True), _delete),
     "compact, of marked rows": (_marked, _compact_as_due),
     "materialize vectors": (_marked, _materialize),
+    "indexes for old files": (_without_index, _rewrite_index),
 }
 NOT_KNOWN_AGAIN = {
     "truncate",
@@ -304,7 +316,7 @@ def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     operation(dry)
     after = _state(done)
     assert len(after) == len(before) + (2 if "indexes" in name else 1)
-    upkeep = operation in (_compact, _compact_as_due, _materialize, _sort, _rescale)
+    upkeep = operation in (_compact, _compact_as_due, _materialize, _rewrite_index, _sort, _rescale)
     if upkeep:
         assert after[-1] == before[-1]
     if "indexes" in name:

@@ -11,6 +11,8 @@ import pytest
 from paimon_core import FileSystemCatalog, Schema, Table
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.fileio import FileIO
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.change import SetOption
 from paimon_core.store.file_store import FileStore
 from tests.support.faulty_io import Crash, FaultyIO
 from tests.support.power import Disk, remade, watched
@@ -79,6 +81,20 @@ def test_committed_rows_survive_a_power_cut(tmp_path, name):
                 there.to_arrow(snapshot_id=snapshot.id)
         there.write(rows(50))
         assert there.to_arrow().num_rows == table.to_arrow().num_rows + 6
+
+
+def test_indexes_that_old_files_were_given_survive_a_power_cut(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    with watched() as disk:
+        table = made(home, "append")
+        table.write(rows(0))
+        options = TABLES["append, with indexes"][1]
+        table = table.alter([SetOption(key, value) for key, value in options.items()])
+        table.maintenance.rewrite_file_index()
+        there = after(disk, home)
+    assert [len(e.file.extra_files) for e in live_entries(there.store, there.snapshot()).live] == [1, 1]
+    assert there.to_arrow(filter="v = 'x'").num_rows == 6
 
 
 @pytest.mark.parametrize("name", ["append", pytest.param("keys, changelog", marks=pytest.mark.slow)])

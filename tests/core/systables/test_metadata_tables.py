@@ -8,13 +8,14 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.schema.change import AddColumn, DropColumn, RenameColumn, SetOption
 from paimon_core.schema.schema import Schema
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.systables.registry import SYSTEM_TABLES
 from paimon_core.systables.text import iso_duration
 from paimon_core.table import Table, viewed
+from tests.support.index_files import unpack
 from tests.support.tables import append_table, keyed_table, orders, rows_of
 
 PARTITIONED = pa.schema(
@@ -235,6 +236,50 @@ def test_manifests_indexes_and_statistics(tmp_path):
     hashed = keyed_table(tmp_path / "h", bucket="-1")
     hashed.write(orders((1, "a", 1), (2, "b", 2)))
     assert [r["index_type"] for r in shown(hashed, "table_indexes")] == ["HASH"]
+
+
+def test_file_indexes(tmp_path):
+    options = {"file-index.bitmap.columns": "v,n", "file-index.bloom-filter.columns": "v"}
+    options["file-index.bloom-filter.v.items"] = "10"
+    table = append_table(tmp_path / "t", **options)
+    table.write(orders((1, "a", None), (2, "b", None)))
+    (file,) = table.scan().plan().splits[0].files
+    path = f"{table.path}/bucket-0/{file.file_name}"
+    rows = rows_of(viewed(table, "file_indexes").to_arrow(), ["column_name", "index_type"])
+    same = {
+        "partition": "{}", "bucket": 0, "file_path": path, "file_size_in_bytes": file.file_size, "record_count": 2,
+        "schema_id": 0, "storage_type": "EMBEDDED", "index_file_path": None,
+        "index_container_size_in_bytes": len(file.embedded_index),
+    }  # fmt: skip
+    bodies = unpack(file.embedded_index, "here")
+    expected = [("n", "bitmap"), ("v", "bitmap"), ("v", "bloom-filter")]
+    assert rows == [
+        {
+            **same,
+            "column_name": c,
+            "index_type": k,
+            "index_size_in_bytes": len(bodies[c][k]),
+            "is_empty": not bodies[c][k],
+        }
+        for c, k in expected
+    ]
+    assert [row["is_empty"] for row in rows][1:] == [False, False]
+    beside = table.alter([SetOption("file-index.in-manifest-threshold", "1 b"), RenameColumn("v", "w")])
+    beside.write(pa.table({"id": [3], "w": ["c"], "n": pa.array([1], pa.int32())}))
+    found = shown(beside, "file_indexes", filter="storage_type = 'FILE'")
+    assert {(row["column_name"], row["index_type"]) for row in found} == {
+        ("w", "bitmap"), ("w", "bloom-filter"), ("n", "bitmap")
+    }  # fmt: skip
+    (index,) = {row["index_file_path"] for row in found}
+    assert index == found[0]["file_path"] + ".index"
+    size = len(beside.store.io.read(index))
+    assert {row["index_container_size_in_bytes"] for row in found} == {size}
+    assert sum(row["index_size_in_bytes"] for row in found) < size
+    assert len(shown(beside, "file_indexes", snapshot_id=1)) == 3
+    assert len(shown(beside, "file_indexes", columns=["column_name"])) == 6
+    beside.store.io.delete(index)
+    with pytest.raises(CorruptedError, match="is missing"):
+        shown(beside, "file_indexes")
 
 
 def test_by_name_and_by_path(tmp_path):

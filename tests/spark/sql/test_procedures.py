@@ -256,3 +256,26 @@ def test_the_verbs_of_a_table_by_its_path(sql, tmp_path):
     assert table.rollbackTo("v1").id == 1
     assert [tag.name for tag in table.tags.list()] == ["v1"]
     assert table.toDF().count() == 1
+
+
+def test_old_files_are_given_indexes(sql):
+    sql("CREATE TABLE t (id INT, v STRING, p INT) PARTITIONED BY (p)")
+    for p in (0, 1, 2):
+        sql(f"INSERT INTO t VALUES (1, 'a{p}', {p}), (2, 'b{p}', {p})")
+    assert sql("CALL sys.rewrite_file_index('t')") == [(True,)]
+    assert sql("SELECT count(*) FROM `t$file_indexes`") == [(0,)]
+    sql(
+        "ALTER TABLE t SET TBLPROPERTIES ('file-index.bitmap.columns' = 'v', 'file-index.in-manifest-threshold' = '1b')"
+    )
+    with pytest.raises(PySparkException, match="'id' is no partition column"):
+        sql("CALL sys.rewrite_file_index('t', where => 'id = 1')")
+    assert sql("CALL sys.rewrite_file_index('t', where => 'p < 2')") == [(True,)]
+    kinds = "SELECT DISTINCT column_name, index_type, storage_type FROM `t$file_indexes`"
+    assert sql(kinds) == [("v", "bitmap", "FILE")]
+    assert sql("SELECT sum(record_count) FROM `t$file_indexes`") == [(4,)]
+    assert sql("CALL sys.rewrite_file_index(table => 't')") == [(True,)]
+    assert sql("SELECT sum(record_count) FROM `t$file_indexes`") == [(6,)]
+    assert sql("SELECT id, p FROM t WHERE v = 'b2'") == [(2, 2)]
+    assert sql("SELECT commit_kind FROM `t$snapshots` ORDER BY snapshot_id") == [
+        *[("APPEND",)] * 3, *[("COMPACT",)] * 2
+    ]  # fmt: skip
