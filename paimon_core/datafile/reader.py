@@ -1,6 +1,6 @@
 """The reader of one data file: batches of the requested columns, in the reader's schema."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.columns import file_format
 from paimon_core.datafile.indexes import indexed_rows
+from paimon_core.datafile.read_counts import ReadCounts
 from paimon_core.datafile.row_tracking import asks_row_ids, with_tracking
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, UnsupportedError
@@ -65,6 +66,13 @@ class ReadOptions:
     """Only row groups whose middle row is in this range of row positions are read. REQUIRES: a Parquet file."""
     unbounded: bool = False
     """True if the bytes of a batch need no limit, because the caller holds all rows in memory anyway."""
+    counts: ReadCounts | None = None
+    """Counts to add to. `None`: nobody asks."""
+
+    @property
+    def count_bytes(self) -> Callable[[int], None] | None:
+        """The function that counts encoded bytes; `None`: nobody asks."""
+        return None if self.counts is None else self.counts.add_bytes
 
 
 _WHOLE = ReadOptions()
@@ -92,7 +100,7 @@ def read_file(
 
     Raises CorruptedError if the file is missing, unreadable or has another number of rows than its metadata.
     """
-    predicate, deletions = how.predicate, how.deletions
+    predicate, deletions, counts = how.predicate, how.deletions, how.counts or ReadCounts()
     if meta.write_cols is not None and len(meta.write_cols) == 0:
         raise UnsupportedError(f"the metadata of data file {meta.file_name} name no columns: such files cannot be read")
     path = store.file_path(bucket, meta)
@@ -106,7 +114,9 @@ def read_file(
     found: Found = True if how.row_mask is None else how.row_mask
     if pushed is not None and how.row_mask is None:
         found = indexed_rows(store, path, meta, pushed)
+    counts.begin(meta, how.part)
     if found is False:
+        counts.files_skipped += 1
         return
     row_mask = found if isinstance(found, np.ndarray) else None
     narrowed = pushed is not None or row_mask is not None or how.part is not None
@@ -121,16 +131,18 @@ def read_file(
     columns = (*plan.file_columns, ROW_POSITION) if needs_positions else plan.file_columns
     rows, size = _with_constants(batch_limits(store, how.parallel_files), constants)
     batch_bytes = None if how.unbounded else size
-    request = ReadRequest(columns, rows, batch_bytes, pushed, row_mask, how.part, meta.row_count, path)
+    request = ReadRequest(columns, rows, batch_bytes, pushed, row_mask, how.part, meta.row_count, path, how.count_bytes)
     for whole in _decode(store, meta, request):
         batch, rows_at = _split_positions(whole) if needs_positions else (whole, slice(seen, seen + whole.num_rows))
         if (seen := seen + batch.num_rows) > meta.row_count:
             break
         positions = _position_array(rows_at) if numbered else _NO_POSITIONS
         if drops and not (mask := _remaining(rows_at, deletions, row_mask)).all():
+            counts.rows_deleted += _deleted(mask, rows_at, row_mask)
             if not mask.any():
                 continue
             batch, positions = filter_rows(batch, bits(mask)), positions[mask] if numbered else positions
+        counts.rows_decoded += batch.num_rows
         evolved = plan.apply(batch)
         evolved = with_tracking(evolved, meta, positions) if row_tracking else _check_system_columns(evolved, path)
         yield evolved if len(stored) == len(fields) else _with_unstored(evolved, fields, constants, positions)
@@ -163,8 +175,11 @@ def _decode(store: FileStore, meta: DataFileMeta, request: ReadRequest) -> Itera
         raise CorruptedError(
             f"data file {request.path} is missing: its snapshot has expired while being read, or the file was deleted"
         ) from missing
+    form = file_format(store, meta)
+    if request.count_bytes is not None and not form.skips_rows:
+        request.count_bytes(meta.file_size)
     with source:
-        yield from file_format(store, meta).read(source, request)
+        yield from form.read(source, request)
 
 
 def _partition_constants(store: FileStore, partition: bytes, fields: Sequence[DataField]) -> dict[str, pa.Scalar]:
@@ -200,6 +215,12 @@ def _remaining(rows_at: RowPositions, deletions: DeletionVector | None, row_mask
     else:
         deleted = deletions.among(rows_at)
     return ~deleted if row_mask is None else row_mask[rows_at] & ~deleted
+
+
+def _deleted(remaining: npt.NDArray[np.bool_], rows_at: RowPositions, row_mask: Mask | None) -> int:
+    """Return how many rows that ``row_mask`` allows at these positions are not among the remaining ones."""
+    allowed = len(remaining) if row_mask is None else np.count_nonzero(row_mask[rows_at])
+    return int(allowed - np.count_nonzero(remaining))
 
 
 def _with_constants(limits: tuple[int, int], constants: dict[str, pa.Scalar]) -> tuple[int, int]:

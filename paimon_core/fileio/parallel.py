@@ -1,4 +1,4 @@
-"""Threads: a map over many small reads, and an iterator that computes its next item ahead.
+"""Threads: a map over many small reads, an iterator that computes its next item ahead, one that is measured.
 
 The pools are those of `concurrent.futures`, which has no bound on waiting items: the bound is written here.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
+from time import perf_counter
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -62,6 +63,20 @@ def ahead(items: Iterator[A]) -> Iterator[A]:
             following = pool.submit(next, items, _END)
             yield item  # type: ignore[misc]
             del item
+
+
+def timed(items: Iterator[A], spend: Callable[[float], None]) -> Iterator[A]:
+    """Yield the same items; call ``spend`` with the seconds that each next item takes."""
+    with _closing(items):
+        while True:
+            started = perf_counter()
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            finally:
+                spend(perf_counter() - started)
+            yield item
 
 
 @contextmanager

@@ -60,17 +60,31 @@ def parquet_row_bytes(file: Any, groups: Sequence[int], columns: Sequence[str], 
 
 def _widths(metadata: Any, columns: Sequence[str]) -> tuple[int, list[str]]:
     """Return the bytes of the plain numbers in a row, and the columns that are not plain numbers."""
-    tops = {name: name for name in columns}
     known, others = 0, dict[str, None]()
-    for i in range(metadata.num_columns):
+    for i, top in _leaves(metadata, columns):
         leaf = metadata.schema.column(i)
-        top = tops.get(leaf.path) or next((name for name in columns if leaf.path.startswith(f"{name}.")), None)
         width = _WIDTHS.get(leaf.physical_type)
-        if top is not None and (width is None or leaf.max_repetition_level):
+        if width is None or leaf.max_repetition_level:
             others[top] = None
-        elif top is not None:
-            known += width or 0
+        else:
+            known += width
     return known, [*others]
+
+
+def _leaves(metadata: Any, columns: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the number of each stored leaf of these columns, and the column."""
+    tops = {name: name for name in columns}
+    for i in range(metadata.num_columns):
+        path = metadata.schema.column(i).path
+        top = tops.get(path) or next((name for name in columns if path.startswith(f"{name}.")), None)
+        if top is not None:
+            yield i, top
+
+
+def encoded_bytes(metadata: Any, groups: Sequence[int], columns: Sequence[str]) -> int:
+    """Return the bytes that these columns take in these row groups of a Parquet file, by its footer."""
+    leaves = [i for i, _ in _leaves(metadata, columns)]
+    return sum(metadata.row_group(g).column(i).total_compressed_size for g in groups for i in leaves)
 
 
 def _measured(file: Any, group: int, columns: Sequence[str], max_bytes: int) -> float:

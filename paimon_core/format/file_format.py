@@ -1,7 +1,7 @@
 """The interface between the engine and the encodings of its data files."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,8 @@ class ReadRequest:
     """The rows that the file must have. Only Parquet checks the number, before the first batch. `None`: unknown."""
     path: str = ""
     """The file's name in messages."""
+    count_bytes: Callable[[int], None] | None = None
+    """Called by a format that skips parts of a file, with the encoded bytes of the parts that it decodes."""
 
 
 class FileFormat(ABC):

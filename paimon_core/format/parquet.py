@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.errors import CorruptedError
-from paimon_core.format.batch_size import parquet_row_bytes, rows_within
+from paimon_core.format.batch_size import encoded_bytes, parquet_row_bytes, rows_within
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
@@ -84,6 +84,8 @@ def _batches(
         return
     with as_corrupted(path):
         sizes = [metadata.row_group(g).total_byte_size for g in groups]
+        if request.count_bytes is not None:
+            request.count_bytes(encoded_bytes(metadata, groups, columns))
         streamed = isinstance(source, _LOCAL) and max(sizes, default=0) > _BIG_ROW_GROUP
         if has_int96(metadata):
             file = _open(source, with_bytes_for_int96(source), streamed=streamed)

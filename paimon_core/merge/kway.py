@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, InvalidInputError
-from paimon_core.fileio.parallel import ahead
+from paimon_core.fileio.parallel import ahead, timed
 from paimon_core.merge.engine import MergeFunction
 from paimon_core.merge.normalized_keys import Column, nullable_key_words
 from paimon_core.merge.order import MergeOrder, age_words, ascending_order, key_columns, key_words, sequence_words
@@ -41,7 +41,12 @@ _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in 
 
 
 def merge_runs(
-    runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, fold: MergeFunction, *, repeated: bool = False
+    runs: Sequence[Iterator[pa.RecordBatch]],
+    order: MergeOrder,
+    fold: MergeFunction,
+    *,
+    repeated: bool = False,
+    waited: Callable[[float], None] | None = None,
 ) -> Iterator[pa.Table]:
     """Merge runs into folded tables in key order; tables are never empty.
 
@@ -55,8 +60,10 @@ def merge_runs(
         order: the order of rows.
         fold: the merge function.
         repeated: a run may hold a key several times, in merge order and in one batch.
+        waited: called with the seconds that the merge waits for rows. `None`: nobody asks.
     """
-    for batches in ahead(_window_bounds(runs, order)):
+    cut = ahead(_window_bounds(runs, order))
+    for batches in cut if waited is None else timed(cut, waited):
         single_run = len(batches) == 1 and not repeated
         windows = map(_single_run_window, batches[0]) if single_run else (_window(batches, order),)
         for window in windows:

@@ -7,15 +7,21 @@ import pyarrow as pa
 from paimon_core.datafile.columns import stored_columns
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.errors import CorruptedError
+from paimon_core.fileio.parallel import timed
 from paimon_core.lsm.row_ranges import RowRangeFiles, blobs_in_order, is_blob
 from paimon_core.manifest.bucket import BucketRef
+from paimon_core.read.metrics import ReadRecorder
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 
 
 def read_row_range(
-    store: FileStore, bucket: BucketRef, files: RowRangeFiles, fields: Sequence[DataField]
+    store: FileStore,
+    bucket: BucketRef,
+    files: RowRangeFiles,
+    fields: Sequence[DataField],
+    recorder: ReadRecorder | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows that the files share, with exactly ``fields``; a column that no file has is null.
 
@@ -26,18 +32,25 @@ def read_row_range(
         bucket: of the files.
         files: the files of one row range.
         fields: columns to read.
+        recorder: measures the read. `None`: nobody asks.
     """
     parts: dict[RowRangeFiles, list[DataField]] = {}
     for field in fields:
         parts.setdefault(files_with_column(store, files, field), []).append(field)
-    how = ReadOptions(parallel_files=max(1, len(parts)))
+    how = ReadOptions(parallel_files=max(1, len(parts)), counts=None if recorder is None else recorder.counts)
 
     def stream(holders: RowRangeFiles, columns: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
         for file in holders:
-            yield from read_file(store, bucket, file, columns, how)
+            batches = read_file(store, bucket, file, columns, how)
+            yield from batches if recorder is None else timed(batches, recorder.spender("decode"))
 
     streams = [stream(holders, columns) for holders, columns in (parts or {files[:1]: []}).items()]
-    return streams[0] if len(streams) == 1 else _side_by_side(streams, arrow_schema(fields), files)
+    if len(streams) == 1:
+        return streams[0]
+    if recorder is not None:
+        streams = [timed(one, recorder.spender("wait")) for one in streams]
+    joined = _side_by_side(streams, arrow_schema(fields), files)
+    return joined if recorder is None else timed(joined, recorder.spender("merge"))
 
 
 def files_with_column(store: FileStore, files: RowRangeFiles, field: DataField) -> RowRangeFiles:

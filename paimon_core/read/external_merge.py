@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.fileio.parallel import timed
 from paimon_core.merge.engine import MergeFunction
 from paimon_core.merge.kway import MergeOrder, merge_runs
 from paimon_core.options.lsm import SPILL_COMPRESSION, SPILL_COMPRESSION_ZSTD_LEVEL
@@ -17,13 +18,20 @@ from paimon_core.types.selection import Positions
 
 Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
 """A function that opens a run; its argument is the number of runs that are read at the same time."""
+Waited: TypeAlias = Callable[[float], None] | None
+"""A function that takes the seconds that a merge waits for rows; `None`: nobody asks."""
 
 _MAX_BATCH_BYTES, _MIN_BATCH_BYTES = 1 << 20, 1 << 16
 _TOTAL_BATCH_BYTES = 32 << 20  # of one batch of every run on disk
 
 
 def multi_pass_merge(
-    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, max_open: int, options: Options
+    runs: Sequence[Run],
+    order: MergeOrder,
+    fold: MergeFunction,
+    max_open: int,
+    options: Options,
+    waited: Waited = None,
 ) -> Iterator[pa.Table]:
     """Merge the runs with at most ``max_open`` of them open at a time.
 
@@ -36,6 +44,7 @@ def multi_pass_merge(
         fold: the merge function.
         max_open: two or more.
         options: of the table, for the compression of spilled rows.
+        waited: as of `merge_runs`.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         directory, codec, number = Path(name), spill_codec(options), 0
@@ -48,18 +57,18 @@ def multi_pass_merge(
                     continue
                 number += 1
                 spilled = SpilledRun(directory / f"{number}.arrow", _MAX_BATCH_BYTES)
-                spilled.put(_merged(group, order, fold), codec)
+                spilled.put(_merged(group, order, fold, waited), codec)
                 merged.append(spilled)
             current = merged
-        yield from _merged(current, order, fold)
+        yield from _merged(current, order, fold, waited)
 
 
 def merge_from_disk(
-    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, options: Options
+    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, options: Options, waited: Waited = None
 ) -> Iterator[pa.Table]:
     """Copy the runs (the oldest first) to local disk one by one, and merge the copies, with any fold.
 
-    An open copy needs the memory of one small batch.
+    An open copy needs the memory of one small batch. ``waited``: as of `merge_runs`.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         codec, size = spill_codec(options), min(_MAX_BATCH_BYTES, _TOTAL_BATCH_BYTES // len(runs))
@@ -67,13 +76,14 @@ def merge_from_disk(
         copies: list[Run] = []
         for number, run in enumerate(runs):
             copy = SpilledRun(Path(name) / f"{number}.arrow", size)
-            copy.put((pa.Table.from_batches([batch]) for batch in run(1) if batch.num_rows), codec)
+            read = run(1) if waited is None else timed(run(1), waited)
+            copy.put((pa.Table.from_batches([batch]) for batch in read if batch.num_rows), codec)
             copies.append(copy)
-        yield from _merged(copies, order, fold)
+        yield from _merged(copies, order, fold, waited)
 
 
-def _merged(runs: Sequence[Run], order: MergeOrder, fold: MergeFunction) -> Iterator[pa.Table]:
-    return merge_runs([run(len(runs)) for run in runs], order, fold)
+def _merged(runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, waited: Waited) -> Iterator[pa.Table]:
+    return merge_runs([run(len(runs)) for run in runs], order, fold, waited=waited)
 
 
 def _groups(runs: Sequence[Run], max_open: int) -> Iterator[Sequence[Run]]:

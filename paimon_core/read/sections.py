@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
+from paimon_core.fileio.parallel import timed
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.bucket import BucketRef
@@ -21,7 +22,8 @@ from paimon_core.merge.window import Window
 from paimon_core.options.lsm import SORT_SPILL_THRESHOLD
 from paimon_core.options.option import Options
 from paimon_core.predicate.expr import Predicate
-from paimon_core.read.external_merge import merge_from_disk, multi_pass_merge
+from paimon_core.read.external_merge import Waited, merge_from_disk, multi_pass_merge
+from paimon_core.read.metrics import ReadRecorder
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
@@ -37,6 +39,7 @@ def file_reader(
     predicate: Predicate | None = None,
     vectors: Mapping[str, DeletionVector] = MappingProxyType({}),
     part: range | None = None,
+    recorder: ReadRecorder | None = None,
 ) -> ReadFile:
     """Return a function that reads a file of one bucket: ``(file, files read in parallel) -> batches``.
 
@@ -47,14 +50,16 @@ def file_reader(
         predicate: rows for which it is not true may be left out.
         vectors: deletion vectors by data file; their rows are left out.
         part: see :class:`ReadOptions`.
+        recorder: measures the reads. `None`: nobody asks.
     """
-    return lambda meta, parallel_files: read_file(
-        store,
-        bucket,
-        meta,
-        fields,
-        ReadOptions(predicate, vectors.get(meta.file_name), parallel_files, part=part),
-    )
+    counts = None if recorder is None else recorder.counts
+
+    def read(meta: DataFileMeta, parallel_files: int) -> Iterator[pa.RecordBatch]:
+        how = ReadOptions(predicate, vectors.get(meta.file_name), parallel_files, part=part, counts=counts)
+        batches = read_file(store, bucket, meta, fields, how)
+        return batches if recorder is None else timed(batches, recorder.spender("decode"))
+
+    return read
 
 
 def with_levels(read: ReadFile) -> ReadFile:
@@ -85,7 +90,12 @@ def by_age(runs: Sequence[SortedRun]) -> list[SortedRun] | None:
 
 
 def merge_section(
-    runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, engine: MergeEngine, options: Options
+    runs: Sequence[SortedRun],
+    read: ReadFile,
+    order: MergeOrder,
+    engine: MergeEngine,
+    options: Options,
+    recorder: ReadRecorder | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the rows of the section in key order, one per key, deletes included.
 
@@ -93,16 +103,30 @@ def merge_section(
     REQUIRES with ``order.by_run``: runs as :func:`by_age` returns them; then only the run orders rows of a key.
     Memory: two batches per run, 64 MiB in all, and the buffers of each decoder. More runs than ``sort-spill-threshold``
     are merged over local disk: group by group if the engine allows it, else in one merge of copies.
+    ``recorder`` measures the merge, and its waits for rows.
     """
+    waited = None if recorder is None else recorder.spender("wait")
+    merged = _merged(runs, read, order, engine, options, waited)
+    return merged if recorder is None else timed(merged, recorder.spender("merge"))
+
+
+def _merged(
+    runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, engine: MergeEngine, options: Options, waited: Waited
+) -> Iterator[pa.Table]:
     read, fold = (read, engine.fold) if order.by_run else (_with_ages(read, runs), _without_ages(engine.fold))
     opened = [partial(run_batches, run, read) for run in runs]
-    limit = options.value(SORT_SPILL_THRESHOLD) or max(stop_trigger(options) + 1, _MAX_OPEN_RUNS)
+    limit = max_open_runs(options)
     if len(runs) <= limit:
-        return merge_runs([run(len(runs)) for run in opened], order, fold)
+        return merge_runs([run(len(runs)) for run in opened], order, fold, waited=waited)
     if not engine.keeps_rows:
-        return merge_from_disk(opened, order, fold, options)
-    merged = multi_pass_merge(opened, order, engine.fold, limit, options)
+        return merge_from_disk(opened, order, fold, options, waited)
+    merged = multi_pass_merge(opened, order, engine.fold, limit, options, waited)
     return merged if order.by_run else (rows.drop_columns([FILE_AGE]) for rows in merged)
+
+
+def max_open_runs(options: Options) -> int:
+    """Return the number of runs of a section that are merged at a time; more are merged over local disk."""
+    return options.value(SORT_SPILL_THRESHOLD) or max(stop_trigger(options) + 1, _MAX_OPEN_RUNS)
 
 
 def _with_ages(read: ReadFile, runs: Sequence[SortedRun]) -> ReadFile:

@@ -2,12 +2,14 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from paimon_core.deletion.files import load_vectors
+from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, UnsupportedError
+from paimon_core.fileio.parallel import timed
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import SortedRun
@@ -21,6 +23,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
+from paimon_core.read.metrics import ReadRecorder
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
@@ -41,6 +44,8 @@ class TableRead:
     predicate: Predicate | None = None
     forgiving: bool = False
     """True if ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files`` apply: only for reads by users."""
+    recorder: ReadRecorder | None = field(default=None, compare=False, repr=False)
+    """Measures `to_batches`, one split at a time. `None`: nobody asks."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -54,7 +59,11 @@ class TableRead:
         """
         check_readable(self.store.schema)
         with raise_if_expired(self.store, split.snapshot_id):
-            yield from self._to_batches(split)
+            if self.recorder is None:
+                yield from self._to_batches(split)
+            else:
+                with self.recorder.split():
+                    yield from self._to_batches(split)
 
     def _to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         read = self._merged if self.store.schema.primary_keys else self._joined
@@ -83,12 +92,26 @@ class TableRead:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that match the predicate, with the columns of ``schema``, which may be ``of_bucket``."""
         names = schema.names
+        recorder = self.recorder
         for part in read:
-            rows = part if self.predicate is None else filter_rows(part, evaluate(self.predicate, part))
+            if recorder is None:
+                rows = self._filtered(part)
+            else:
+                recorder.compared(part.num_rows)
+                with recorder.during("filter"):
+                    rows = self._filtered(part)
             if not rows.num_rows:
                 continue
-            for batch in map(of_bucket.add, _batches(rows)):
+            batches: Iterator[pa.RecordBatch] = map(of_bucket.add, _batches(rows))
+            if recorder is not None:
+                batches = timed(batches, recorder.spender("hand_over"))
+            for batch in batches:
+                if recorder is not None:
+                    recorder.handed_over(batch.num_rows)
                 yield batch if batch.schema.names == names else _project(batch, names, schema)
+
+    def _filtered(self, rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
+        return rows if self.predicate is None else filter_rows(rows, evaluate(self.predicate, rows))
 
     def _needed(self) -> tuple[DataField, ...]:
         """Return the requested columns without metadata columns, then further columns of the predicate."""
@@ -98,9 +121,9 @@ class TableRead:
         return (*fields, *(f for f in self.store.schema.fields if f.name in extra))
 
     def _raw(self, split: DataSplit, fields: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
-        vectors = load_vectors(self.store.io, split.vectors)
+        vectors = self._vectors(split)
         fields = (*fields, ROW_INDEX) if ROW_INDEX in self.fields else fields
-        read = file_reader(self.store, split.bucket_ref, fields, self.predicate, vectors, split.part)
+        read = file_reader(self.store, split.bucket_ref, fields, self.predicate, vectors, split.part, self.recorder)
         read = with_file_path(self.store, split, read) if FILE_PATH in self.fields else read
         read = self._skipping_bad_files(split, read)
         return itertools.chain.from_iterable(read(file, 1) for file in split.files)
@@ -113,17 +136,23 @@ class TableRead:
                 "positions are not defined for them"
             )
         for group in group_by_row_range(split.files):
-            yield from read_row_range(self.store, split.bucket_ref, group, self._needed())
+            yield from read_row_range(self.store, split.bucket_ref, group, self._needed(), self.recorder)
 
     def _merged(self, split: DataSplit, *, kinds: bool = False) -> Iterator[pa.Table]:
-        vectors = load_vectors(self.store.io, split.vectors)
+        vectors = self._vectors(split)
         return self.merged(
             split.files,
             lambda fields, predicate: self._skipping_bad_files(
-                split, file_reader(self.store, split.bucket_ref, fields, predicate, vectors)
+                split, file_reader(self.store, split.bucket_ref, fields, predicate, vectors, recorder=self.recorder)
             ),
             kinds=kinds,
         )
+
+    def _vectors(self, split: DataSplit) -> dict[str, DeletionVector]:
+        if self.recorder is None:
+            return load_vectors(self.store.io, split.vectors)
+        with self.recorder.during("decode"):
+            return load_vectors(self.store.io, split.vectors)
 
     def _skipping_bad_files(self, split: DataSplit, read: ReadFile) -> ReadFile:
         """Return ``read`` with a warning instead of an error for missing or corrupt files, if the options allow it.
@@ -183,7 +212,12 @@ class TableRead:
                 if _has_several_high_levels(runs) and store.traits.reads_high_level:
                     read, section_engine = with_levels(read), replace(engine, fold=read_high_level(engine.fold))
                 merged: Iterator[pa.Table | pa.RecordBatch] = merge_section(
-                    aged or runs, read, replace(order, by_run=aged is not None), section_engine, store.options
+                    aged or runs,
+                    read,
+                    replace(order, by_run=aged is not None),
+                    section_engine,
+                    store.options,
+                    self.recorder,
                 )
                 deletes = True
             else:
@@ -192,7 +226,10 @@ class TableRead:
                 merged = itertools.chain.from_iterable(read(file, 1) for file in runs[0].files)
             for rows in merged:
                 table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-                yield drop_retracts(table) if deletes and not kinds else table
+                left = drop_retracts(table) if deletes and not kinds else table
+                if self.recorder is not None:
+                    self.recorder.retracted(table.num_rows - left.num_rows)
+                yield left
 
 
 def _has_several_high_levels(runs: Sequence[SortedRun]) -> bool:
