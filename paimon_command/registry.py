@@ -37,6 +37,7 @@ COMMANDS: tuple[click.Command, ...] = (
     reading.get,
     reading.tail,
     checks.verify,
+    checks.advice,
     checks.doctor,
     options.options,
     calling.call,

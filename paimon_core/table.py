@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from paimon_core.advice.advise import health
+from paimon_core.advice.report import Advice, TableHealth
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
@@ -540,6 +542,20 @@ class Table:
         `deep` also reads the rows; `progress` is called with the bytes read and the bytes of all. Nothing is changed.
         """
         return verify(self.store, deep=deep, progress=progress)
+
+    def health(self) -> TableHealth:
+        """Return measures of each bucket of the newest snapshot, and the advice that follows from them.
+
+        Metadata are read, and no data file; nothing is changed. docs/advice.md lists the columns and the kinds.
+        """
+        return health(self.store)
+
+    def advice(self) -> list[Advice]:
+        """Return what would make the table faster or smaller, the most urgent first: see `health`.
+
+        Each has a text, the measure behind it, and the command to run. An empty list: nothing would.
+        """
+        return list(self.health().advice)
 
     # ---- changing
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from paimon_core.advice.report import Advice, TableHealth
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.maintenance.delete import drop_counted, drops_partitions
 from paimon_core.maintenance.execute import Progress
@@ -110,6 +111,17 @@ class PaimonTable:
             filter: a text or a predicate, as a read takes it.
         """
         return explain(self._spark, self._options, columns, filter)
+
+    def health(self) -> TableHealth:
+        """Return measures of each bucket, and the advice that follows: see `paimon_core.Table.health`.
+
+        This process reads the metadata, so it needs access to the table.
+        """
+        return self._at_present("measured").health()
+
+    def advice(self) -> list[Advice]:
+        """Return what would make the table faster or smaller, the most urgent first: see `paimon_core.Table.advice`."""
+        return list(self.health().advice)
 
     def history(self) -> DataFrame:
         """Return one row per snapshot, oldest first."""

@@ -1,6 +1,7 @@
-"""Is the table sound, and can its storage take commits?"""
+"""Is the table sound and in good shape, and can its storage take commits?"""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import click
 
@@ -8,6 +9,7 @@ from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path, open_table, storage_options
 from paimon_command.output import Answer
 from paimon_command.probes import Finding, probe
+from paimon_core.advice.report import SEVERE
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.fileio import FileIO, absolute
 from paimon_core.schema.support import check_writable
@@ -22,6 +24,14 @@ def verify(call: Invocation) -> Answer:
     faults = [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.faults]
     counts = {name: getattr(report, name) for name in ("branches", "snapshots", "files", "rows")}
     return Answer({"sound": report.sound, **counts, "faults": faults}, str(report), problem=not report.sound)
+
+
+@command("advice")
+def advice(call: Invocation) -> Answer:
+    """Say what would make a table faster or smaller, with the command to run. Exit code 1: something is severe."""
+    health = call.table().health()
+    rows = [asdict(one) for one in health.advice]
+    return Answer(rows, str(health), problem=health.severity == SEVERE)
 
 
 @command("doctor", click.Argument(["within"], metavar="TABLE|WAREHOUSE"), table=False)

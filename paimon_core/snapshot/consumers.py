@@ -53,7 +53,7 @@ class Consumers:
 
     def list(self) -> dict[str, int]:
         """Return the next snapshot of each consumer by id, without consumers that are deleted during the call."""
-        ids = sorted(self._modified())
+        ids = sorted(self.modified())
         found = zip(ids, parallel_map(self.get, ids), strict=True)
         return {consumer_id: following for consumer_id, following in found if following is not None}
 
@@ -63,12 +63,13 @@ class Consumers:
 
     def expire(self, older_than: int) -> "builtins.list[str]":
         """Delete the consumers last recorded before ``older_than`` (epoch ms), and return their ids, sorted."""
-        expired = sorted(consumer_id for consumer_id, modified in self._modified().items() if modified < older_than)
+        expired = sorted(consumer_id for consumer_id, modified in self.modified().items() if modified < older_than)
         for consumer_id in expired:
             self.delete(consumer_id)
         return expired
 
-    def _modified(self) -> dict[str, int]:
+    def modified(self) -> dict[str, int]:
+        """Return when each consumer was last recorded (epoch ms), by id."""
         files = (f for f in self.io.list(self._directory) if not f.is_directory and f.name.startswith(_PREFIX))
         return {f.name.removeprefix(_PREFIX): f.modified_ms for f in files}
 

@@ -77,6 +77,7 @@ def warehouse(tmp_path):
 # ---- one call of each, as JSON
 
 CALLS = {
+    "advice": ["{t}"],
     "branch": ["{t}", "c"],
     "branches": ["{t}"],
     "call": [],

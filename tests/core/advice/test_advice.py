@@ -1,0 +1,493 @@
+"""Table.advice: each kind is given in a case made for it, goes away when followed, and sound tables get none."""
+
+import json
+import os
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from paimon_command.main import command
+from paimon_core import FileSystemCatalog, RemoveOption, Schema, SetOption, Table
+from paimon_core.advice.advise import health
+from paimon_core.advice.facts import DEFAULT_LIMITS
+from paimon_core.advice.registry import KINDS
+from paimon_core.advice.report import SEVERITIES, Advice, Measure, Scope
+from paimon_core.lsm.intervals import sections
+from paimon_core.lsm.levels import Levels
+from paimon_core.maintenance.analyze import TableStatistics, commit_statistics
+from paimon_core.scan.entries import live_entries
+from paimon_core.snapshot.consumers import Consumers
+
+DAY = 86_400_000
+COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("dt", pa.string())])
+LEFT_ALONE = {"write-only": "true"}
+STREAMED = {"num-sorted-run.compaction-trigger": "50", "snapshot.num-retained.min": "100"}
+
+
+def made(path, keys=("id",), partitions=(), **options):
+    """A table db.t with these options (with _ for -)."""
+    catalog = FileSystemCatalog(str(path))
+    catalog.create_database("db", ignore_if_exists=True)
+    settings = {key.replace("_", "-"): value for key, value in options.items()}
+    schema = Schema(COLUMNS, primary_keys=list(keys), partition_keys=list(partitions), options=settings)
+    return catalog.create_table("db.t", schema)
+
+
+def rows(first, count=20, dt="d1"):
+    ids = range(first, first + count)
+    return pa.table({"id": list(ids), "v": [f"v{i}" for i in ids], "dt": [dt] * count})
+
+
+def later(table, days):
+    """The table as it is seen some days from now."""
+    moment = table.store.now() + int(days * DAY)
+    return Table(replace(table.store, now=lambda: moment))
+
+
+def advice_of(table, kind, **limits):
+    return [one for one in health(table.store, replace(DEFAULT_LIMITS, **limits)).advice if one.kind == kind]
+
+
+# ---- one case for each kind: a table, limits, and how many days later it is looked at
+
+
+def backlog(path):
+    table = made(path, bucket="2", **LEFT_ALONE)
+    for number in range(9):
+        table.write(rows(number))
+    return table, {}, 0
+
+
+def hidden(path):
+    table = made(path, bucket="1", **{"deletion-vectors.enabled": "true"}, **LEFT_ALONE)
+    table.write(rows(0))
+    return table, {}, 0
+
+
+def merging(path):
+    table = made(path, bucket="1", partitions=["dt"], keys=["dt", "id"], **STREAMED)
+    for dt in ("d1", "d2"):
+        table.write(rows(0, 400, dt))
+    table.compact(full=True)
+    table.write(rows(100, 300, "d2"))
+    return table, {"worth": 1}, 0
+
+
+def deletes(path):
+    table = made(path, bucket="1", **STREAMED)
+    table.write(rows(0, 100))
+    table.delete("id < 60")
+    return table, {"worth": 1}, 0
+
+
+def overdue(path):
+    table = made(path, bucket="1", **STREAMED)
+    table.write(rows(0))
+    table.compact(full=True)
+    table.write(rows(10))
+    return table, {"worth": 1}, 8
+
+
+def small(path):
+    table = made(path, keys=(), **LEFT_ALONE)
+    for number in range(12):
+        table.write(rows(number))
+    return table, {}, 0
+
+
+def vectors(path):
+    table = made(path, keys=(), **{"deletion-vectors.enabled": "true"}, **LEFT_ALONE)
+    table.write(rows(0, 100))
+    table.delete("id < 30")
+    return table, {}, 0
+
+
+def unindexed(path):
+    table = made(path, keys=(), **LEFT_ALONE)
+    table.write(rows(0))
+    return table.alter([SetOption("file-index.bloom-filter.columns", "v")]), {}, 0
+
+
+def postponed(path):
+    table = made(path, bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
+    table.write(rows(0))
+    return table, {}, 0
+
+
+def rescaling(path):
+    table = made(path, bucket="2", partitions=["dt"], keys=["dt", "id"])
+    table.write(rows(0))
+    return table.alter([SetOption("bucket", "3")]), {}, 0
+
+
+def few_buckets(path):
+    table = made(path, bucket="1")
+    table.write(rows(0, 2000))
+    return table, {"large_bucket": 4000, "bucket_size": 1000}, 0
+
+
+def skewed(path):
+    table = made(path, keys=(), bucket="4", **{"bucket-key": "dt"})
+    table.write(rows(0, 1000))
+    return table, {"skewed_size": 1000}, 0
+
+
+def dynamic(path):
+    options = {"dynamic-bucket.max-buckets": "2", "dynamic-bucket.target-row-num": "10"}
+    table = made(path, bucket="-1", **options)
+    table.write(rows(0, 200))
+    return table, {}, 0
+
+
+def partitions(path):
+    table = made(path, keys=(), partitions=["dt"])
+    table.write(pa.concat_tables([rows(i, 1, f"d{i}") for i in range(20)]))
+    return table, {"many_partitions": 20}, 0
+
+
+def snapshots(path):
+    options = {"snapshot.num-retained.min": "2", "snapshot.expire.limit": "5", "snapshot.time-retained": "1 ms"}
+    table = made(path, bucket="1", **options, **LEFT_ALONE)
+    for number in range(9):
+        table.write(rows(number))
+    return table, {}, 0
+
+
+def consumer(path):
+    table, limits, days = snapshots(path)
+    table.consumers.reset("gone", 2)
+    return table, limits, days + 2
+
+
+def tag(path):
+    table = made(path, bucket="1", **{"snapshot.num-retained.min": "1", "snapshot.time-retained": "1 ms"})
+    table.write(rows(0, 500))
+    table.create_tag("old")
+    table.overwrite(rows(500, 400))
+    table.expire_snapshots(retain_max=1)
+    return table, {"worth": 1}, 31
+
+
+def manifests(path):
+    table = made(path, keys=(), **{"manifest.merge-min-count": "100"}, **LEFT_ALONE)
+    for number in range(5):
+        table.write(rows(number))
+    return table, {"manifests": 3}, 0
+
+
+def dead_entries(path):
+    table = made(path, keys=(), **{"manifest.merge-min-count": "100"}, **LEFT_ALONE)
+    for number in range(6):
+        table.overwrite(rows(number))
+    return table, {"dead_entries": 8}, 0
+
+
+def statistics(path):
+    table = made(path, bucket="1")
+    table.write(rows(0, 10))
+    commit_statistics(table.store, TableStatistics(1, 0, record_count=10))
+    table.write(rows(10, 40))
+    return table, {}, 0
+
+
+def never(path):
+    return backlog(path)
+
+
+def streams(path):
+    table = made(path, bucket="1")
+    table.write(rows(0))
+    table.consumers.reset("reader", 1)
+    return table, {}, 0
+
+
+def rewriting(path):
+    table = made(path, keys=())
+    table.write(rows(0, 100))
+    for number in range(5):
+        table.delete(f"id = {number}")
+    return table, {}, 0
+
+
+def useless(path):
+    table = made(path, bucket="1", **{"changelog.num-retained.max": "100"})
+    table.write(rows(0))
+    return table, {}, 0
+
+
+CASES = {
+    "compaction-backlog": backlog,
+    "hidden-rows": hidden,
+    "merging-reads": merging,
+    "delete-rows": deletes,
+    "full-compaction-overdue": overdue,
+    "small-files": small,
+    "deletion-vectors": vectors,
+    "missing-file-index": unindexed,
+    "postponed-rows": postponed,
+    "unfinished-rescale": rescaling,
+    "bucket-number": few_buckets,
+    "skewed-buckets": skewed,
+    "full-dynamic-buckets": dynamic,
+    "tiny-partitions": partitions,
+    "due-snapshots": snapshots,
+    "waiting-consumer": consumer,
+    "ageless-tag": tag,
+    "many-manifests": manifests,
+    "old-statistics": statistics,
+    "never-compacted": never,
+    "no-changelog": streams,
+    "rewriting-deletes": rewriting,
+    "useless-option": useless,
+}
+BY_COPYING = {"skewed-buckets", "tiny-partitions"}
+"""Kinds that only another table mends."""
+
+
+def follow(table, advice, days):
+    """Do what advice says, in one of its languages, and return the table as it then is."""
+    if advice.command is not None:
+        program, *arguments = shlex.split(advice.command)
+        assert program == "paimon-spark"
+        result = CliRunner().invoke(command, arguments)
+        assert result.exit_code == 0, result.output
+    elif advice.python is not None:
+        eval(advice.python, {"table": table, "SetOption": SetOption, "RemoveOption": RemoveOption})
+    else:
+        assert advice.sql.startswith("ANALYZE TABLE db.t ")
+        found = TableStatistics(table.snapshot().id, table.schema.id, record_count=table.to_arrow().num_rows)
+        commit_statistics(table.store, found)
+    return later(Table.open(table.path), days)
+
+
+def test_each_kind_has_a_case():
+    assert tuple(CASES) == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_advice_is_given_with_a_measure_and_goes_away_when_followed(tmp_path, kind):
+    table, limits, days = CASES[kind](tmp_path)
+    given = advice_of(later(table, days), kind, **limits)
+    assert given
+    for one in given:
+        assert one.severity in SEVERITIES
+        assert one.measure.value >= one.measure.threshold or kind == "bucket-number", str(one.measure)
+        assert one.text.endswith(".")
+    if kind in BY_COPYING:
+        assert (given[0].command, given[0].sql, given[0].python) == (None, None, None)
+        return
+    before = table.to_arrow().num_rows
+    for one in given:
+        table = follow(table, one, days)
+    assert not advice_of(table, kind, **limits)
+    assert table.to_arrow().num_rows == before or kind in ("hidden-rows", "postponed-rows")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in BY_COPYING])
+@pytest.mark.more
+def test_advice_followed_in_python_goes_away(tmp_path, kind):
+    table, limits, days = CASES[kind](tmp_path)
+    for one in advice_of(later(table, days), kind, **limits):
+        table = follow(table, replace(one, command=None), days)
+    assert not advice_of(table, kind, **limits)
+
+
+def test_other_cases_of_some_kinds(tmp_path):
+    table, limits, _ = dead_entries(tmp_path / "a")
+    (one,) = advice_of(table, "many-manifests", **limits)
+    assert one.measure.name == "entries of deleted files"
+    assert not advice_of(follow(table, one, 0), "many-manifests", **limits)
+    small_buckets = made(tmp_path / "b", bucket="20")
+    small_buckets.write(rows(0, 100))
+    assert not advice_of(small_buckets, "bucket-number")
+    (one,) = advice_of(later(small_buckets, 8), "bucket-number")
+    assert "call rescale" in one.command
+    assert "bucket_num=1" in one.command
+    table, limits, days = small(tmp_path / "c")
+    assert advice_of(later(table, days), "never-compacted", **limits)
+
+
+# ---- sound tables
+
+SOUND = {
+    "fixed": {"bucket": "2"},
+    "dynamic": {"bucket": "-1"},
+    "postponed": {"bucket": "-2"},
+    "orc": {"bucket": "1", "file.format": "orc"},
+    "vectors": {"bucket": "1", "deletion-vectors.enabled": "true"},
+    "first-row": {"bucket": "1", "merge-engine": "first-row", "changelog-producer": "lookup"},
+    "full-compaction": {"bucket": "1", "merge-engine": "partial-update", "changelog-producer": "full-compaction"},
+    "input": {"bucket": "1", "changelog-producer": "input"},
+    "indexed": {"bucket": "1", "file-index.bloom-filter.columns": "v"},
+    "append": {},
+    "append buckets": {"bucket": "3", "bucket-key": "id"},
+    "append vectors": {"deletion-vectors.enabled": "true"},
+    "append indexed": {"file-index.bitmap.columns": "v"},
+    "tracked": {"row-tracking.enabled": "true"},
+    "evolved": {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+}
+
+
+@pytest.mark.cases(8)
+@pytest.mark.parametrize("kind", SOUND)
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_fresh_tables_get_no_advice(tmp_path, kind, partitioned):
+    keyed = not kind.startswith("append") and kind not in ("tracked", "evolved")
+    parts = ["dt"] if partitioned else []
+    table = made(tmp_path, [*parts, "id"] if keyed else (), parts, **SOUND[kind])
+    assert table.advice() == []
+    assert table.health().buckets.num_rows == 0
+    for number in range(3):
+        table.write(rows(10 * number))
+        assert [str(one) for one in table.advice()] == []
+    assert table.health().buckets["rows"].to_pylist() != []
+
+
+def test_a_table_in_daily_use_gets_no_advice(tmp_path):
+    """Upserts whose compactions keep up, with the defaults of the options."""
+    table = made(tmp_path, bucket="1")
+    for number in range(12):
+        table.write(rows(number))
+        assert [str(one) for one in table.advice()] == []
+
+
+# ---- what it says of where
+
+
+def test_advice_names_the_partition_and_the_bucket(tmp_path):
+    table, limits, _ = merging(tmp_path)
+    (one,) = advice_of(table, "merging-reads", **limits)
+    assert (one.scope, str(one.scope)) == (Scope("dt=d2", 0), "dt=d2 bucket 0")
+    assert one.command == f"paimon-spark compact {table.path} --full --partition dt=d2"
+    assert one.sql == "CALL sys.compact(table => 'db.t', compact_strategy => 'full', partitions => 'dt=d2')"
+    assert one.python == "table.compact(full=True, partitions=[{'dt': 'd2'}])"
+
+
+def test_advice_for_many_partitions_is_one(tmp_path):
+    table = made(tmp_path, partitions=["dt"], keys=["dt", "id"], bucket="1", **LEFT_ALONE)
+    for number in range(7):
+        table.write(pa.concat_tables([rows(number, 1, f"d{i}") for i in range(12)]))
+    (one,) = advice_of(table, "compaction-backlog")
+    assert (one.scope, "12 buckets" in one.text, "--partition" in one.command) == (Scope(), True, False)
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("value", ["a,b", "x' OR 'y", "", " a", None, "__DEFAULT_PARTITION__", "$(rm -r x)", "ä=ö;"])
+def test_a_partition_that_texts_cannot_name_is_compacted_with_the_table(tmp_path, value):
+    table = made(tmp_path, keys=(), partitions=["dt"], **LEFT_ALONE)
+    for number in range(12):
+        table.write(rows(number, 2, value))
+    (one,) = advice_of(table, "small-files")
+    if value is None:
+        assert one.command.endswith("--partition dt=__DEFAULT_PARTITION__")
+        assert one.python == "table.compact(full=True, partitions=[{'dt': None}])"
+    else:
+        assert "--partition" not in one.command
+        assert "partitions" not in one.sql
+    assert not advice_of(follow(table, one, 0), "small-files")
+
+
+def test_names_with_spaces_and_quotes_are_quoted(tmp_path):
+    catalog = FileSystemCatalog(str(tmp_path / "it's here"))
+    catalog.create_database("my db")
+    table = catalog.create_table("`my db`.`a-b`", Schema(COLUMNS, options=LEFT_ALONE))
+    for number in range(12):
+        table.write(rows(number))
+    (one,) = advice_of(table, "small-files")
+    assert one.sql == "CALL sys.compact(table => '`my db`.`a-b`', compact_strategy => 'full')"
+    assert not advice_of(follow(table, one, 0), "small-files")
+
+
+def test_a_table_outside_of_a_catalog_has_no_sql(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, options=LEFT_ALONE))
+    for number in range(12):
+        table.write(rows(number))
+    (one,) = advice_of(table, "small-files")
+    assert (one.sql, one.command) == (None, f"paimon-spark compact {tmp_path}/t --full")
+
+
+def test_a_branch_gets_its_own_advice(tmp_path):
+    table, _, _ = backlog(tmp_path)
+    table.create_tag("now")
+    table.branches.create("b", "now")
+    table.compact(full=True)
+    branch = Table.open(table.path, branch="b")
+    (one,) = advice_of(branch, "compaction-backlog")
+    assert "$branch_b" in one.command
+    follow(table, one, 0)
+    assert not advice_of(Table.open(table.path, branch="b"), "compaction-backlog")
+
+
+def test_damaged_metadata_are_an_error_that_names_the_file(tmp_path):
+    table, _, _ = backlog(tmp_path)
+    for path in (Path(table.path) / "manifest").glob("manifest-[0-9a-f]*"):
+        os.truncate(path, 10)
+    with pytest.raises(Exception, match="manifest-"):
+        table.advice()
+
+
+# ---- the measures of buckets, beside the plain way
+
+
+def test_measures_are_those_of_the_plain_way(tmp_path):
+    generator = np.random.default_rng(5)
+    table = made(tmp_path, bucket="3", **LEFT_ALONE)
+    for number in range(14):
+        ids = np.unique(generator.integers(0, 5000, 40)) if number % 3 else np.arange(200 * number, 200 * number + 30)
+        table.write(pa.table({"id": ids, "v": ["x"] * len(ids), "dt": ["d"] * len(ids)}))
+        if number == 5:
+            table.compact(full=True)
+    snapshot, store = table.snapshot(), table.store
+    measures = {row["bucket"]: row for row in table.health().buckets.to_pylist()}
+    assert len(measures) == 3
+    for number, row in measures.items():
+        files = [e.file for e in live_entries(store, snapshot).live if e.bucket == number]
+        cut = sections(files, store.schema.key_arrow)
+        assert row["merged_runs"] == max(map(len, cut))
+        assert row["sorted_runs"] == len(Levels.of(files, store.schema.key_arrow, 6).runs)
+        assert row["rows"] == sum(f.row_count for f in files)
+        assert row["level_0_files"] == sum(f.level == 0 for f in files)
+
+
+def test_a_consumer_that_moves_holds_nothing_back(tmp_path):
+    table, limits, days = consumer(tmp_path)
+    seen = later(table, days)
+    path = Consumers(table.store.io, table.store.branch_root).path("gone")
+    os.utime(path, (seen.store.now() / 1000, seen.store.now() / 1000))
+    assert not advice_of(seen, "waiting-consumer", **limits)
+
+
+def test_the_page_names_every_kind_and_every_column(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "advice.md").read_text()
+    kinds, columns = page.split("## Measures of each bucket")
+    first = re.findall(r"^\| (`.*?) \|", kinds, re.MULTILINE)
+    assert tuple(kind for row in first for kind in re.findall(r"`([a-z-]+)`", row)) == KINDS
+    first = re.findall(r"^\| (`.*?) \|", columns, re.MULTILINE)
+    named = [name for row in first for name in re.findall(r"`([a-z_0-9]+)`", row)]
+    assert named == made(tmp_path).health().buckets.column_names
+
+
+def test_the_command_exits_with_1_if_something_is_severe(tmp_path):
+    table, _, _ = backlog(tmp_path / "a")
+    result = CliRunner().invoke(command, ["advice", table.path])
+    assert (result.exit_code, result.stdout.startswith("severe compaction-backlog (table): ")) == (1, True)
+    table, _, _ = streams(tmp_path / "b")
+    result = CliRunner().invoke(command, ["advice", table.path, "--json"])
+    (one,) = json.loads(result.stdout)
+    assert (result.exit_code, one["kind"], one["severity"]) == (0, "no-changelog", "hint")
+    assert one["scope"] == {"partition": None, "bucket": None}
+    assert one["measure"]["value"] == 1
+
+
+def test_values_print_themselves():
+    one = Advice("small-files", "hint", Scope(), "Text.", Measure("files", 12, "files", 10), "paimon-spark compact t")
+    assert str(one) == "hint small-files (table): Text.\n    paimon-spark compact t"
+    assert str(one.measure) == "files: 12 files, advised from 10"
+    with pytest.raises(ValueError, match="no severity"):
+        replace(one, severity="bad")
