@@ -1,4 +1,9 @@
-"""The queries of TPC-H answer as on plain Parquet, on append tables, on compacted ones and on five runs to merge."""
+"""The queries of TPC-H answer as on plain Parquet, on append tables, on compacted ones and on five runs to merge.
+
+``PAIMON_TPCH_SCALE=1`` sets the scale factor.
+"""
+
+import os
 
 import pytest
 
@@ -11,7 +16,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(MODE == "connect", reason="a catalog needs a classic session"),
 ]
-SCALE = 0.01
+SCALE = float(os.environ.get("PAIMON_TPCH_SCALE", "0.01"))
 QUICK = {(1, "append"), (3, "runs"), (4, "compacted"), (14, "runs"), (18, "compacted"), (22, "append")}
 CASES = [
     pytest.param(number, kind, id=f"{number}-{kind}", marks=() if (number, kind) in QUICK else pytest.mark.more)
@@ -24,7 +29,7 @@ CASES = [
 def plain(spark, tmp_path_factory):
     """A session with the plain files as views, and the answers that it has given."""
     session = spark.newSession()
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.wholeStage", str(SCALE > 0.1).lower())  # compiling takes longer than few rows
     session.conf.set("spark.sql.shuffle.partitions", "2")
     files = generate(tmp_path_factory.mktemp("tpch"), SCALE)
     for name in KEYS:
@@ -37,7 +42,7 @@ def ours(spark, plain, tmp_path_factory):
     """A function that returns a session whose current database has the tables of a kind."""
     warehouse = str(tmp_path_factory.mktemp("tpch-warehouse"))
     session = spark.newSession()
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.wholeStage", str(SCALE > 0.1).lower())  # compiling takes longer than few rows
     session.conf.set("spark.sql.shuffle.partitions", "2")
     paimon_spark.catalog(session, "tpch", warehouse=warehouse)
     loaded = set()
