@@ -5,7 +5,7 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from benchmarks import engine, indexes, lsm, metadata, report, spark, streaming, tpch, upkeep
+from benchmarks import advice, engine, indexes, lsm, metadata, report, spark, streaming, tpch, upkeep
 from benchmarks.engine import Arena
 from benchmarks.measure import Row
 from benchmarks.workers import opponents
@@ -16,6 +16,7 @@ PARTS = {
     "indexes": indexes.benchmarks,
     "metadata": metadata.benchmarks,
     "upkeep": upkeep.benchmarks,
+    "advice": advice.benchmarks,
 }
 THROUGH_SPARK = {
     "spark": spark.benchmarks,

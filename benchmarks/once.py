@@ -57,12 +57,18 @@ def _tags(table: Any, count: str, first: str, what: str) -> Answer:
     return {"rows": int(count)}
 
 
+def _advice(table: Any) -> Answer:
+    health = table.health()
+    return {"rows": sum(health.buckets["files"].to_pylist()), "advice": len(health.advice)}
+
+
 ACTIONS: dict[str, Callable[..., Answer]] = {
     "plan": _plan,
     "read": _read,
     "expire": _expire,
     "orphans": _orphans,
     "tags": _tags,
+    "advice": _advice,
 }
 
 

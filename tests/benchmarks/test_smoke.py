@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import engine, indexes, metadata, report, upkeep
+from benchmarks import advice, engine, indexes, metadata, report, upkeep
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, race
 
@@ -45,6 +45,17 @@ def test_upkeep_of_small_tables_counts_what_is_there(arena):
     assert expired_tags.values["files_left"] == expiry.values["files_left"]
     assert rows.timings["ours"][0].rows == changes.timings["ours"][0].rows == 2_500
     assert calls.values["calls_after_10"] == calls.values["calls_after_30"]
+
+
+@pytest.mark.more
+def test_advice_is_followed_until_a_table_is_like_its_compacted_copy(arena):
+    *scans, cost = advice.benchmarks(arena, files=200)
+    before, after = scans[::2], scans[1::2]
+    assert all(row.values["advice"] for row in before[1:])  # the first table is too small for any
+    assert all(row.values["commands"] for row in after[1:])
+    assert all(row.goals == {"compacted": 1.1} for row in after)
+    assert [row.timings["compacted"][0].rows for row in before] == [row.timings["ours"][0].rows for row in after]
+    assert cost.timings["ours"][0].rows == 200
 
 
 def test_look_ups_open_the_files_that_hold_the_keys_and_indexes_leave_files_out(arena):

@@ -1,0 +1,57 @@
+"""Advice in a session of Spark: its statements run as SQL, and make it go away."""
+
+from dataclasses import replace
+
+import pytest
+
+import paimon_spark
+from paimon_core import Table
+from paimon_core.advice.advise import health
+from paimon_core.advice.facts import DEFAULT_LIMITS
+from paimon_spark import PaimonTable
+from tests.support.advice_cases import BY_COPYING, CASES, backlog, later
+
+SHOWN = "compaction-backlog"
+"""The kind that runs in `make test`."""
+
+
+@pytest.fixture
+def as_sql(spark, sql):
+    """A function that runs a statement in a catalog over a directory."""
+
+    def run(statement, warehouse):
+        paimon_spark.catalog(spark, "advised", warehouse=str(warehouse))
+        spark.catalog.setCurrentCatalog("advised")
+        spark.sql(statement).collect()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=() if k == SHOWN else pytest.mark.more) for k in CASES if k not in BY_COPYING],
+)
+def test_statements_of_advice_make_it_go_away(as_sql, tmp_path, kind):
+    table, limits, days = CASES[kind](tmp_path)
+
+    def given(table):
+        found = health(later(table, days).store, replace(DEFAULT_LIMITS, **limits)).advice
+        return [one for one in found if one.kind == kind]
+
+    statements = [one.sql for one in given(table)]
+    assert statements
+    for statement in statements:
+        as_sql(statement, tmp_path)
+    assert not given(Table.open(table.path))
+
+
+@pytest.mark.everywhere
+def test_a_table_of_a_session_has_advice_and_measures(spark, tmp_path):
+    table, _, _ = backlog(tmp_path)
+    mine = PaimonTable.forPath(spark, table.path)
+    assert [one.kind for one in mine.advice()] == ["compaction-backlog", "never-compacted"]
+    assert mine.health().buckets.num_rows == 2
+    mine.compact(full=True)
+    assert mine.advice() == []
+    with pytest.raises(ValueError, match="only the present can be measured"):
+        PaimonTable.forPath(spark, table.path, versionAsOf="1").advice()
