@@ -36,6 +36,7 @@ from paimon_core.maintenance.table_branches import TableBranches
 from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.maintenance.table_tags import TableTags
+from paimon_core.moving.add_files import AddedFiles, add_files
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
@@ -341,6 +342,25 @@ class Table:
         # a rejected compaction hides rows, or their changes, until it is done again
         due = done.rejected if self._store.traits.needs_lookup else ()
         return after_commit(self._store, due) or done.snapshot
+
+    def add_files(
+        self, paths: str | Sequence[str], partition: Mapping[str, object] | None = None, *, move: bool = False
+    ) -> AddedFiles:
+        """Add Parquet, ORC or Avro files of other tools, and those of directories, in one commit, as they are.
+
+        Only for tables without a primary key, buckets and row ids. Each file is copied; with ``move`` its original is
+        deleted after the commit. A file that is in the table already is left out, as long as no compaction has replaced
+        it.
+
+        Args:
+            paths: of files and directories; directories ``column=value`` name the partition.
+            partition: {column: value} for all files; `None`: as the paths say.
+            move: delete the originals once they are in the table.
+
+        Raises InvalidInputError naming file and column if a file does not fit, UnsupportedError for a column that not
+        every engine would read right; nothing is changed then. See `paimon_core.moving.add_files`.
+        """
+        return add_files(self._writable(), paths, partition, move=move)
 
     def overwrite(self, data: Rows, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.

@@ -19,6 +19,7 @@ from paimon_core.maintenance.table_branches import TableBranches
 from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.maintenance.table_tags import TableTags
+from paimon_core.moving.add_files import AddedFiles
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter
 from paimon_core.predicate.parse import parse_predicate
@@ -268,6 +269,15 @@ class PaimonTable:
         Raises InvalidInputError for an unknown column, UnsupportedError for a column of a nested type.
         """
         return analyze(self._spark, self._at_present("analyzed").store, self._options, columns)
+
+    def addFiles(
+        self, paths: str | Sequence[str], partition: Mapping[str, object] | None = None, *, move: bool = False
+    ) -> AddedFiles:
+        """Add Parquet, ORC or Avro files, and those of directories, as they are: `paimon_core.Table.add_files`.
+
+        This process reads the footers and copies the files, so it needs access to both.
+        """
+        return self._at_present("added to").add_files(paths, partition, move=move)
 
     def expireSnapshots(
         self,

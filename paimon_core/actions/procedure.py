@@ -15,6 +15,7 @@ from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier, split_parts
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.maintenance.execute import LOCAL, Runner
+from paimon_core.moving.migrate import SourceTable
 from paimon_core.schema.partition_spec import partition_spec, partition_values
 from paimon_core.snapshot.time_travel import epoch_millis
 from paimon_core.table import Table
@@ -196,6 +197,20 @@ class Call:
             raise UnsupportedError(f"argument {name!r} of {self.procedure.name} is not supported: {instead}")
 
     # ---- what connectors replace
+
+    def source_table(self, name: str) -> SourceTable:
+        """Return a table of Spark's own catalog, which may be migrated. UnsupportedError without a session of Spark."""
+        raise self._without_session(name)
+
+    def source_tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database of Spark's own catalog. UnsupportedError without a session."""
+        raise self._without_session(database)
+
+    def _without_session(self, name: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"{name!r} cannot be looked up in Spark's own catalog here: call {self.procedure.name} in a session of "
+            "Spark, or give the directory and its format"
+        )
 
     def current_database(self) -> str:
         """Return the database of a table that is named without one."""

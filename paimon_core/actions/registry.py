@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from paimon_core.actions import branches, compaction, consumers, expiry, rollback, tags
+from paimon_core.actions import branches, compaction, consumers, expiry, moving, rollback, tags
 from paimon_core.actions.procedure import Procedure
 from paimon_core.errors import NotFoundError, UnsupportedError
 
@@ -40,6 +40,10 @@ ACTIONS: Mapping[str, Procedure] = {
         branches.merge_branch,
         consumers.reset_consumer,
         consumers.clear_consumers,
+        moving.add_files,
+        moving.migrate_table,
+        moving.migrate_database,
+        moving.clone,
     )
 }
 NOT_YET: Mapping[str, str] = {
@@ -56,8 +60,6 @@ NEVER: Mapping[str, str] = {
     "create_global_index": "global indexes are not supported",
     "drop_function": _REST,
     "drop_global_index": "global indexes are not supported",
-    "migrate_database": _METASTORE,
-    "migrate_table": _METASTORE,
     "repair": _METASTORE,
 }
 """Procedures of the Java connector that this one does not have: the reason."""

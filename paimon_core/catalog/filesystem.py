@@ -7,10 +7,14 @@ from paimon_core.catalog.database_file import read_properties, write_properties
 from paimon_core.catalog.global_tables import global_table
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.catalog.staged import StagedTable
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, hide_secrets
+from paimon_core.commit.best_effort import best_effort
+from paimon_core.errors import AlreadyExistsError, CommitUnknownError, InvalidInputError, NotFoundError, hide_secrets
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name
+from paimon_core.moving.add_files import check_target
+from paimon_core.moving.clone import clone
+from paimon_core.moving.migrate import PartitionKeys, SourceTable, migration_of
 from paimon_core.options import check_known
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
 from paimon_core.schema.change import SchemaChange
@@ -188,6 +192,86 @@ class FileSystemCatalog:
         if self._io.exists(self.location(new)):
             raise AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
         self._io.rename_directory(self.location(old), self.location(new))
+
+    def migrate(
+        self,
+        source: str | SourceTable,
+        identifier: str | Identifier,
+        format: str | None = None,
+        partition_keys: PartitionKeys | None = None,
+        *,
+        move: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Create a table of the Parquet, ORC or Avro files below a directory, in one commit, without rewriting them.
+
+        The columns are those of the files, which must agree, and those that directories ``column=value`` name. A call
+        that was interrupted is finished by the same call.
+
+        Args:
+            source: the path of the directory, in a storage that the catalog's options reach.
+            identifier: of the new table, which has no primary key.
+            format: "parquet", "orc" or "avro", which all files must have; `None`: each file its own.
+            partition_keys: names of the partition columns, in their order, or {name: type}; `None`: as the paths say,
+                with the types INT, BIGINT, DATE or STRING.
+            move: delete the files of the directory once they are in the table; `False`: copy them.
+            options: of the new table.
+
+        Raises AlreadyExistsError for a table with other rows, and as `Table.add_files`.
+        """
+        name = _plain(identifier, "created")
+        self._existing_database(name.database)
+        migration = migration_of(self._io, source, format, partition_keys, options)
+        schema = migration.schema
+        wanted = replace(schema, options={**self._defaults_for(schema), **schema.options})
+        planned = FileStore(self._io, self.location(name), create(wanted, 0))
+        check_target(planned)
+        exists = self.table_exists(name)
+        table = self.table(name) if exists else self.create_table(name, wanted)
+        if exists:
+            migration.check_existing(table.store, planned.schema)
+        try:
+            migration.add(table.store, move=move)
+        except BaseException as error:
+            with best_effort("dropping the table of a failed migration"):
+                if not exists and not isinstance(error, CommitUnknownError) and table.snapshot() is None:
+                    self.drop_table(name, ignore_if_not_exists=True)
+            raise
+        return table
+
+    def clone(
+        self,
+        source: str | Identifier,
+        target_catalog: "FileSystemCatalog",
+        target: str | Identifier,
+        **when: object,
+    ) -> Table:
+        """Make a table of another catalog, or of this one, a copy of a table, or bring an older copy up to date.
+
+        Files are copied byte by byte, eight at a time; those that the copy has already are left out. The copy holds one
+        snapshot of the source after each call, with the schemas, and none of its tags and branches.
+
+        Args:
+            source: the table, or a branch of it.
+            target_catalog: of the copy; its storage options may be others.
+            target: the name of the copy, in a database that exists.
+            **when: the snapshot, as for the methods of `Table`; by default the newest one.
+
+        Raises AlreadyExistsError if the target is no copy of the source, or has been changed since; InvalidInputError
+        if it is a copy of a newer snapshot.
+        """
+        return self.clone_table(self.table(source), target_catalog, target, **when)
+
+    def clone_table(
+        self, source: Table, target_catalog: "FileSystemCatalog", target: str | Identifier, **when: object
+    ) -> Table:
+        """Do what `clone` does with a table that is open."""
+        name = _plain(target, "a clone")
+        target_catalog._existing_database(name.database)
+        snapshot, newest = source.snapshot(**when), all(value is None for value in when.values())
+        root = target_catalog.location(name)
+        clone(source.store, snapshot, FileIO.of(root, target_catalog.storage_options), root, newest=newest)
+        return target_catalog.table(name)
 
     def alter_table(self, identifier: str | Identifier, changes: Sequence[SchemaChange]) -> Table:
         """Apply changes to a table's schema or options, all or none, and return the changed table."""

@@ -41,6 +41,8 @@ class Changes:
     replaced rows of the table; rows that others only add do not matter. ``None``: no statement."""
     statistics: str | None = None
     """The name of a new file of statistics; ``None``: the snapshot keeps those of its base."""
+    next_row_id: int | None = None
+    """The first id that no row of the snapshot has, if all rows bring their ids from another table; else ``None``."""
 
     @property
     def is_empty(self) -> bool:

@@ -18,8 +18,8 @@ def with_row_ids(
     """Return the changes with ids for the rows they add, and the id for the next new row.
 
     New rows get the snapshot id as their sequence number. Blob files share the row ids of the data file before them,
-    each blob column from the first row of that file on. Compaction moves rows, which keep their ids. If the table does
-    not track rows, the changes are returned as they are.
+    each blob column from the first row of that file on. Rows that compaction moves, or that come from another table,
+    keep their ids. If the table does not track rows, the changes are returned as they are.
 
     Args:
         options: of the table.
@@ -29,6 +29,8 @@ def with_row_ids(
     """
     if not options.value(ROW_TRACKING_ENABLED) or changes.kind == CommitKind.COMPACT:
         return changes, next_row_id
+    if changes.next_row_id is not None:
+        return changes, changes.next_row_id
     ids = start = next_row_id or 0
     blobs: dict[tuple[str, ...] | None, int] = {}  # first row id of the next blob file, by column
     entries: list[ManifestEntry] = []

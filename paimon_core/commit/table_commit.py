@@ -340,7 +340,7 @@ class TableCommit:
         return self._publish(self.identity(), decide, CommitKind.OVERWRITE, None)
 
     def add_existing(self, missing: Callable[[Snapshot | None], Sequence[ManifestEntry]]) -> Snapshot | None:
-        """Add files that exist already, of another branch, in an APPEND; `None`: there are none. No file is deleted.
+        """Add files that exist already in an APPEND; `None`: there are none. No file is deleted.
 
         Args:
             missing: returns the entries for the base of every attempt; it may raise what the caller gets.
@@ -351,6 +351,19 @@ class TableCommit:
             return Changes(CommitKind.APPEND, entries, built_on_base=True) if entries else None
 
         return self._publish(self.identity(), decide, CommitKind.APPEND, None)
+
+    def publish_copy(
+        self, decide: Decide, kind: str, properties: Mapping[str, str], watermark: int | None
+    ) -> Snapshot | None:
+        """Publish the state of another table as a snapshot of this one; `None`: nothing differs.
+
+        Args:
+            decide: returns the changes for the base of every attempt; it may raise what the caller gets.
+            kind: of these changes.
+            properties: texts to store in the snapshot.
+            watermark: epoch milliseconds to store in the snapshot.
+        """
+        return self._publish(self.identity(None, properties, watermark), decide, kind, None)
 
     def analyze(self, statistics: str, schema_id: int) -> Snapshot | None:
         """Publish a file of statistics as a snapshot of the same rows; return it; `None`: there is no snapshot.

@@ -14,7 +14,7 @@ from paimon_core.fileio.fileio import join
 from paimon_core.format import TEXT_FORMATS, format_named
 from paimon_core.format.blob_records import BLOB, values_to_reach
 from paimon_core.format.file_format import FormatWriter
-from paimon_core.format.stats import StatsCollector, StatsMode, parse_mode
+from paimon_core.format.stats import ColumnBounds, StatsCollector, StatsMode, parse_mode
 from paimon_core.format.text_lines import compression_suffix
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
@@ -237,7 +237,9 @@ class _OpenFile:
         size = self._sink.tell()
         self._sink.close()
         spec = self._spec
-        value_stats, stats_columns = _simple_stats(self._values, spec.value_fields, spec.modes, dense=spec.dense)
+        value_stats, stats_columns = simple_stats(
+            self._values.result(), spec.value_fields, spec.modes, dense=spec.dense
+        )
         if stats_columns is None and spec.stores_tracking:
             stats_columns = tuple(f.name for f in spec.value_fields)
         embedded, index_files = self._finish_indexes()
@@ -252,7 +254,7 @@ class _OpenFile:
             row_count=self.rows,
             min_key=_key_row(self._first, spec.key_fields),
             max_key=_key_row(self._last, spec.key_fields),
-            key_stats=_simple_stats(self._keys, spec.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,
+            key_stats=simple_stats(self._keys.result(), spec.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,
             value_stats=value_stats,
             min_sequence_number=self._min_sequence,
             max_sequence_number=self._max_sequence,
@@ -299,16 +301,24 @@ def _internal(one: pa.ChunkedArray) -> object:
     return (one.cast(pa.int64()) if pa.types.is_timestamp(kind) else one)[0].as_py()
 
 
-def _simple_stats(
-    collector: StatsCollector, fields: Sequence[DataField], modes: Sequence[StatsMode], *, dense: bool
+def simple_stats(
+    columns: Sequence[ColumnBounds], fields: Sequence[DataField], modes: Sequence[StatsMode], *, dense: bool
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
-    bounds = list(zip(fields, collector.result(), strict=True))
-    columns = None
+    """Return the stored statistics of a file, and the names of their columns; `None`: they are of all ``fields``.
+
+    Args:
+        columns: the statistics of each field.
+        fields: the columns of the file.
+        modes: of the fields; empty: all have statistics.
+        dense: leave out columns of mode ``none``.
+    """
+    bounds = list(zip(fields, columns, strict=True))
+    names = None
     if dense:
         chosen = [i for i, mode in enumerate(modes) if mode.kind != "none"]
         if len(chosen) < len(fields):
             bounds = [bounds[i] for i in chosen]
-            columns = tuple(fields[i].name for i in chosen)
+            names = tuple(fields[i].name for i in chosen)
             if not chosen:
                 return EMPTY_STATS, ()
     elif modes and all(mode.kind == "none" for mode in modes):
@@ -318,4 +328,4 @@ def _simple_stats(
         serialize(tuple(b.min for _, b in bounds), schema),
         serialize(tuple(b.max for _, b in bounds), schema),
         tuple(b.null_count for _, b in bounds),
-    ), columns
+    ), names

@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from paimon_core.fileio.durable import sync_directory
 
-_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+"""Error numbers of file systems that cannot link files."""
 
 
 def temporary_name(path: str) -> str:
@@ -44,7 +45,7 @@ def link_exclusive(path: str, data: bytes) -> bool:
         except FileExistsError:
             return os.stat(temporary).st_nlink == 2  # on NFS the client may repeat the request and find its own link
         except OSError as error:
-            if error.errno not in _NO_HARD_LINKS:
+            if error.errno not in NO_HARD_LINKS:
                 raise
             return _open_exclusive(path, data)
         sync_directory(os.path.dirname(path))

@@ -58,6 +58,20 @@ class FileIO:
         """
         return self._storage(path).create(path)
 
+    def write_parts(self, path: str, parts: Iterable[bytes]) -> None:
+        """Create or replace a file by these bytes, one part behind the other; atomic where `write` is.
+
+        A file that is there after a crash is complete. Memory: one part.
+        """
+        self._storage(path).write_parts(path, parts)
+
+    def copy_within(self, source: str, target: str, *, may_link: bool = False) -> bool:
+        """Copy a file inside its store, so that no byte passes through this process; return False if it cannot.
+
+        Atomic. ``may_link``: the copy may share its bytes with the source, which nobody may change in place then.
+        """
+        return _store_of(source) == _store_of(target) and self._storage(source).copy_within(source, target, may_link)
+
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file with this content; return False, and change nothing, if the name is taken.
 

@@ -3,7 +3,7 @@
 import errno
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -11,11 +11,12 @@ from typing import TypeVar
 import pyarrow as pa
 
 from paimon_core.fileio.durable import make_directories, sync_all
-from paimon_core.fileio.exclusive import link_exclusive, temporary_name
+from paimon_core.fileio.exclusive import NO_HARD_LINKS, link_exclusive, temporary_name
 from paimon_core.fileio.paths import join, local_path, scheme_of
 from paimon_core.fileio.storage import FileStatus, OutputStream
 
 T = TypeVar("T")
+_NO_LINK = NO_HARD_LINKS | {errno.EXDEV}
 _NOT_REMOVED = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY}
 
 
@@ -33,10 +34,36 @@ class LocalStorage:
 
     def write(self, path: str, data: bytes) -> None:
         """Replace a file atomically: readers see the old content or the new one."""
+        self._replace(path, (data,))
+
+    def write_parts(self, path: str, parts: Iterable[bytes]) -> None:
+        """Replace a file atomically; its bytes are synced before it gets its name."""
+        self._replace(path, parts, synced=True)
+
+    def copy_within(self, source: str, target: str, may_link: bool) -> bool:
+        """Give a file a second name by a hard link, if that is allowed and possible."""
+        if not may_link:
+            return False
+        old, new = local_path(source), local_path(target)
+        try:
+            _with_parents(new, lambda: os.link(old, new), make_directories)
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            return False
+        return True
+
+    def _replace(self, path: str, parts: Iterable[bytes], *, synced: bool = False) -> None:
+        """Write a file under a temporary name, which becomes its own when the file is complete."""
         target = local_path(path)
         temporary = temporary_name(target)
         try:
-            _with_parents(target, lambda: _write(temporary, data), make_directories)
+            with _with_parents(target, lambda: open(temporary, "wb"), make_directories) as file:
+                for part in parts:
+                    file.write(part)
+                if synced:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(temporary, target)
         except BaseException:
             self.delete(temporary)
@@ -115,11 +142,6 @@ class LocalStorage:
     def why_no_commit(self) -> str | None:
         """Return `None`: a hard link lets one of several writers win."""
         return None
-
-
-def _write(path: str, data: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(data)
 
 
 _make: Callable[[str], None] = partial(os.makedirs, exist_ok=True)

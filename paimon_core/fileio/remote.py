@@ -2,7 +2,7 @@
 
 import errno
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from types import TracebackType
@@ -68,6 +68,20 @@ class RemoteStorage:
         with storage_errors(path):
             self._make_parents(path)
             return _RemoteSink(self._fs.open(self._key(path), "wb"), path)
+
+    def write_parts(self, path: str, parts: Iterable[bytes]) -> None:
+        """Upload a file in parts; it is visible when it is complete, except on HDFS and its like."""
+        with self.create(path) as sink:
+            for part in parts:
+                sink.write(part)
+
+    def copy_within(self, source: str, target: str, may_link: bool) -> bool:
+        """Let an object store copy the object; other stores would send the bytes through this process."""
+        if self._has_directories:
+            return False
+        with storage_errors(source):
+            self._fs.cp_file(self._key(source), self._key(target))
+        return True
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file by conditional put, see `put_if_absent`."""

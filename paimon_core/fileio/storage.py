@@ -1,6 +1,6 @@
 """The interface of a kind of store behind `FileIO`, and the entries of its listings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
@@ -58,6 +58,10 @@ class Storage(Protocol):
     def write(self, path: str, data: bytes) -> None: ...  # noqa: D102
 
     def create(self, path: str) -> OutputStream: ...  # noqa: D102
+
+    def write_parts(self, path: str, parts: Iterable[bytes]) -> None: ...  # noqa: D102
+
+    def copy_within(self, source: str, target: str, may_link: bool) -> bool: ...  # noqa: D102
 
     def create_exclusive(self, path: str, data: bytes) -> bool: ...  # noqa: D102
 

@@ -35,12 +35,12 @@ def row_groups_to_read(metadata: Any, request: ReadRequest) -> list[int]:
         if name in referenced and "." not in name and name in leaves and name in stored.names:
             leaf, arrow = leaves[name], to_arrow(field.type)
             if stored.field(name).type == arrow and metadata.schema.column(leaf).physical_type != "INT96":
-                known[name] = _bounds(metadata, groups, leaf, arrow)
+                known[name] = row_group_bounds(metadata, groups, leaf, arrow)
     matching = may_match(request.predicate, known, counts[groups], len(groups))
     return [g for g, match in zip(groups, matching, strict=True) if match]
 
 
-def _bounds(metadata: Any, groups: list[int], leaf: int, arrow: pa.DataType) -> ColumnStats:
+def row_group_bounds(metadata: Any, groups: list[int], leaf: int, arrow: pa.DataType) -> ColumnStats:
     """Return the bounds of one column in these row groups; a bound is unknown if the footer has no readable one.
 
     Args:

@@ -92,24 +92,30 @@ class _Column:
             self._bounded, self._extremes = False, None  # readers disagree on the order of NaN
             return
         extremes = pc.min_max(values)
-        low, high = _internal(extremes["min"]), _internal(extremes["max"])
+        low, high = internal_value(extremes["min"]), internal_value(extremes["max"])
         if self._extremes is not None:
             low, high = min(low, self._extremes[0]), max(high, self._extremes[1])
         self._extremes = low, high
 
     def result(self) -> ColumnBounds:
-        if self._mode.kind == "none":
-            return ColumnBounds(None, None, None)
-        if self._extremes is None:
-            return ColumnBounds(None, None, self._nulls)
-        low, high = self._extremes
-        if isinstance(low, float):
-            low, high = low if low else -0.0, high if high else 0.0  # the bounds include both zeros
-        elif isinstance(low, str | bytes) and self._mode.kind == "truncate":
-            low, high = truncate_min(low, self._mode.length), truncate_max(high, self._mode.length)
-            if high is None:
-                low = None
-        return ColumnBounds(low, high, self._nulls)
+        low, high = (None, None) if self._extremes is None else self._extremes
+        return in_mode(ColumnBounds(low, high, self._nulls), self._mode)
+
+
+def in_mode(exact: ColumnBounds, mode: StatsMode) -> ColumnBounds:
+    """Return the statistics of a column as its mode stores them."""
+    if mode.kind == "none":
+        return ColumnBounds(None, None, None)
+    low, high = exact.min, exact.max
+    if low is None or high is None or mode.kind == "counts":
+        return ColumnBounds(None, None, exact.null_count)
+    if isinstance(low, float):
+        low, high = low if low else -0.0, high if high else 0.0  # the bounds include both zeros
+    elif isinstance(low, str | bytes) and mode.kind == "truncate":
+        low, high = truncate_min(low, mode.length), truncate_max(high, mode.length)
+        if high is None:
+            low = None
+    return ColumnBounds(low, high, exact.null_count)
 
 
 def has_bounds(t: DataType) -> bool:
@@ -140,6 +146,6 @@ def truncate_max(value: Any, length: int) -> Any:
     return prefix[:-1] + chr(_AFTER_SURROGATES if point == _SURROGATES else point)
 
 
-def _internal(value: pa.Scalar) -> Any:
+def internal_value(value: pa.Scalar) -> Any:
     """Return a scalar as an internal value; dates, times and timestamps as integers of their unit."""
     return value.value if pa.types.is_temporal(value.type) else value.as_py()

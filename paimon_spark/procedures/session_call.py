@@ -8,9 +8,11 @@ from pyspark.sql import SparkSession
 from paimon_core.actions.procedure import Call
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import hide_secrets
+from paimon_core.moving.migrate import SourceTable
 from paimon_core.table import Table
 from paimon_spark.distribute import SparkRunner
 from paimon_spark.options import with_changed_options
+from paimon_spark.procedures.spark_tables import source_table, source_tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,14 @@ class SessionCall(Call):
         """Return a table with the options of the session. NotFoundError if there is none."""
         options = self.options_of(identifier.database, identifier.table)
         return with_changed_options(super().opened(identifier), options)
+
+    def source_table(self, name: str) -> SourceTable:
+        """Return a table of Spark's own catalog; a name without a database is one of the current database."""
+        return source_table(self.spark, name, self.current_database())
+
+    def source_tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database of Spark's own catalog."""
+        return source_tables(self.spark, database)
 
     def moment(self, text: str) -> int | None:
         """Return the epoch milliseconds of a date and time in the session's time zone; `None`: the text is none."""

@@ -5,7 +5,7 @@ must have the columns of the query under the same names, ids and types, or not a
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -159,6 +159,7 @@ def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Itera
     """Return why Spark cannot read the files of these splits as the engine does; `None`: it can."""
     schemas: set[int] = set()
     kinds: set[str] = set()
+    names = set(names)
     for split in splits:
         if not split.raw_convertible:
             return f"{len(split.files)} files of bucket {split.bucket} are merged"
@@ -173,11 +174,27 @@ def unsuitable_files(store: FileStore, splits: Sequence[DataSplit], names: Itera
         return "some files are Parquet, others ORC"
     if kinds == {"orc"} and any(_holds_instants(f.type) for n in schemas for f in store.schemas.get(n).fields):
         return "the ORC files hold a column of type TIMESTAMP WITH LOCAL TIME ZONE, at which Spark 4.1 fails"
-    wanted = {field.name: field for field in store.schema.fields if field.name in set(names)}
+    wanted = {field.name: field for field in store.schema.fields if field.name in names}
     for number in schemas - {store.schema.id}:
         reason = _other_columns(store.schemas.get(number), wanted)
         if reason is not None:
             return reason
+    return _without_partition(store, splits, names.intersection(store.schema.partition_keys))
+
+
+def _without_partition(store: FileStore, splits: Sequence[DataSplit], columns: Collection[str]) -> str | None:
+    """Return why files may lack partition columns, whose values Spark would read from the files; `None`: they do not.
+
+    Other tools write no partition columns, and files of theirs that were added to a table have no sequence numbers: a
+    writer of Paimon numbers the rows of a file one by one.
+    """
+    if not columns or store.schema.primary_keys:
+        return None
+    for split in splits:
+        for file in split.files:
+            numbers = file.max_sequence_number - file.min_sequence_number + 1
+            if file.first_row_id is None and numbers != file.row_count:
+                return f"file {file.file_name} of another tool may lack the column {min(columns)}"
     return None
 
 

@@ -64,6 +64,13 @@ class FaultyIO(FileIO):
         # replacing is atomic: what a death leaves is a temporary file
         self._call("write", path, lambda: self.inner.write(path, data), lambda: self._leave_temporary(path, data))
 
+    def write_parts(self, path: str, parts: Iterable[bytes]) -> None:
+        data = b"".join(parts)  # whose calls come first
+        self._call("write", path, lambda: self.inner.write(path, data), lambda: self._leave_temporary(path, data))
+
+    def copy_within(self, source: str, target: str, *, may_link: bool = False) -> bool:
+        return self._call("copy_within", target, lambda: self.inner.copy_within(source, target, may_link=may_link))
+
     def create(self, path: str) -> OutputStream:
         return self._call("create", path, lambda: _FaultyStream(self, path))
 
@@ -188,6 +195,15 @@ class MemoryIO(FileIO):
     def write(self, path: str, data: bytes) -> None:
         with self._lock:
             self.files[path] = bytes(data)
+
+    def write_parts(self, path: str, parts: Iterable[bytes]) -> None:
+        self.write(path, b"".join(parts))
+
+    def copy_within(self, source: str, target: str, *, may_link: bool = False) -> bool:
+        """Like a disk: a file gets a second name."""
+        if may_link:
+            self.write(target, self.read(source))
+        return may_link
 
     def create(self, path: str) -> OutputStream:
         return _MemoryStream(self, path)

@@ -1,0 +1,147 @@
+"""The data files below a directory that another tool wrote, with the partition that their paths name.
+
+Partitions are directories ``column=value``, as Hive, Spark, pandas, Polars and DuckDB write them. Names that begin with
+``.`` or ``_`` are hidden, such as ``_SUCCESS``, ``.part-0.crc`` and ``_temporary``, except ``_column=value``.
+"""
+
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.fileio.fileio import FileIO, FileStatus, absolute, join
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.fileio.paths import local_path, scheme_of
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""The value in a path that stands for NULL."""
+_IDENTITIES = uuid.UUID("5b0ac53c-0d3b-4c5e-9a6e-0b1f5f3a7c11")
+_TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+"""Directories of table formats, whose other files may be of rows that were deleted."""
+_SAME_SCHEME = {"s3a": "s3", "s3n": "s3"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A data file of another tool; ``partition``: the texts of its path by column, `None`: NULL."""
+
+    path: str
+    size: int
+    modified_ms: int
+    partition: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+
+    @property
+    def identity(self) -> str:
+        """A text that differs for another path, size or time of change: the same file is added once."""
+        scheme = scheme_of(self.path)
+        place = local_path(self.path) if scheme == "file" else self.path.partition(":")[2]
+        store = _SAME_SCHEME.get(scheme, scheme)
+        return str(uuid.uuid5(_IDENTITIES, f"{store}:{place}\n{self.size}\n{self.modified_ms}"))
+
+
+def source_files(io: FileIO, path: str, known: Collection[str] | None = None) -> list[SourceFile]:
+    """Return the data files of a path, which is a file or a directory, in the order of their paths.
+
+    Empty files (of no byte) are left out: they have no rows.
+
+    Args:
+        io: of the store.
+        path: of a file, or of a directory with files and with partitions below it.
+        known: names of partition columns, which directories above ``path`` may name as well; `None`: any directory
+            ``column=value`` below it is a partition, and none above.
+
+    Raises NotFoundError without the path, InvalidInputError for a directory below it that is no partition and for files
+    of other partition columns than the rest, UnsupportedError for a table of another format.
+    """
+    root = join(absolute(path))
+    above = _partition(root.split("/"), known) if known is not None else {}
+    listed = io.list(root)
+    if not listed:
+        found = _as_file(io, root)
+        if found is None:
+            if io.exists(root):
+                return []
+            raise NotFoundError(f"there is no file and no directory {root}")
+        above = _partition(root.split("/")[:-1], known) if known is not None else {}
+        return [SourceFile(found.path, found.size, found.modified_ms, above)] if found.size else []
+    files = sorted(_walk(io, root, listed, above), key=lambda file: file.path)
+    for file in files:
+        if list(file.partition) != list(files[0].partition):
+            raise InvalidInputError(
+                f"{file.path} is in partition {_shown(file)}, {files[0].path} in {_shown(files[0])}: all files must "
+                "have the same partition columns, in one order"
+            )
+    return files
+
+
+def _as_file(io: FileIO, path: str) -> FileStatus | None:
+    directory, _, name = path.rpartition("/")
+    return next((one for one in io.list(directory or "/") if one.name == name and not one.is_directory), None)
+
+
+def _walk(
+    io: FileIO, directory: str, listed: Iterable[FileStatus], partition: Mapping[str, str | None]
+) -> Iterator[SourceFile]:
+    """Yield the files below a directory; directories of one level are listed at the same time."""
+    level = [(directory, list(listed), dict(partition))]
+    while level:
+        below: list[tuple[str, dict[str, str | None]]] = []
+        for parent, entries, values in level:
+            _refuse_tables(parent, entries)
+            for entry in entries:
+                if _is_hidden(entry.name):
+                    continue
+                if not entry.is_directory:
+                    if entry.size:
+                        yield SourceFile(join(parent, entry.name), entry.size, entry.modified_ms, values)
+                    continue
+                below.append((join(parent, entry.name), {**values, **_value(entry.name, parent, values)}))
+        lists = parallel_map(io.list, [path for path, _ in below])
+        level = [(path, entries, values) for (path, values), entries in zip(below, lists, strict=True)]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def _refuse_tables(directory: str, entries: Iterable[FileStatus]) -> None:
+    """Raise UnsupportedError for the directory of a table of which metadata say which files it has."""
+    names = {entry.name for entry in entries if entry.is_directory}
+    kind = next((kind for name, kind in _TABLES.items() if name in names), None)
+    kind = kind or ("Iceberg" if {"metadata", "data"} <= names else None)
+    if kind is not None:
+        raise UnsupportedError(
+            f"{directory} is a {kind} table, whose directory also has files of deleted rows: read it by its own reader "
+            "in Spark (paimon_spark.import_table)"
+        )
+    if {"schema", "snapshot"} <= names or {"schema", "manifest"} <= names:
+        raise UnsupportedError(f"{directory} is a Paimon table already: copy it with clone")
+
+
+def _value(name: str, parent: str, known: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return column and value of a directory's name."""
+    column, equals, text = name.partition("=")
+    if not equals or not column:
+        raise InvalidInputError(
+            f"directory {join(parent, name)} is no partition 'column=value': give the directory of the data files, or "
+            "hide others by a name that begins with '_' or '.'"
+        )
+    column = unquote(column)
+    if column in known:
+        raise InvalidInputError(f"directory {join(parent, name)} is a partition of column {column!r} a second time")
+    return {column: None if text == HIVE_NULL else unquote(text)}
+
+
+def _partition(parts: Iterable[str], known: Collection[str]) -> dict[str, str | None]:
+    """Return the values of the partition columns ``known`` that directories name."""
+    found: dict[str, str | None] = {}
+    for part in parts:
+        column, equals, text = part.partition("=")
+        if equals and unquote(column) in known:
+            found[unquote(column)] = None if text == HIVE_NULL else unquote(text)
+    return found
+
+
+def _shown(file: SourceFile) -> str:
+    return "/".join(file.partition) or "no partition"

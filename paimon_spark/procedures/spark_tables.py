@@ -1,0 +1,98 @@
+"""Tables of Spark's own catalog, as the sources of a migration: columns, partitions, and the files that Spark reads."""
+
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from paimon_core.catalog.identifier import split_parts
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.moving.migrate import SourceTable
+from paimon_core.moving.source import SourceFile
+from paimon_spark.types import paimon_fields
+
+_CATALOG = "spark_catalog"
+_DETAILS = "# Detailed Table Information"
+_PROVIDERS = ("parquet", "orc", "avro", "hive")
+
+
+def source_tables(spark: SparkSession, database: str) -> list[str]:
+    """Return the names of the tables of a database of Spark's own catalog, without views, in their order."""
+    try:
+        found = spark.catalog.listTables(f"{_CATALOG}.{_quoted(database)}")
+    except AnalysisException as error:
+        raise NotFoundError(f"there is no database {database!r} in Spark's own catalog") from error
+    return sorted(table.name for table in found if not table.isTemporary and table.tableType != "VIEW")
+
+
+def source_table(spark: SparkSession, name: str, database: str) -> SourceTable:
+    """Return a table of Spark's own catalog with its files; one Spark job reads their names, and no column.
+
+    Args:
+        spark: the session.
+        name: ``table``, ``database.table`` or ``spark_catalog.database.table``.
+        database: of a name without one.
+
+    Raises NotFoundError without the table, UnsupportedError for a view and for a table that is not of Parquet, ORC or
+    Avro files.
+    """
+    full = _full_name(name, database)
+    try:
+        rows = [(row["col_name"], row["data_type"]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {full}").collect()]
+        frame = spark.table(full)
+    except AnalysisException as error:
+        raise NotFoundError(f"there is no table {full} in Spark's own catalog") from error
+    start = next((i for i, (name, _) in enumerate(rows) if name == _DETAILS), 0)
+    described = dict(rows[start:])
+    provider = str(described.get("Provider", "")).lower()
+    if described.get("Type") == "VIEW" or provider not in _PROVIDERS:
+        kind = "a view" if described.get("Type") == "VIEW" else f"a table of format {provider or 'unknown'}"
+        raise UnsupportedError(
+            f"{full} is {kind}: only tables of Parquet, ORC or Avro files are migrated; insert its rows into a "
+            "table, or use paimon_spark.import_table"
+        )
+    keys = tuple(column.name for column in spark.catalog.listColumns(full) if column.isPartition)
+    files = tuple(_files(frame, keys, full))
+    return SourceTable(full, paimon_fields(frame.schema), keys, files, described.get("Comment") or None)
+
+
+def _files(frame: Any, keys: tuple[str, ...], name: str) -> list[SourceFile]:
+    """Return the files of a table that have rows, with their partition, as texts."""
+    values = [F.col(_quoted(key)).cast("string").alias(f"p{i}") for i, key in enumerate(keys)]
+    of_file = [
+        F.col("_metadata.file_path").alias("path"),
+        F.col("_metadata.file_size").alias("size"),
+        F.unix_millis(F.col("_metadata.file_modification_time")).alias("modified"),
+    ]
+    try:
+        rows = frame.select(*of_file, *values).distinct().collect()
+    except AnalysisException as error:
+        raise UnsupportedError(f"Spark does not tell the files of {name}: {error}") from error
+    files = [
+        SourceFile(_path(row["path"]), row["size"], row["modified"], {key: row[f"p{i}"] for i, key in enumerate(keys)})
+        for row in rows
+    ]
+    return sorted(files, key=lambda file: file.path)
+
+
+def _path(uri: str) -> str:
+    """Return the path of a URI, in which Spark has escaped what a URI may not hold."""
+    path = unquote(uri)
+    return path[len("file:") :] if path.startswith("file:/") and not path.startswith("file://") else path
+
+
+def _full_name(name: str, database: str) -> str:
+    parts = split_parts(name)
+    if len(parts) == 3 and parts[0] == _CATALOG:
+        parts = parts[1:]
+    if len(parts) == 1:
+        parts = [database, *parts]
+    if len(parts) != 2 or not all(parts):
+        raise InvalidInputError(f"{name!r} is no table of Spark's own catalog: it is 'table' or 'database.table'")
+    return ".".join(map(_quoted, (_CATALOG, *parts)))
+
+
+def _quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
