@@ -3,7 +3,7 @@
 from typing import Any
 
 from paimon_core.format.avro_container import Container, Schema
-from paimon_core.moving.description import FileDescription, Place
+from paimon_core.moving.description import ColumnInFile, FileDescription
 from paimon_core.types import datatype
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType, decimal
 
@@ -39,27 +39,27 @@ def describe_avro(source: Any, path: str) -> FileDescription:
     if isinstance(root, list):
         root = next((one for one in root if one != "null"), root)
     if not isinstance(root, dict) or root.get("type") != "record":
-        raise Place(path, "").refuse(str(root), "not as records with columns")
-    columns = [(f["name"], f["type"], Place(path, f["name"])) for f in root["fields"]]
-    fields = tuple(DataField(datatype.NO_ID, name, _type(stored, place)) for name, stored, place in columns)
+        raise ColumnInFile(path, "").refuse(str(root), "not as records with columns")
+    columns = [(f["name"], f["type"], ColumnInFile(path, f["name"])) for f in root["fields"]]
+    fields = tuple(DataField(datatype.NO_ID, name, _type(stored, column)) for name, stored, column in columns)
     required = frozenset(name for name, stored, _ in columns if not isinstance(stored, list))
     rows = sum(count for count, _ in container.blocks())
     return FileDescription(path, "avro", fields, rows, required=required)
 
 
-def _type(stored: Schema, place: Place) -> DataType:
+def _type(stored: Schema, column: ColumnInFile) -> DataType:
     if isinstance(stored, list):
         if len(stored) != 2 or stored[0] != "null":
-            raise place.refuse(f"the union {stored}", 'and Java engines read only unions ["null", one type]')
-        return _type(stored[1], place)
+            raise column.refuse(f"the union {stored}", 'and Java engines read only unions ["null", one type]')
+        return _type(stored[1], column)
     if not isinstance(stored, dict):
         if stored in _PLAIN:
             return _PLAIN[stored]
-        raise place.refuse(str(stored), "a type by its name, or one that Paimon has no type for")
+        raise column.refuse(str(stored), "a type by its name, or one that Paimon has no type for")
     kind, logical = stored["type"], stored.get("logicalType")
     if isinstance(kind, dict | list):
-        return _type(kind, place)
-    nested = _nested(kind, logical, stored, place)
+        return _type(kind, column)
+    nested = _nested(kind, logical, stored, column)
     if nested is not None:
         return nested
     if kind == "bytes" and logical == "decimal":
@@ -68,21 +68,21 @@ def _type(stored: Schema, place: Place) -> DataType:
         return _LOGICAL[kind, logical]
     if kind in _PLAIN and (logical is None or logical in _NO_MEANING):
         return _PLAIN[kind]
-    raise place.refuse(f"{kind} ({logical})" if logical else str(kind), "which not every engine reads")
+    raise column.refuse(f"{kind} ({logical})" if logical else str(kind), "which not every engine reads")
 
 
-def _nested(kind: str, logical: str | None, stored: dict[str, Any], place: Place) -> DataType | None:
+def _nested(kind: str, logical: str | None, stored: dict[str, Any], column: ColumnInFile) -> DataType | None:
     """Return the type of an array, a map or a record; `None`: it is something else."""
     if kind == "array" and logical == "map":
         entry = {f["name"]: f["type"] for f in stored["items"]["fields"]}
-        key = _type(entry["key"], place.part("key"))
-        return MapType(datatype.with_nullable(key, False), _type(entry["value"], place.part("value")))
+        key = _type(entry["key"], column.part("key"))
+        return MapType(datatype.with_nullable(key, False), _type(entry["value"], column.part("value")))
     if kind == "array":
-        return ArrayType(_type(stored["items"], place.part("element")))
+        return ArrayType(_type(stored["items"], column.part("element")))
     if kind == "map":
         key = datatype.with_nullable(datatype.STRING, False)
-        return MapType(key, _type(stored["values"], place.part("value")))
+        return MapType(key, _type(stored["values"], column.part("value")))
     if kind == "record" and stored["fields"]:
-        inner = [(f["name"], _type(f["type"], place.part(f["name"]))) for f in stored["fields"]]
+        inner = [(f["name"], _type(f["type"], column.part(f["name"]))) for f in stored["fields"]]
         return RowType(tuple(DataField(datatype.NO_ID, name, t) for name, t in inner))
     return None

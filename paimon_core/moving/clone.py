@@ -48,7 +48,7 @@ SOURCE = "paimon.clone.source"
 SOURCE_SNAPSHOT = "paimon.clone.snapshot"
 """The property of a snapshot that names the copied snapshot."""
 _FINGERPRINT = "paimon.clone.fingerprint"
-_OF_THE_PLACE = (
+_OF_THE_DIRECTORY = (
     DATA_FILE_EXTERNAL_PATHS,
     DATA_FILE_EXTERNAL_PATHS_STRATEGY,
     DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS,
@@ -123,7 +123,7 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
 def _schemas(source: FileStore, last: int | None) -> list[TableSchema]:
     """Return the versions of the schema of the copy: those of the source, up to ``last``."""
     found = [source.schemas.get(number) for number in source.schemas.ids() if last is None or number <= last]
-    without = {option.key: None for option in _OF_THE_PLACE}
+    without = {option.key: None for option in _OF_THE_DIRECTORY}
     return [replace(schema, options=Options(dict(schema.options)).merged(without)) for schema in found]
 
 
@@ -203,13 +203,13 @@ def _missing_files(
     found: list[_Copy] = []
     for entry in wanted:
         paths = source.file_paths(entry.bucket_ref, entry.file)
-        places = target.file_paths(entry.bucket_ref, _inside(entry).file)
+        targets = target.file_paths(entry.bucket_ref, _inside(entry).file)
         sizes = [entry.file.file_size, *[None] * (len(paths) - 1)]
-        found += [_Copy(*one) for one in zip(paths, places, sizes, strict=True) if one[1] not in present]
+        found += [_Copy(*one) for one in zip(paths, targets, sizes, strict=True) if one[1] not in present]
     name = snapshot.index_manifest
     for index in [] if name is None else source.manifests.read_index(name):
-        place = target.index_path(replace(index, external_path=None))
-        found.append(_Copy(source.index_path(index), place, index.file_size))
+        to = target.index_path(replace(index, external_path=None))
+        found.append(_Copy(source.index_path(index), to, index.file_size))
     unique = {copy.target: copy for copy in found}
     directories = sorted({path.rpartition("/")[0] for path in unique})
     listed = (status for entries in parallel_map(target.io.list, directories) for status in entries)

@@ -31,15 +31,15 @@ class FileDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ColumnInFile:
     """A column, or a part of a nested one, in a file: for messages."""
 
     path: str
     column: str
 
-    def part(self, name: str) -> "Place":
+    def part(self, name: str) -> "ColumnInFile":
         """Return a part of this column."""
-        return Place(self.path, f"{self.column}.{name}")
+        return ColumnInFile(self.path, f"{self.column}.{name}")
 
     def refuse(self, found: str, why: str) -> UnsupportedError:
         """Return the error for a column that not every engine reads right."""

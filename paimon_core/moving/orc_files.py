@@ -7,7 +7,7 @@ import pyorc
 
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.stats import ColumnBounds
-from paimon_core.moving.description import FileDescription, Place
+from paimon_core.moving.description import ColumnInFile, FileDescription
 from paimon_core.types import datatype
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType, decimal
 
@@ -42,14 +42,14 @@ def describe_orc(source: Any, path: str) -> FileDescription:
             raise ValueError(str(error)) from error
         root, rows, notes = reader.schema, len(reader), dict(reader.user_metadata)
     if root.kind != _KINDS.STRUCT:
-        raise Place(path, "").refuse(str(root), "not as rows with columns")
+        raise ColumnInFile(path, "").refuse(str(root), "not as rows with columns")
     fields, bounds = [], {}
     for name, stored in root.fields.items():
-        place = Place(path, name)
-        fields.append(DataField(datatype.NO_ID, name, _type(stored, place, spark=_SPARK in notes)))
+        column = ColumnInFile(path, name)
+        fields.append(DataField(datatype.NO_ID, name, _type(stored, column, spark=_SPARK in notes)))
         with as_corrupted(path):
             stats = reader[root.find_column_id(name)].statistics
-        _check_calendar(stored, stats, place)
+        _check_calendar(stored, stats, column)
         nulls = rows - stats["number_of_values"]
         low, high = stats.get("minimum"), stats.get("maximum")
         bounded = stored.kind in _INTEGERS and low is not None and high is not None
@@ -58,7 +58,7 @@ def describe_orc(source: Any, path: str) -> FileDescription:
     return FileDescription(path, "orc", tuple(fields), rows, bounds)
 
 
-def _type(stored: Any, place: Place, *, spark: bool) -> DataType:
+def _type(stored: Any, column: ColumnInFile, *, spark: bool) -> DataType:
     """Return the type of a stored one. ``spark``: the writer has no timestamps finer than microseconds."""
     kind = stored.kind
     if kind in _PLAIN:
@@ -70,22 +70,22 @@ def _type(stored: Any, place: Place, *, spark: bool) -> DataType:
     if kind == _KINDS.TIMESTAMP:
         return AtomicType("TIMESTAMP", precision=6 if spark else 9)
     if kind == _KINDS.LIST:
-        return ArrayType(_type(stored.type, place.part("element"), spark=spark))
+        return ArrayType(_type(stored.type, column.part("element"), spark=spark))
     if kind == _KINDS.MAP:
-        key = _type(stored.key, place.part("key"), spark=spark)
-        return MapType(datatype.with_nullable(key, False), _type(stored.value, place.part("value"), spark=spark))
+        key = _type(stored.key, column.part("key"), spark=spark)
+        return MapType(datatype.with_nullable(key, False), _type(stored.value, column.part("value"), spark=spark))
     if kind == _KINDS.STRUCT and stored.fields:
-        inner = [(name, _type(one, place.part(name), spark=spark)) for name, one in stored.fields.items()]
+        inner = [(name, _type(one, column.part(name), spark=spark)) for name, one in stored.fields.items()]
         return RowType(tuple(DataField(datatype.NO_ID, name, t) for name, t in inner))
     if kind == _KINDS.TIMESTAMP_INSTANT:
-        raise place.refuse(str(stored), "which the Java engine reads in its own time zone")
-    raise place.refuse(str(stored), "which Paimon has no type for")
+        raise column.refuse(str(stored), "which the Java engine reads in its own time zone")
+    raise column.refuse(str(stored), "which Paimon has no type for")
 
 
-def _check_calendar(stored: Any, stats: dict[str, Any], place: Place) -> None:
+def _check_calendar(stored: Any, stats: dict[str, Any], column: ColumnInFile) -> None:
     """Raise UnsupportedError for days before the Gregorian calendar: ORC files do not tell how they count them."""
     low = stats.get("minimum")
     if stored.kind in (_KINDS.DATE, _KINDS.TIMESTAMP) and low is not None:
         day = low.date() if isinstance(low, datetime) else low
         if day < _GREGORIAN:
-            raise place.refuse(f"days since {day}", "and engines do not agree on those before 1582-10-15")
+            raise column.refuse(f"days since {day}", "and engines do not agree on those before 1582-10-15")

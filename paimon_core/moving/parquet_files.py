@@ -17,7 +17,7 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.parquet_prune import row_group_bounds
 from paimon_core.format.stats import ColumnBounds, has_bounds, internal_value
-from paimon_core.moving.description import REWRITE, FileDescription, Place
+from paimon_core.moving.description import REWRITE, ColumnInFile, FileDescription
 from paimon_core.types import datatype
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType, decimal
@@ -62,7 +62,9 @@ def describe_parquet(source: Any, path: str) -> FileDescription:
     notes = metadata.metadata or {}
     _check_encodings(metadata, path)
     types = _Types(path, iter([metadata.schema.column(i) for i in range(metadata.num_columns)]), notes)
-    fields = tuple(DataField(datatype.NO_ID, f.name, types.of(f.type, f.name, Place(path, f.name))) for f in arrow)
+    fields = tuple(
+        DataField(datatype.NO_ID, f.name, types.of(f.type, f.name, ColumnInFile(path, f.name))) for f in arrow
+    )
     bounds = _bounds(metadata, fields)
     if _JULIAN_DATES in notes:
         _check_calendar(path, fields, bounds)
@@ -77,49 +79,49 @@ class _Types:
         self._path, self._leaves, self._notes = path, leaves, notes
         self._next = next(leaves, None)
 
-    def of(self, arrow: pa.DataType, stored: str, place: Place) -> DataType:
+    def of(self, arrow: pa.DataType, stored: str, column: ColumnInFile) -> DataType:
         """Return the type of a column.
 
         Args:
             arrow: its type as Arrow sees it, for the way in which stored columns are nested.
             stored: the path of its stored columns so far.
-            place: for messages.
+            column: for messages.
         """
         kinds = pa.types
         if isinstance(arrow, pa.BaseExtensionType):
             arrow = arrow.storage_type
         if kinds.is_struct(arrow):
-            fields = [(f.name, self.of(f.type, f"{stored}.{f.name}", place.part(f.name))) for f in arrow]
+            fields = [(f.name, self.of(f.type, f"{stored}.{f.name}", column.part(f.name))) for f in arrow]
             if not fields:
-                raise place.refuse("a group without fields", "which no engine has a type for")
+                raise column.refuse("a group without fields", "which no engine has a type for")
             return RowType(tuple(DataField(datatype.NO_ID, name, t) for name, t in fields))
         if kinds.is_map(arrow):
-            key = self.of(arrow.key_type, self._below(stored, place, "key_value.key"), place.part("key"))
-            value = self.of(arrow.item_type, self._below(stored, place, "key_value.value"), place.part("value"))
+            key = self.of(arrow.key_type, self._elements(stored, column, "key_value.key"), column.part("key"))
+            value = self.of(arrow.item_type, self._elements(stored, column, "key_value.value"), column.part("value"))
             return MapType(datatype.with_nullable(key, False), value)
         if kinds.is_list(arrow) or kinds.is_large_list(arrow) or kinds.is_fixed_size_list(arrow):
-            below = self._below(stored, place, "list.element", "list.item")
-            return ArrayType(self.of(arrow.value_type, below, place.part("element")))
+            elements = self._elements(stored, column, "list.element", "list.item")
+            return ArrayType(self.of(arrow.value_type, elements, column.part("element")))
         leaf, self._next = self._next, next(self._leaves, None)
         if leaf is None or leaf.path != stored:
             found = "no stored column" if leaf is None else f"the stored column {leaf.path}"
-            raise place.refuse(found, "a layout that is not known")
-        return self._atomic(leaf, place)
+            raise column.refuse(found, "a layout that is not known")
+        return self._atomic(leaf, column)
 
-    def _below(self, stored: str, place: Place, *layouts: str) -> str:
+    def _elements(self, stored: str, column: ColumnInFile, *layouts: str) -> str:
         """Return the path of the elements of a list or map. UnsupportedError for the layouts of old writers."""
         path = "" if self._next is None else self._next.path
         for layout in layouts:
-            below = f"{stored}.{layout}"
-            if path == below or path.startswith(f"{below}."):
-                return below
-        raise place.refuse(f"{path}", f"not as {stored}.{layouts[0]}, the only layout that all engines read")
+            path_of_elements = f"{stored}.{layout}"
+            if path == path_of_elements or path.startswith(f"{path_of_elements}."):
+                return path_of_elements
+        raise column.refuse(f"{path}", f"not as {stored}.{layouts[0]}, the only layout that all engines read")
 
-    def _atomic(self, leaf: Any, place: Place) -> AtomicType:
+    def _atomic(self, leaf: Any, column: ColumnInFile) -> AtomicType:
         physical, logical = leaf.physical_type, leaf.logical_type.type
         shown = physical if logical in ("NONE", "UNKNOWN") else f"{physical} ({logical})"
         if logical in ("NONE", "UNKNOWN"):
-            return self._plain(leaf, place, shown)
+            return self._plain(leaf, column, shown)
         known = json.loads(leaf.logical_type.to_json())
         match logical:
             case "STRING" | "JSON" | "ENUM" if physical == "BYTE_ARRAY":
@@ -129,49 +131,49 @@ class _Types:
             case "DATE":
                 return datatype.DATE
             case "DECIMAL":
-                return _decimal(leaf, place, shown)
+                return _decimal(leaf, column, shown)
             case "TIMESTAMP":
-                return _timestamp(known, place)
+                return _timestamp(known, column)
             case "TIME" if physical == "INT32":
                 return AtomicType("TIME", precision=3)
             case "UUID":
                 return AtomicType("BINARY", length=leaf.length)
-        raise place.refuse(shown, _WITHOUT_TYPE.get(logical, "which Paimon has no type for"))
+        raise column.refuse(shown, _WITHOUT_TYPE.get(logical, "which Paimon has no type for"))
 
-    def _plain(self, leaf: Any, place: Place, shown: str) -> AtomicType:
+    def _plain(self, leaf: Any, column: ColumnInFile, shown: str) -> AtomicType:
         """Return the type of a column without a logical type."""
         physical = leaf.physical_type
         if leaf.converted_type not in ("NONE", "UNKNOWN", None):
-            raise place.refuse(f"{physical} ({leaf.converted_type})", "which Paimon has no type for")
+            raise column.refuse(f"{physical} ({leaf.converted_type})", "which Paimon has no type for")
         if physical == "INT96":
-            return self._int96(place)
+            return self._int96(column)
         if physical == "FIXED_LEN_BYTE_ARRAY":
             return AtomicType("BINARY", length=leaf.length)
         if physical not in _PLAIN or leaf.logical_type.type == "UNKNOWN":
-            raise place.refuse(shown, "which Paimon has no type for")
+            raise column.refuse(shown, "which Paimon has no type for")
         return _PLAIN[physical]
 
-    def _int96(self, place: Place) -> AtomicType:
+    def _int96(self, column: ColumnInFile) -> AtomicType:
         """Return the type of Spark's timestamps: in microseconds if Spark wrote the file, else in nanoseconds."""
         if _JULIAN_INT96 in self._notes:
-            raise place.refuse("timestamps of the Julian calendar", "which engines read otherwise")
+            raise column.refuse("timestamps of the Julian calendar", "which engines read otherwise")
         return AtomicType("TIMESTAMP_LTZ", precision=6 if _SPARK in self._notes else 9)
 
 
-def _decimal(leaf: Any, place: Place, shown: str) -> AtomicType:
+def _decimal(leaf: Any, column: ColumnInFile, shown: str) -> AtomicType:
     """Return the type of a decimal that is stored as the format says, or as fixed bytes."""
     integer = "INT32" if leaf.precision <= 9 else "INT64" if leaf.precision <= 18 else None
     if leaf.physical_type not in (integer, "FIXED_LEN_BYTE_ARRAY"):
-        raise place.refuse(f"{shown} of {leaf.precision} digits", "which the Java engine may misread")
+        raise column.refuse(f"{shown} of {leaf.precision} digits", "which the Java engine may misread")
     if leaf.precision > datatype.MAX_DECIMAL_PRECISION or not 0 <= leaf.scale <= leaf.precision:
-        raise place.refuse(f"DECIMAL({leaf.precision}, {leaf.scale})", "which Paimon has no type for")
+        raise column.refuse(f"DECIMAL({leaf.precision}, {leaf.scale})", "which Paimon has no type for")
     return decimal(leaf.precision, leaf.scale)
 
 
-def _timestamp(known: dict[str, Any], place: Place) -> AtomicType:
+def _timestamp(known: dict[str, Any], column: ColumnInFile) -> AtomicType:
     precision = _UNITS.get(known["timeUnit"])
     if precision is None:
-        raise place.refuse("timestamps in nanoseconds", "which Java engines before 2.0 misread")
+        raise column.refuse("timestamps in nanoseconds", "which Java engines before 2.0 misread")
     return AtomicType("TIMESTAMP_LTZ" if known["isAdjustedToUTC"] else "TIMESTAMP", precision=precision)
 
 
@@ -224,4 +226,4 @@ def _check_calendar(path: str, fields: tuple[DataField, ...], bounds: dict[str, 
         if isinstance(field.type, AtomicType) and field.type.root != "DATE":
             per_day = 86_400 * 10 ** (field.type.precision or 0)
         if known is None or (known.min is None and known.null_count is None) or (known.min or 0) < first * per_day:
-            raise Place(path, field.name).refuse("days of the Julian calendar", "which engines read otherwise")
+            raise ColumnInFile(path, field.name).refuse("days of the Julian calendar", "which engines read otherwise")

@@ -35,9 +35,9 @@ class SourceFile:
     def identity(self) -> str:
         """A text that differs for another path, size or time of change: the same file is added once."""
         scheme = scheme_of(self.path)
-        place = local_path(self.path) if scheme == "file" else self.path.partition(":")[2]
+        location = local_path(self.path) if scheme == "file" else self.path.partition(":")[2]
         store = _SAME_SCHEME.get(scheme, scheme)
-        return str(uuid.uuid5(_IDENTITIES, f"{store}:{place}\n{self.size}\n{self.modified_ms}"))
+        return str(uuid.uuid5(_IDENTITIES, f"{store}:{location}\n{self.size}\n{self.modified_ms}"))
 
 
 def source_files(io: FileIO, path: str, known: Collection[str] | None = None) -> list[SourceFile]:
@@ -86,7 +86,7 @@ def _walk(
     """Yield the files below a directory; directories of one level are listed at the same time."""
     level = [(directory, list(listed), dict(partition))]
     while level:
-        below: list[tuple[str, dict[str, str | None]]] = []
+        deeper: list[tuple[str, dict[str, str | None]]] = []
         for parent, entries, values in level:
             _refuse_tables(parent, entries)
             for entry in entries:
@@ -96,9 +96,9 @@ def _walk(
                     if entry.size:
                         yield SourceFile(join(parent, entry.name), entry.size, entry.modified_ms, values)
                     continue
-                below.append((join(parent, entry.name), {**values, **_value(entry.name, parent, values)}))
-        lists = parallel_map(io.list, [path for path, _ in below])
-        level = [(path, entries, values) for (path, values), entries in zip(below, lists, strict=True)]
+                deeper.append((join(parent, entry.name), {**values, **_value(entry.name, parent, values)}))
+        lists = parallel_map(io.list, [path for path, _ in deeper])
+        level = [(path, entries, values) for (path, values), entries in zip(deeper, lists, strict=True)]
 
 
 def _is_hidden(name: str) -> bool:
