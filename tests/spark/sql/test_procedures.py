@@ -39,7 +39,7 @@ def test_the_page_shows_every_procedure():
     [
         ("create_tags", {}, NotFoundError, "did you mean 'create_tag'"),
         ("Compact", {}, NotFoundError, "did you mean 'compact'"),
-        ("xyz", {}, NotFoundError, "there are clear_consumers, compact"),
+        ("xyz", {}, NotFoundError, "there are add_files, clear_consumers"),
         ("reassign_row_id", {}, UnsupportedError, "not there yet"),
         ("remove_orphan_files", {"table": "t", "older": "1"}, InvalidInputError, "did you mean 'older_than'"),
         ("repair", {}, UnsupportedError, "Hive metastore"),
