@@ -42,9 +42,9 @@ class LocalStorage:
 
     def copy_within(self, source: str, target: str, may_link: bool) -> bool:
         """Give a file a second name by a hard link, if that is allowed and possible."""
-        if not may_link:
-            return False
         old, new = local_path(source), local_path(target)
+        if not may_link or os.path.islink(old):  # a link to a symbolic link may lead nowhere
+            return False
         try:
             _with_parents(new, lambda: os.link(old, new), make_directories)
         except OSError as error:

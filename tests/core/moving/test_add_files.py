@@ -142,12 +142,14 @@ def test_other_formats(tmp_path, kind):
     assert rows_of(table.to_arrow()) == rows(1, 2, 3).to_pylist()
 
 
-def test_the_same_file_is_added_once(tmp_path):
+def test_the_same_file_is_added_once(tmp_path, monkeypatch):
     table, path = table_of(tmp_path), write(tmp_path / "in" / "a.parquet")
     table.add_files(str(path))
+    monkeypatch.delattr(module, "copy_file")  # no byte is copied in vain
     again = table.add_files([str(path.parent), str(path), f"file://{path}"])
     assert (again.snapshot, again.files, again.skipped) == (None, 0, 1)
     assert len(table.snapshots()) == 1
+    monkeypatch.undo()
     write(path, rows(4))  # another file under the old name
     assert table.add_files(str(path)).rows == 1
     assert table.to_arrow().num_rows == 4
@@ -175,6 +177,16 @@ def test_a_move_leaves_one_copy_and_copies_no_byte(tmp_path):
     assert (source / "_SUCCESS").exists()
     assert {path.stat().st_ino for path in (tmp_path / "t").rglob("*.parquet")} == nodes
     assert table.verify(deep=True).sound
+
+
+def test_a_symbolic_link_that_is_moved_becomes_a_file(tmp_path):
+    table, path = table_of(tmp_path), write(tmp_path / "real" / "a.parquet")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link.parquet").symlink_to("../real/a.parquet")
+    table.add_files(str(tmp_path / "in"), move=True)
+    assert table.to_arrow().equals(rows(1, 2, 3))
+    assert path.exists()
+    assert not list((tmp_path / "in").iterdir())
 
 
 def test_a_failed_move_keeps_the_originals_and_leaves_no_copy(tmp_path, monkeypatch):

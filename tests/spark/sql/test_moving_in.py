@@ -51,6 +51,7 @@ def test_files_that_spark_wrote(sql, files):
     assert "another tool" not in str(sql(rewritten))
 
 
+@pytest.mark.more
 def test_a_row_in_a_file_of_its_own_has_its_partition(sql, tmp_path):
     for name in ("p=1", "p=2"):
         sql.spark.range(1).coalesce(1).write.parquet(str(tmp_path / "in" / name))
@@ -58,6 +59,7 @@ def test_a_row_in_a_file_of_its_own_has_its_partition(sql, tmp_path):
     assert sorted(sql("SELECT id, p FROM t")) == [(0, 1), (0, 2)]
 
 
+@pytest.mark.more
 def test_wrong_arguments(sql, files):
     for call, message in [
         (f"migrate_table('parquet', '{files}')", "needs the argument 'target_table'"),
@@ -106,6 +108,7 @@ def test_tables_of_sparks_own_catalog(sql, spark_tables, tmp_path):
     sql(f"DROP DATABASE pm.{database} CASCADE")
 
 
+@pytest.mark.more
 def test_a_clone_in_sql(sql, tmp_path):
     sql("CREATE TABLE t (id INT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
     for i in range(2):
@@ -120,6 +123,7 @@ def test_a_clone_in_sql(sql, tmp_path):
     assert there.to_arrow().num_rows == 3
 
 
+@pytest.mark.more
 def test_files_by_the_table_of_a_path(sql, files, tmp_path):
     sql("CREATE TABLE t (id INT, v STRING, day DATE, shop STRING) PARTITIONED BY (day, shop)")
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
@@ -162,6 +166,7 @@ def test_a_table_of_another_format(sql):
         paimon_spark.import_table(sql.spark, "fakelake", "x", target)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("name", "package"), [("iceberg", "iceberg-spark-runtime"), ("nolake", "format 'nolake'")])
 def test_a_format_without_its_reader_names_the_package(sql, name, package):
     with pytest.raises(MissingDependencyError, match=package):
