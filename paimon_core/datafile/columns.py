@@ -2,11 +2,14 @@
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import format_of
-from paimon_core.format.file_format import FileFormat
+from paimon_core.format.file_format import FileFormat, ReadRequest
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import TRACKING_FIELDS
+
+_BATCH_ROWS = 1 << 12
 
 
 def stored_columns(store: FileStore, meta: DataFileMeta) -> tuple[DataField, ...]:
@@ -26,3 +29,11 @@ def file_format(store: FileStore, meta: DataFileMeta) -> FileFormat:
             f"data file {meta.file_name} is CSV: such files of a table with a primary key are not read"
         )
     return found
+
+
+def is_all_null(store: FileStore, bucket: BucketRef, meta: DataFileMeta, column: DataField) -> bool:
+    """Return True if a file lacks a column, or holds only NULL in it. Cost: the column is read, up to a value."""
+    path = store.file_path(bucket, meta)
+    with store.io.open(path, meta.file_size) as source:
+        batches = file_format(store, meta).read(source, ReadRequest((column,), _BATCH_ROWS, path=path))
+        return all(batch.column(0).null_count == batch.num_rows for batch in batches)

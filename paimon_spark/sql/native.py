@@ -12,6 +12,7 @@ from functools import lru_cache
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
+from paimon_core.datafile.columns import is_all_null
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import Plan
 from paimon_core.schema.table_schema import TableSchema
@@ -32,6 +33,8 @@ _READ_ALIKE = {
 _POSITIONAL = "_col"
 """Spark finds columns by position if the names of all columns of an ORC file begin so."""
 _SPOKEN = {"parquet": "Parquet", "orc": "ORC"}
+_MAX_OPENED = 16
+"""Files that are opened to see if they have partition columns; opening more costs more than reading through Python."""
 _FINEST = 6
 """Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
 OPTIONS = {
@@ -186,15 +189,21 @@ def _without_partition(store: FileStore, splits: Sequence[DataSplit], columns: C
     """Return why files may lack partition columns, whose values Spark would read from the files; `None`: they do not.
 
     Other tools write no partition columns, and files of theirs that were added to a table have no sequence numbers: a
-    writer of Paimon numbers the rows of a file one by one.
+    writer of Paimon numbers the rows of a file one by one. A single row of number 0 may be either, so a few such files
+    are opened.
     """
     if not columns or store.schema.primary_keys:
         return None
+    column, opened = store.schema.field(min(columns)), 0
     for split in splits:
         for file in split.files:
             numbers = file.max_sequence_number - file.min_sequence_number + 1
-            if file.first_row_id is None and numbers != file.row_count:
-                return f"file {file.file_name} of another tool may lack the column {min(columns)}"
+            lacks = file.first_row_id is None and numbers != file.row_count
+            if not lacks and file.first_row_id is None and file.row_count == 1 and file.max_sequence_number == 0:
+                opened += 1
+                lacks = opened > _MAX_OPENED or is_all_null(store, split.bucket_ref, file, column)
+            if lacks:
+                return f"file {file.file_name} of another tool may lack the column {column.name}"
     return None
 
 

@@ -2,15 +2,18 @@
 
 from datetime import date
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
 import paimon_spark
-from paimon_core import FileSystemCatalog
+from paimon_core import FileSystemCatalog, Schema, Table
 from paimon_core.errors import MissingDependencyError, UnsupportedError
 from paimon_spark import PaimonTable
 from paimon_spark.import_table import iceberg_partitions
+from paimon_spark.sql.native import unsuitable_files
 
 pytestmark = pytest.mark.spark
 
@@ -57,6 +60,23 @@ def test_a_row_in_a_file_of_its_own_has_its_partition(sql, tmp_path):
         sql.spark.range(1).coalesce(1).write.parquet(str(tmp_path / "in" / name))
     sql(f"CALL sys.migrate_table('parquet', '{tmp_path}/in', target_table => 't')")
     assert sorted(sql("SELECT id, p FROM t")) == [(0, 1), (0, 2)]
+
+
+def test_a_file_of_one_row_is_looked_into(tmp_path, monkeypatch):
+    """The Java engine numbers such files like a writer of one row."""
+    schema = pa.schema([("id", pa.int64()), ("p", pa.int32())])
+    table = Table.create(str(tmp_path / "t"), Schema(schema, partition_keys=["p"]))
+
+    def reason(*columns):
+        return unsuitable_files(table.store, table.scan().plan().splits, columns)
+
+    table.write(pa.table({"id": [1], "p": [1]}, schema=schema))
+    assert reason("id", "p") is None
+    monkeypatch.setattr("paimon_core.moving.add_files._UNNUMBERED", 0)
+    pq.write_table(pa.table({"id": [2]}), tmp_path / "x.parquet")
+    table.add_files(str(tmp_path / "x.parquet"), {"p": 2})
+    assert "of another tool may lack the column p" in reason("id", "p")
+    assert reason("id") is None
 
 
 @pytest.mark.more
@@ -153,6 +173,7 @@ class FakeReader(DataSourceReader):
         yield from ((i, f"{self.path} {i}", date(2026, 1, 1 + i % 2)) for i in range(4))
 
 
+@pytest.mark.more
 def test_a_table_of_another_format(sql):
     sql.spark.dataSource.register(FakeDelta)
     target = f"pm.{sql.database}.t"
@@ -177,9 +198,9 @@ def test_a_format_without_its_reader_names_the_package(sql, name, package):
 class OfIceberg:
     """A session whose Iceberg reader shows these partition fields."""
 
-    def __init__(self, text):
+    def __init__(self, **fields):
         self.read, self.columns = self, ["partition"]
-        self.schema = StructType.fromDDL(f"partition STRUCT<{text}>")
+        self.schema = StructType().add("partition", struct(**fields))
 
     def format(self, _):
         return self
@@ -189,9 +210,16 @@ class OfIceberg:
         return self
 
 
+def struct(**fields):
+    made = StructType()
+    for name, kind in fields.items():
+        made.add(name, kind)
+    return made
+
+
 def test_partitions_of_iceberg_are_columns_or_refused():
-    columns = StructType.fromDDL("id INT, day DATE, ts TIMESTAMP")
-    assert iceberg_partitions(OfIceberg("day: DATE, id: INT"), "/ice", columns) == ["day", "id"]
-    for transform in ("ts_day: DATE", "id: BIGINT"):
+    columns = struct(id="integer", day="date", ts="timestamp")
+    assert iceberg_partitions(OfIceberg(day="date", id="integer"), "/ice", columns) == ["day", "id"]
+    for transform in ({"ts_day": "date"}, {"id": "long"}):
         with pytest.raises(UnsupportedError, match="a transform of a column"):
-            iceberg_partitions(OfIceberg(transform), "/ice", columns)
+            iceberg_partitions(OfIceberg(**transform), "/ice", columns)
