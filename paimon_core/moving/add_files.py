@@ -5,7 +5,8 @@ Each file is copied into the directory of its partition under a new name, then o
 table, or in both. The new name begins with the identity of the original, so a repeated call adds nothing twice as long
 as the file is in the table; a compaction replaces the file, and with it the name.
 
-Readers find the columns of such files by name: these files have no field ids.
+Readers find the columns of such files by name: these files have no field ids (format 7.8).
+Why copies come first: (decision 27).
 """
 
 from collections.abc import Mapping, Sequence

@@ -33,7 +33,7 @@ _READ_ALIKE = {
 _POSITIONAL = "_col"
 """Spark finds columns by position if the names of all columns of an ORC file begin so."""
 _SPOKEN = {"parquet": "Parquet", "orc": "ORC"}
-_MAX_OPENED = 16
+_MAX_OPENED = 4
 """Files that are opened to see if they have partition columns; opening more costs more than reading through Python."""
 _FINEST = 6
 """Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""

@@ -231,6 +231,20 @@ def test_a_file_that_is_lost_is_named(catalogs):
     assert not there.table_exists("db.copy")
 
 
+def test_a_snapshot_that_expires_while_it_is_copied(catalogs, monkeypatch):
+    here, there = catalogs
+    source = source_table(here)
+
+    def gone(_, path, *__):
+        source.store.snapshots.remove([3])
+        raise FileNotFoundError(2, "no such file", path)
+
+    monkeypatch.setattr(module, "copy_file", gone)
+    with pytest.raises(OutOfRangeError, match=r"snapshot 3 of .* expired while it was read"):
+        here.clone("db.t", there, "db.copy")
+    assert not there.table_exists("db.copy")
+
+
 def test_a_file_that_a_crash_left_half_is_copied_again(catalogs):
     here, there = catalogs
     source = source_table(here)
