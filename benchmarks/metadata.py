@@ -21,12 +21,13 @@ def benchmarks(
     most: int = 1_000_000,
     buckets: tuple[int, ...] = (1, 200),
 ) -> Iterator[Row]:
-    """Planning, with a filter on the partition and without; the cost of commits; many small commits."""
+    """Planning, with a filter on the partition and without; a page; the cost of commits; many small commits."""
     for count in files:
         table = table_of_files(arena, f"files_{count}", count)
         for question in ("", "dt = 7"):
             name = f"plan {count} files" + (f" where {question}" if question else "")
             yield plan(arena, table, name, count, question)
+    yield notebook_page(arena, table_of_files(arena, "page", files[0]), files[0])
     yield commit_calls(arena, files[0])
     for count in buckets:
         yield synced_commits(arena, count)
@@ -43,6 +44,17 @@ def plan(arena: Arena, table: Table, name: str, files: int, question: str) -> Ro
         row.values = {k: answer[k] for k in ("peak_mb", "manifests", "manifests_read", "import_seconds")}
     if files >= 100_000 and not question:
         row.values["goal"] = "<= 2 s, <= 300 MB"
+    return row
+
+
+def notebook_page(arena: Arena, table: Table, files: int) -> Row:
+    """The page of a table for a notebook, in fresh processes: seconds from an opened table to its HTML."""
+    row = Row(f"notebook page of {files} files", files)
+    for _ in range(max(1, arena.rounds)):
+        timing, answer = once("page", table.path)
+        row.timings.setdefault("ours", []).append(timing)
+        row.values = {k: answer[k] for k in ("peak_mb", "kilobytes", "import_seconds")}
+    row.values["goal"] = "< 1 s"
     return row
 
 

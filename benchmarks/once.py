@@ -62,6 +62,12 @@ def _advice(table: Any) -> Answer:
     return {"rows": sum(health.buckets["files"].to_pylist()), "advice": len(health.advice)}
 
 
+def _page(table: Any) -> Answer:
+    """Make the HTML that a notebook shows; rows are the bars of the page."""
+    text = table._repr_html_()
+    return {"rows": text.count("<rect"), "kilobytes": len(text) >> 10}
+
+
 ACTIONS: dict[str, Callable[..., Answer]] = {
     "plan": _plan,
     "read": _read,
@@ -69,6 +75,7 @@ ACTIONS: dict[str, Callable[..., Answer]] = {
     "orphans": _orphans,
     "tags": _tags,
     "advice": _advice,
+    "page": _page,
 }
 
 

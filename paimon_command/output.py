@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from paimon_core.page.text import printable
+
 Row: TypeAlias = Mapping[str, object]
 _WIDE = 100_000  # columns of a file or a pipe, where nothing is cut
 
@@ -103,7 +105,7 @@ def shown(value: object) -> str:
             text = _java_text(value)
         case _:
             text = str(value)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable(text)
 
 
 def _plain(value: object) -> Any:

@@ -40,6 +40,8 @@ from paimon_core.moving.add_files import AddedFiles, add_files
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
+from paimon_core.page.page import Page, name_of, page_of
+from paimon_core.page.render import notebook_html, page_html, rows_html
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
@@ -81,6 +83,7 @@ from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
 _WRITES = 5  # attempts to write rows when others commit first; a stream of batches can be read once only
+_NOTEBOOK_ROWS = 20  # of a system table
 _VIEW = SEPARATOR + READ_OPTIMIZED
 
 
@@ -647,8 +650,20 @@ class Table:
             )
         return self._store
 
+    def _repr_html_(self) -> str | None:
+        """Return the page of the table for a notebook, or an error in its place; `None` without jinja2."""
+        return notebook_html(name_of(self.location), lambda: page_html(table_page(self)))
+
     def __repr__(self) -> str:
         return f"Table({hide_secrets(self.path) + (_VIEW if self._read_optimized else '')!r}, schema {self.schema.id})"
+
+
+def table_page(table: Table, **when: object) -> Page:
+    """Return the page of a table as a value: files, timeline and health, from metadata. ``when``: as of a read.
+
+    Raises UnsupportedError for a system table.
+    """
+    return page_of(table.store, table.location, lambda: table._travel(when))
 
 
 def _unpickled(store: FileStore, read_optimized: bool) -> Table:
@@ -823,6 +838,15 @@ class SystemTable(Table):
         return UnsupportedError(
             f"{self.location} is a system table, which has rows and not {what}: use to_arrow, or ask {self.path}"
         )
+
+    def _repr_html_(self) -> str | None:
+        """Return the first rows for a notebook; `None`: the rows are those of data files, or jinja2 is missing."""
+        return None if self.kind.of_rows else notebook_html(name_of(self.location), self._first_rows)
+
+    def _first_rows(self) -> str:
+        found = self.to_arrow(limit=_NOTEBOOK_ROWS + 1)
+        rows = [[str(value) for value in row.values()] for row in found.slice(0, _NOTEBOOK_ROWS).to_pylist()]
+        return rows_html(name_of(self.location), found.column_names, rows, found.num_rows > _NOTEBOOK_ROWS)
 
     def __repr__(self) -> str:
         return f"SystemTable({hide_secrets(str(self.location))!r})"

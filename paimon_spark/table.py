@@ -20,6 +20,7 @@ from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.moving.add_files import AddedFiles
+from paimon_core.page.render import notebook_html, page_html
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter
 from paimon_core.predicate.parse import parse_predicate
@@ -27,7 +28,7 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
-from paimon_core.table import Table
+from paimon_core.table import Table, table_page
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.internals import map_in_arrow
@@ -341,6 +342,15 @@ class PaimonTable:
         if request.when:
             raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be {action}")
         return open_table(request)
+
+    def _repr_html_(self) -> str | None:
+        """Return the page of the table for a notebook, as `paimon_core.Table` does; this process reads the metadata."""
+        return notebook_html(hide_secrets(self._address.path), self._page)
+
+    def _page(self) -> str | None:
+        request = read_request(self._options)
+        table = open_table(request)
+        return page_html(table_page(table, **request.when)) if request.when else table._repr_html_()
 
     def __repr__(self) -> str:
         return f"PaimonTable({hide_secrets(self._address.path)!r})"

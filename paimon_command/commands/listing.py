@@ -1,18 +1,22 @@
 """What is in a warehouse, and what a table is."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
 from paimon_command.invocation import Invocation, command
 from paimon_command.location import catalog_of, is_path
-from paimon_command.output import Answer
+from paimon_command.output import Answer, Output, shown
 from paimon_core.errors import hide_secrets
+from paimon_core.page.render import page_document
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.systables.text import shown_options
-from paimon_core.table import Table
+from paimon_core.table import Table, table_page
+
+_STDOUT = "-"
 
 
 @command("ls", click.Argument(["within"], required=False, metavar="[WAREHOUSE|DATABASE]"), table=False)
@@ -33,10 +37,21 @@ def ls(call: Invocation) -> Answer:
     return Answer(rows, None if rows else f"no database in {hide_secrets(catalog.warehouse)}")
 
 
-@command("show")
-def show(call: Invocation) -> Answer:
-    """Show what a table is: keys, options, newest snapshot, files, tags and branches."""
+@command(
+    "show",
+    click.Option(
+        ["--html"],
+        is_flag=False,
+        flag_value=_STDOUT,
+        metavar="[FILE]",
+        help="Write the page of notebooks, to this file or else to the standard output.",
+    ),
+)
+def show(call: Invocation) -> Answer | None:
+    """Show what a table is: keys, options, newest snapshot, files, tags and branches; or draw it, as HTML."""
     table = call.table()
+    if call["html"] is not None:
+        return _drawn(table, call["html"], call.output)
     schema, snapshot = table.schema, table.snapshot()
     return Answer(
         {
@@ -52,6 +67,26 @@ def show(call: Invocation) -> Answer:
             "branches": table.branches.list(),
             "consumers": table.consumers.list(),
         }
+    )
+
+
+def _drawn(table: Table, file: str, output: Output) -> Answer | None:
+    """Write the page of a table. A part that cannot be read is an error on the page, and exit code 1."""
+    if file == _STDOUT and output.as_json:
+        raise click.UsageError("--html writes to the standard output, as --json does: give --html a file")
+    page = table_page(table)
+    text = page_document(page)
+    if file == _STDOUT:
+        click.echo(text)
+        for error in page.errors:
+            click.echo(f"Error: {shown(error)}", err=True)
+        if page.errors:
+            raise SystemExit(1)
+        return None
+    Path(file).write_text(text, encoding="utf-8")
+    return Answer(
+        {"file": file, "bytes": len(text.encode()), **({"errors": list(page.errors)} if page.errors else {})},
+        problem=bool(page.errors),
     )
 
 

@@ -45,8 +45,8 @@ def ranks(rows: pa.RecordBatch) -> np.ndarray:
 
 
 def _column_ranks(column: pa.Array) -> np.ndarray:
-    result: np.ndarray = pc.rank(in_key_order(column), sort_keys="ascending", tiebreaker="min").to_numpy()
-    return result.astype(np.int64)
+    result = pc.rank(in_key_order(column), sort_keys="ascending", tiebreaker="min")
+    return np.from_dlpack(result).astype(np.int64)  # to_numpy would import pandas, which costs more than most plans
 
 
 def _runs(

@@ -74,6 +74,7 @@ def test_reprs_and_plans():
         FileIO.of(ROOT), io.list(f"{ROOT}/snapshot"), FileSystemCatalog(ROOT), table.explain(), table.committer(),
     ):  # fmt: skip
         assert SECRET not in repr(shown), type(shown)
+    assert SECRET not in table._repr_html_()
 
 
 def test_errors_of_a_table(caplog):

@@ -24,10 +24,11 @@ def test_the_engine_s_benchmarks_agree_with_pyarrow_where_both_count_the_same(ar
 @pytest.mark.more
 def test_planning_touches_only_the_manifests_of_the_partition_asked_for(arena):
     rows = metadata.benchmarks(arena, files=(1_000,), commits=40, most=1_000, buckets=(3,))
-    everything, filtered, calls, synced, small, beside = rows
+    everything, filtered, page, calls, synced, small, beside = rows
     assert everything.timings["ours"][0].rows == 1_000
     assert filtered.timings["ours"][0].rows == 10
     assert filtered.values["manifests_read"] < filtered.values["manifests"]
+    assert page.timings["ours"][0].rows > 100
     assert calls.values["calls_few"] == calls.values["calls_many"]
     assert {label: timing[0].rows for label, timing in synced.timings.items()} == {"ours": 20, "commit.sync=false": 20}
     assert small.timings["ours"][0].rows == 40

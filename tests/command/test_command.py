@@ -21,6 +21,7 @@ from paimon_command.main import command
 from paimon_command.registry import COMMANDS
 from paimon_core import FileSystemCatalog, Schema, Table
 from paimon_core.actions.registry import ACTIONS
+from paimon_core.errors import MissingDependencyError
 from paimon_core.fileio.local import LocalStorage
 from paimon_core.options import ALL_OPTIONS
 from tests.support.s3_server import s3_server
@@ -180,6 +181,31 @@ def test_show_hides_secrets_and_counts(tmp_path):
     assert told["options"]["file.compression"] == "zstd"
     empty = keyed_table(tmp_path / "empty")
     assert answer("show", empty.path)["snapshot"] is None
+
+
+def test_show_draws_the_page_of_a_table(table, tmp_path):
+    file = tmp_path / "page.html"
+    assert answer("show", table.path, "--html", file) == {"file": str(file), "bytes": file.stat().st_size}
+    text = file.read_text()
+    assert text.startswith("<!doctype html>")
+    assert "snapshot <b>3</b>" in text
+    assert run("show", table.path, "--html").stdout == text + "\n"
+    for manifest in Path(table.path, "manifest").glob("manifest-list*"):
+        manifest.write_bytes(b"broken")
+    assert answer("show", table.path, "--html", file, code=1)["errors"]
+    assert 'role="alert"' in file.read_text()
+    result = run("show", table.path, "--html")
+    assert (result.exit_code, result.stdout.startswith("<!doctype html>")) == (1, True)
+    assert "CorruptedError" in result.stderr
+
+
+def test_without_jinja_the_option_says_what_to_install(table, monkeypatch):
+    def missing():
+        raise MissingDependencyError("a page in HTML needs jinja2: pip install 'pyspark-paimon[notebook]'")
+
+    monkeypatch.setattr("paimon_core.page.render._environment", missing)
+    result = run("show", table.path, "--html")
+    assert (result.exit_code, "pyspark-paimon[notebook]" in result.stderr) == (1, True)
 
 
 def test_schema_of_an_older_version(table):
@@ -478,6 +504,9 @@ WRONG = [
     (["show", "{t}", "--option", "file.compresion=x"], 1, "did you mean 'file.compression'"),
     (["show", "{t}", "--option", "a"], 2, "not 'key=value'"),
     (["show", "t"], 2, "names need --warehouse"),
+    (["show", "{t}", "--html", "--json"], 2, "give --html a file"),
+    (["show", "{t}$files", "--html"], 1, "system table"),
+    (["show", "{t}", "--html", "/no/such/directory/t.html"], 1, "FileNotFoundError.*/no/such/directory"),
     (["ls"], 2, "which warehouse"),
     (["snapshot", "{t}"], 2, "did you mean 'snapshots'"),
     (["show", "{t}", "--jsn"], 2, "--json"),

@@ -1,0 +1,21 @@
+"""PaimonTable in a notebook: the page of the engine's table, and an error in its place. No Spark session is needed."""
+
+from paimon_core import Table
+from paimon_spark import PaimonTable
+from tests.support.tables import keyed_table, orders
+
+
+def test_a_table_shows_the_page_of_the_engine(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    for number in range(2):
+        table.write(orders((number, "v", number)))
+    assert PaimonTable.forPath(None, table.path)._repr_html_() == Table.open(table.path)._repr_html_()
+    older = PaimonTable.forPath(None, table.path, **{"scan.snapshot-id": "1"})._repr_html_()
+    assert "snapshot <b>1</b>" in older
+
+
+def test_a_table_that_is_missing_is_an_error_in_the_page(tmp_path):
+    text = PaimonTable.forPath(None, str(tmp_path / "no<b>where"))._repr_html_()
+    assert 'role="alert"' in text
+    assert "NotFoundError" in text
+    assert "no<b>where" not in text
