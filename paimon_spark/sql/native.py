@@ -13,6 +13,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
 from paimon_core.datafile.columns import is_all_null
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import Plan
 from paimon_core.schema.table_schema import TableSchema
@@ -33,7 +35,7 @@ _READ_ALIKE = {
 _POSITIONAL = "_col"
 """Spark finds columns by position if the names of all columns of an ORC file begin so."""
 _SPOKEN = {"parquet": "Parquet", "orc": "ORC"}
-_MAX_OPENED = 4
+_MAX_OPENED = 64
 """Files that are opened to see if they have partition columns; opening more costs more than reading through Python."""
 _FINEST = 6
 """Digits of a timestamp's second that Spark has. Finer ones are stored in another type of Parquet."""
@@ -194,17 +196,30 @@ def _without_partition(store: FileStore, splits: Sequence[DataSplit], columns: C
     """
     if not columns or store.schema.primary_keys:
         return None
-    column, opened = store.schema.field(min(columns)), 0
+    unclear: list[tuple[DataSplit, DataFileMeta]] = []
     for split in splits:
         for file in split.files:
-            numbers = file.max_sequence_number - file.min_sequence_number + 1
-            lacks = file.first_row_id is None and numbers != file.row_count
-            if not lacks and file.first_row_id is None and file.row_count == 1 and file.max_sequence_number == 0:
-                opened += 1
-                lacks = opened > _MAX_OPENED or is_all_null(store, split.bucket_ref, file, column)
-            if lacks:
-                return f"file {file.file_name} of another tool may lack the column {column.name}"
-    return None
+            if file.first_row_id is not None:
+                continue
+            if file.max_sequence_number - file.min_sequence_number + 1 != file.row_count:
+                return f"file {file.file_name} of another tool may lack the column {min(columns)}"
+            if file.row_count == 1 and file.max_sequence_number == 0:
+                unclear.append((split, file))
+    if len(unclear) > _MAX_OPENED:
+        return f"{len(unclear)} files of one row may be of another tool, and lack the column {min(columns)}"
+    lacking = parallel_map(lambda one: _lacks_partition(store, *one, columns), unclear)
+    wrong = next((file for (_, file), lacks in zip(unclear, lacking, strict=True) if lacks), None)
+    return None if wrong is None else f"file {wrong.file_name} of another tool lacks the column {min(columns)}"
+
+
+def _lacks_partition(store: FileStore, split: DataSplit, file: DataFileMeta, columns: Collection[str]) -> bool:
+    """Return True if a file has NULL in a partition column whose value is another one."""
+    values = dict(zip(store.schema.partition_keys, store.partition_values(split.partition), strict=True))
+    return any(
+        is_all_null(store, split.bucket_ref, file, store.schema.field(name))
+        for name in sorted(columns)
+        if values[name] is not None
+    )
 
 
 def _other_columns(written: TableSchema, wanted: Mapping[str, DataField]) -> str | None:

@@ -75,7 +75,7 @@ def test_a_file_of_one_row_is_looked_into(tmp_path, monkeypatch):
     monkeypatch.setattr("paimon_core.moving.add_files._UNNUMBERED", 0)
     pq.write_table(pa.table({"id": [2]}), tmp_path / "x.parquet")
     table.add_files(str(tmp_path / "x.parquet"), {"p": 2})
-    assert "of another tool may lack the column p" in reason("id", "p")
+    assert "of another tool lacks the column p" in reason("id", "p")
     assert reason("id") is None
 
 
