@@ -38,6 +38,7 @@ COMMANDS: tuple[click.Command, ...] = (
     reading.tail,
     checks.verify,
     checks.advice,
+    checks.repair,
     checks.doctor,
     options.options,
     calling.call,

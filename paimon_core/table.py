@@ -74,6 +74,7 @@ from paimon_core.systables.kind import SystemTableKind
 from paimon_core.systables.registry import system_table_kind
 from paimon_core.systables.system_read import SystemRead
 from paimon_core.types.arrow import arrow_schema
+from paimon_core.verify.repair import RepairReport, repair
 from paimon_core.verify.report import VerifyReport
 from paimon_core.verify.verify import verify
 from paimon_core.write.input_data import Data, Rows, arrow_data
@@ -522,15 +523,14 @@ class Table:
         progress: Progress | None = None,
         runner: Runner = LOCAL,
     ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row: `TableMaintenance.compact`."""
-        return self.maintenance.compact(
+        """Rewrite files in one commit that changes no row: `TableMaintenance.compact`. ``runner`` runs the tasks."""
+        return TableMaintenance(self._writable(), runner).compact(
             full=full,
             order_by=order_by,
             order_strategy=order_strategy,
             partitions=partitions,
             filter=filter,
             progress=progress,
-            runner=runner,
         )
 
     def expire_snapshots(
@@ -579,6 +579,21 @@ class Table:
         Each has a text, the measure behind it, and the command to run. An empty list: nothing would.
         """
         return list(self.health().advice)
+
+    def repair(
+        self,
+        *,
+        deep: bool = False,
+        missing_files: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> RepairReport:
+        """Verify the table, and mend in all branches what can be mended without a guess; no row is lost: `repair`.
+
+        `deep` also reads the rows, and mends what shows in them. `missing_files` removes data files that do not exist
+        from the newest snapshot. `dry_run` changes nothing. `progress` is called as by `verify`.
+        """
+        return repair(self._writable(), deep=deep, missing_files=missing_files, dry_run=dry_run, progress=progress)
 
     # ---- changing
 

@@ -29,6 +29,8 @@ from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.table import Table, table_page
+from paimon_core.verify.repair import RepairReport
+from paimon_core.verify.report import VerifyReport
 from paimon_spark.analyze import analyze
 from paimon_spark.distribute import SparkRunner, parallelism
 from paimon_spark.internals import map_in_arrow
@@ -143,29 +145,31 @@ class PaimonTable:
         order_strategy: str | None = None,
         partitions: Sequence[Mapping[str, object]] | None = None,
         filter: Filter = None,
+        buckets: Sequence[int] | None = None,
         progress: Progress | bool | None = None,
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; return its snapshot; `None`: no file needs it.
 
-        Like `paimon_core.Table.compact`, but every bucket, group of files or range to sort is a Spark task. This
-        process plans and commits, so it needs access to the table. A job that fails leaves the table unchanged.
+        Like `paimon_core.Table.maintenance.compact`, but every bucket, group of files or range to sort is a Spark
+        task. This process plans and commits, so it needs access to the table. A job that fails leaves the table
+        unchanged.
 
         Args:
-            full, order_by, order_strategy, partitions, filter: as in `paimon_core.Table.compact`.
+            full, order_by, order_strategy, partitions, filter, buckets: as in `paimon_core.Table.maintenance.compact`.
             progress: a function that is called with the bytes done and the total bytes; True: a bar; False: no bar;
                 `None`: a bar on terminals and in notebooks.
         """
         table = self._at_present("compacted")
         name = hide_secrets(f"compact {table.path}")
         with progress_bar(progress, name) as report:
-            return table.compact(
+            return TableMaintenance(table.maintenance.store, SparkRunner(self._spark, name)).compact(
                 full=full,
                 order_by=order_by,
                 order_strategy=order_strategy,
                 partitions=partitions,
                 filter=filter,
+                buckets=buckets,
                 progress=report,
-                runner=SparkRunner(self._spark, name),
             )
 
     def alias(self, name: str) -> "PaimonTable":
@@ -306,6 +310,33 @@ class PaimonTable:
             older_than, dry_run: as in `paimon_core.Table.remove_orphan_files`.
         """
         return self.maintenance.remove_orphan_files(older_than, dry_run=dry_run)
+
+    def verify(self, deep: bool = False, *, progress: Progress | bool | None = None) -> VerifyReport:
+        """Look for everything in the table, in all branches, that contradicts the format; nothing is changed.
+
+        This process reads the metadata, and with `deep` the rows. `progress` as for `compact`.
+        """
+        table = self._at_present("verified")
+        with self._progress("verify", progress) as report:
+            return table.verify(deep, report)
+
+    def repair(
+        self,
+        *,
+        deep: bool = False,
+        missing_files: bool = False,
+        dry_run: bool = False,
+        progress: Progress | bool | None = None,
+    ) -> RepairReport:
+        """Mend what `verify` finds, as far as nothing is guessed; return what was mended and what is left.
+
+        Args:
+            deep, missing_files, dry_run: as in `paimon_core.Table.repair`. This process reads and writes the files.
+            progress: as for `compact`.
+        """
+        table = self._at_present("repaired")
+        with self._progress("repair", progress) as report:
+            return table.repair(deep=deep, missing_files=missing_files, dry_run=dry_run, progress=report)
 
     @property
     def tags(self) -> TableTags:

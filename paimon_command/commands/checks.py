@@ -10,9 +10,10 @@ from paimon_command.location import catalog_of, is_path, open_table, storage_opt
 from paimon_command.output import Answer
 from paimon_command.probes import Finding, probe
 from paimon_core.advice.report import SEVERE
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, hide_secrets
 from paimon_core.fileio.fileio import FileIO, absolute
 from paimon_core.schema.support import check_writable
+from paimon_core.verify.report import Fault
 
 
 @command("verify", click.Option(["--deep"], is_flag=True, help="Read the rows, too."))
@@ -21,7 +22,7 @@ def verify(call: Invocation) -> Answer:
     table = call.table()
     with call.progress() as progress:
         report = table.verify(call["deep"], progress)
-    faults = [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.faults]
+    faults = [_row(one) for one in report.faults]
     counts = {name: getattr(report, name) for name in ("branches", "snapshots", "files", "rows")}
     return Answer({"sound": report.sound, **counts, "faults": faults}, str(report), problem=not report.sound)
 
@@ -32,6 +33,27 @@ def advice(call: Invocation) -> Answer:
     health = call.table().health()
     rows = [asdict(one) for one in health.advice]
     return Answer(rows, str(health), problem=health.severity == SEVERE)
+
+
+@command(
+    "repair",
+    click.Option(["--deep"], is_flag=True, help="Read the rows, too."),
+    click.Option(["--missing-files"], is_flag=True, help="Let data files go that do not exist: their rows are lost."),
+    dry_run=True,
+)
+def repair(call: Invocation) -> Answer:
+    """Mend what verify finds, as far as nothing is guessed. Exit code 1: faults are left, with what to do about them.
+
+    Snapshots never change: a corrected one follows the newest one, and older ones keep their faults until they expire.
+    """
+    table = call.table()
+    given = {name: call[name] for name in ("deep", "missing_files", "dry_run")}
+    with call.progress() as progress:
+        report = table.repair(progress=progress, **given)
+    mended = [_row(fault) for fault in report.mended]
+    left = [{**_row(one.fault), "advice": one.advice} for one in report.left]
+    found = {"dry_run": report.dry_run, "mended": mended, "left": left}
+    return Answer(found, str(report), problem=not report.sound)
 
 
 @command("doctor", click.Argument(["within"], metavar="TABLE|WAREHOUSE"), table=False)
@@ -53,6 +75,10 @@ def doctor(call: Invocation) -> Answer:
         findings.append(_table(root, call["option"]))
     rows = [{"check": one.check, "fine": one.fine, "found": one.found, "advice": one.advice} for one in findings]
     return Answer(rows, _report(findings), problem=not all(one.fine for one in findings))
+
+
+def _row(fault: Fault) -> dict[str, str]:
+    return {"kind": fault.kind, "path": hide_secrets(fault.path), "message": hide_secrets(fault.message)}
 
 
 def _table(root: str, given: Mapping[str, str]) -> Finding:

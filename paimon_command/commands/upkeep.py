@@ -10,6 +10,7 @@ from paimon_command.output import Answer
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact_table import plan_table
 from paimon_core.maintenance.table_maintenance import TableMaintenance
+from paimon_core.options.parse import number_list
 from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.partition_spec import partition_spec, partition_values
 from paimon_core.table import Table
@@ -24,6 +25,7 @@ _OLDER_THAN = click.Option(["--older-than"], metavar="TIME", help="Before this t
         ["--partition"], multiple=True, metavar="A=1,B=2", help="Only this partition. Repeatable; default: all."
     ),
     click.Option(["--where"], metavar="FILTER", help="Only partitions that match a filter on partition columns."),
+    click.Option(["--buckets"], metavar="0-99,150", help="Only these buckets; default: all."),
     click.Option(
         ["--order-by"], metavar="A,B", callback=lambda c, p, v: split(v), help="Sort the rows by these columns."
     ),
@@ -42,13 +44,13 @@ def compact(call: Invocation) -> Answer:
             )
         return _planned(table, call, partitions)
     with call.runner(table.path) as runner, call.progress() as progress:
-        made = table.compact(
+        made = TableMaintenance(table.maintenance.store, runner).compact(
             full=call["full"],
             order_by=call["order_by"],
             order_strategy=call["order_strategy"],
             partitions=partitions,
             filter=call["where"],
-            runner=runner,
+            buckets=_buckets(call["buckets"]),
             progress=progress,
         )
     if made is None:
@@ -66,11 +68,20 @@ def _partitions(table: Table, texts: tuple[str, ...]) -> list[Mapping[str, objec
         raise click.UsageError(f"{what} {error}") from error
 
 
+def _buckets(text: str | None) -> list[int] | None:
+    """Return the numbers of a text such as '0-99,150'; `None`: it is not given."""
+    try:
+        return None if text is None else number_list(text)
+    except ValueError as error:
+        raise click.UsageError(f"--buckets {error}, not {text!r}") from error
+
+
 def _planned(table: Table, call: Invocation, partitions: list[Mapping[str, object]] | None) -> Answer:
     """Return the tasks that a compaction would run."""
     store = table.maintenance.store
     where = bound_filter(call["where"], store.schema.fields)
-    tasks, postponed = plan_table(store, full=call["full"], partitions=partitions, filter=where)
+    buckets = _buckets(call["buckets"])
+    tasks, postponed = plan_table(store, full=call["full"], partitions=partitions, filter=where, buckets=buckets)
     size = sum(task.size for task in tasks)
     text = f"{len(tasks)} tasks would rewrite {size} bytes"
     if postponed:

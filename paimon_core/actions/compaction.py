@@ -11,7 +11,7 @@ from paimon_core.commit.table_commit import manifests_to_compact
 from paimon_core.errors import InvalidInputError, PaimonError
 from paimon_core.maintenance.idle_partitions import idle_partitions
 from paimon_core.maintenance.table_maintenance import TableMaintenance
-from paimon_core.options.parse import column_list, duration
+from paimon_core.options.parse import column_list, duration, number_list
 from paimon_core.predicate.filter import Filter
 
 _STRATEGIES = ("full", "minor")
@@ -26,13 +26,13 @@ _log = logging.getLogger(__name__)
 def compact(call: Call) -> Rows:
     """Compact files, all of them or with compact_strategy 'minor' those that are due; with order_by, sort the rows.
 
-    With partition_idle_time only partitions whose newest file is at least so old.
+    With partition_idle_time only partitions whose newest file is at least so old, with buckets, such as '0-99,150',
+    only these.
     """
     strategy, order = _choice(call, "compact_strategy", _STRATEGIES), _choice(call, "order_strategy", _ORDERS)
     columns = call.text("order_by")
     if columns is not None and order == "none":
         raise InvalidInputError("order_by needs an order_strategy: 'order', 'zorder' or 'hilbert'")
-    call.refuse("buckets", "name the partitions to compact")
     table = call.table().with_options(call.options())
     _at_most_one(call)
     partitions, where, idle = call.partitions(table), call.text("where"), _duration(call, "partition_idle_time")
@@ -41,13 +41,13 @@ def compact(call: Call) -> Rows:
         chosen, partitions = idle_partitions(table.store, idle, partitions, where), None
         if chosen is None:
             return DONE
-    table.compact(
+    TableMaintenance(table.store, call.runner(table)).compact(
         full=strategy == "full",
         order_by=None if columns is None else column_list(columns),
         order_strategy=None if order == "none" else order,
         partitions=partitions,
         filter=chosen,
-        runner=call.runner(table),
+        buckets=_numbers(call, "buckets"),
     )
     return DONE
 
@@ -79,6 +79,18 @@ def rewrite_file_index(call: Call) -> Rows:
     table = call.table()
     TableMaintenance(table.store, call.runner(table)).rewrite_file_index(filter=call.text("where"))
     return DONE
+
+
+@procedure("reassign_row_id(table STRING, [partitions STRING])", "result STRING")
+def reassign_row_id(call: Call) -> Rows:
+    """Give each partition of a table with data evolution a range of row ids of its own; only metadata are written."""
+    table = call.table()
+    if not table.schema.partition_keys:
+        made, why = None, "table is not partitioned"
+    else:
+        made, why = table.maintenance.reassign_row_ids(partitions=call.partitions(table)), "no row ids overlap"
+    call.refresh()
+    return [(f"Skipped. {why}." if made is None else f"Success. Snapshot {made.id} has the new row ids.",)]
 
 
 @procedure(
@@ -129,6 +141,15 @@ def _choice(call: Call, name: str, choices: Sequence[str]) -> str:
     if value not in choices:
         raise InvalidInputError(f"argument {name!r} of {call.procedure.name} is one of {list(choices)}, not {value!r}")
     return value
+
+
+def _numbers(call: Call, name: str) -> list[int] | None:
+    """Return the numbers of an argument such as '1,3' or '0-99,150'; `None`: it is not given."""
+    text = call.text(name)
+    try:
+        return None if text is None else number_list(text)
+    except ValueError as error:
+        raise InvalidInputError(f"argument {name!r} of {call.procedure.name}: {text!r} {error}") from None
 
 
 def _duration(call: Call, name: str) -> timedelta | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from paimon_core.actions import branches, compaction, consumers, expiry, moving, rollback, tags
+from paimon_core.actions import branches, compaction, consumers, expiry, moving, repair, rollback, tags
 from paimon_core.actions.procedure import Procedure
 from paimon_core.errors import NotFoundError, UnsupportedError
 
@@ -15,6 +15,7 @@ ACTIONS: Mapping[str, Procedure] = {
         compaction.compact_database,
         compaction.materialize_deletion_vectors,
         compaction.rewrite_file_index,
+        compaction.reassign_row_id,
         compaction.rescale,
         expiry.expire_snapshots,
         expiry.record_partitions_done,
@@ -44,13 +45,11 @@ ACTIONS: Mapping[str, Procedure] = {
         moving.migrate_table,
         moving.migrate_database,
         moving.clone,
+        repair.verify_table,
+        repair.repair_table,
+        repair.repair_earliest_snapshot,
     )
 }
-NOT_YET: Mapping[str, str] = {
-    "reassign_row_id": "row ids stay as they are",
-    "repair_earliest_snapshot": "a wrong hint EARLIEST is found out and ignored",
-}
-"""Procedures that are not built yet: what to do instead."""
 _METASTORE, _REST = "it needs a Hive metastore", "it needs a REST catalog"
 NEVER: Mapping[str, str] = {
     "alter_function": _REST,
@@ -60,7 +59,7 @@ NEVER: Mapping[str, str] = {
     "create_global_index": "global indexes are not supported",
     "drop_function": _REST,
     "drop_global_index": "global indexes are not supported",
-    "repair": _METASTORE,
+    "repair": f"{_METASTORE}; repair_table mends a table",
 }
 """Procedures of the Java connector that this one does not have: the reason."""
 
@@ -73,8 +72,6 @@ def find_procedure(name: str, procedures: Mapping[str, Procedure] = ACTIONS) -> 
     """
     if name in procedures:
         return procedures[name]
-    if name in NOT_YET:
-        raise UnsupportedError(f"procedure {name!r} is not there yet: {NOT_YET[name]}")
     if name in NEVER:
         raise UnsupportedError(f"procedure {name!r} is not possible: {NEVER[name]}")
     near = get_close_matches(name.lower(), procedures, n=1)

@@ -12,6 +12,18 @@ from paimon_core.snapshot.snapshot import CommitKind
 
 
 @dataclass(frozen=True, slots=True)
+class Corrections:
+    """Values that a snapshot without changes has in place of wrong ones of its base: the mending of a table."""
+
+    live: tuple[ManifestEntry, ...]
+    """All live files, in the order of their commits; new manifests name them."""
+    indexes: tuple[IndexManifestEntry, ...] | None = None
+    """All index files; ``None``: those of the base."""
+    next_row_id: int | None = None
+    """The first id for new rows; ``None``: that of the base."""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """Entries that become one snapshot.
 
@@ -43,6 +55,8 @@ class Changes:
     """The name of a new file of statistics; ``None``: the snapshot keeps those of its base."""
     next_row_id: int | None = None
     """The first id that no row of the snapshot has, if all rows bring their ids from another table; else ``None``."""
+    corrections: Corrections | None = None
+    """REQUIRES: no entries, and ``new_indexes`` are the corrections' index files that the base does not have."""
 
     @property
     def is_empty(self) -> bool:

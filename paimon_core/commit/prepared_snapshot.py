@@ -69,7 +69,12 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     try:
         schema_id = _schema_id(store)
         metas: list[ManifestFileMeta] = []
-        if base is not None:
+        corrections = changes.corrections
+        if corrections is not None:
+            metas = manifests.write(corrections.live)
+            base_files += [meta.file_name for meta in metas]
+            next_row_id = next_row_id if corrections.next_row_id is None else corrections.next_row_id
+        elif base is not None:
             metas, base_files = merge_manifests(manifests, manifest_metas(store, base))
         base_list, base_size = _write_list(manifests, metas, base_files)
         delta = manifests.write(changes.entries) if changes.entries else []
@@ -86,6 +91,8 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         _delete_indexes(store, indexes)
         raise
     total = (base.total_record_count or 0) if base is not None else 0
+    if corrections is not None:
+        total = sum(entry.file.row_count for entry in corrections.live)
     inherited = base.statistics if base is not None and base.schema_id == schema_id else None
     snapshot = Snapshot(
         version=3,
@@ -138,6 +145,9 @@ def _index(store: FileStore, base: Snapshot | None, changes: Changes, written: l
     engines read such files from end to end, whatever ranges their entries list.
     """
     name = None if base is None else base.index_manifest
+    if changes.corrections is not None:
+        corrected = changes.corrections.indexes
+        return name if corrected is None else store.manifests.write_index(corrected) if corrected else None
     if not changes.changes_indexes or (name is None and not changes.new_indexes):
         return name
     existing = [] if name is None else store.manifests.read_index(name)

@@ -365,6 +365,18 @@ class TableCommit:
         """
         return self._publish(self.identity(None, properties, watermark), decide, kind, None)
 
+    def correct(self, corrected: Callable[[Snapshot], Changes | None]) -> Snapshot | None:
+        """Publish the newest snapshot again, in a COMPACT, with other metadata of the same rows; return it.
+
+        Args:
+            corrected: returns, for the base of every attempt, changes with `Corrections`; `None`: nothing is wrong.
+        """
+
+        def decide(base: Snapshot | None) -> Changes | None:
+            return None if base is None else corrected(base)
+
+        return self._publish(self.identity(), decide, CommitKind.COMPACT, None)
+
     def analyze(self, statistics: str, schema_id: int) -> Snapshot | None:
         """Publish a file of statistics as a snapshot of the same rows; return it; `None`: there is no snapshot.
 

@@ -31,13 +31,7 @@ def with_indexes(store: FileStore, bucket: BucketRef, meta: DataFileMeta) -> Dat
     with the bytes of an earlier one would be the same entry, and the DELETE of that one would cancel both. Memory: as
     of `FileIndexes`.
     """
-    wanted = _wanted(store, meta)
-    columns = {index_column(one.item) for one in wanted}
-    fields = [f for f in store.schemas.get(meta.schema_id).fields if f.name in columns]
-    builder = FileIndexes(wanted)
-    for batch in read_file(store, bucket, meta, fields):
-        builder.add(pa.Table.from_batches([batch]))
-    bodies = builder.bodies()
+    bodies = index_bodies(store, bucket, meta)
     if {(item, kind) for item, kinds in bodies.items() for kind in kinds} <= _stored(store, bucket, meta):
         return meta
     data, old = pack(bodies), index_names(meta)
@@ -48,6 +42,17 @@ def with_indexes(store: FileStore, bucket: BucketRef, meta: DataFileMeta) -> Dat
     name = f"{meta.file_name}-{store.new_name()}{INDEX_SUFFIX}"
     store.io.write(join(store.file_path(bucket, meta).rpartition("/")[0], name), data)
     return replace(meta, embedded_index=None, extra_files=(*others, name))
+
+
+def index_bodies(store: FileStore, bucket: BucketRef, meta: DataFileMeta) -> dict[str, dict[str, bytes]]:
+    """Return the indexes that the options ask for, made of the rows of a data file, by column and kind."""
+    wanted = _wanted(store, meta)
+    columns = {index_column(one.item) for one in wanted}
+    fields = [f for f in store.schemas.get(meta.schema_id).fields if f.name in columns]
+    builder = FileIndexes(wanted)
+    for batch in read_file(store, bucket, meta, fields) if wanted else ():
+        builder.add(pa.Table.from_batches([batch]))
+    return builder.bodies()
 
 
 def _wanted(store: FileStore, meta: DataFileMeta) -> tuple[IndexedColumn, ...]:

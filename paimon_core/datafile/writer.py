@@ -1,34 +1,27 @@
 """The writer of data files: rows to rolling files, each with its metadata."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_core.datafile.indexes import INDEX_SUFFIX
-from paimon_core.datafile.spec import KEY_STATS, DataFileSpec
+from paimon_core.datafile.row_summary import RowSummary
+from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.fileindex.columns import FileIndexes
 from paimon_core.fileio.fileio import join
 from paimon_core.format import TEXT_FORMATS, format_named
 from paimon_core.format.blob_records import BLOB, values_to_reach
 from paimon_core.format.file_format import FormatWriter
-from paimon_core.format.stats import ColumnBounds, StatsCollector, StatsMode, parse_mode
 from paimon_core.format.text_lines import compression_suffix
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.manifest.stats import EMPTY_STATS, SimpleStats, stats_schema
 from paimon_core.options.file import (
     FILE_INDEX_IN_MANIFEST_THRESHOLD,
     FILE_SUFFIX_INCLUDE_COMPRESSION,
 )
-from paimon_core.row.binary_row import EMPTY_ROW, serialize
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
-from paimon_core.types.datatype import DataField
-from paimon_core.types.row_kind import is_retract
-from paimon_core.types.system_fields import ROW_SEQUENCE, VALUE_KIND
 
 _MIN_PART_ROWS, _MAX_PART_ROWS = 1_000, 1 << 17
 _LARGEST_EXPANSION = 4  # one byte of an int8 column becomes four
@@ -167,41 +160,21 @@ class _OpenFile:
             self._sink, spec.fields, store.options, spec.compression, ordered=spec.ordered
         )
         self._arrow = arrow_schema(spec.fields)
-        self._values = StatsCollector(spec.value_fields, spec.modes)
-        self._keys = StatsCollector(spec.key_fields, [parse_mode(KEY_STATS)] * len(spec.key_fields))
+        self._summary = RowSummary(spec)
         self._indexes = FileIndexes(spec.indexes) if spec.indexes else None
-        self.rows = self._retracts = self._bytes = 0  # rows: so far
-        self._min_sequence = self._max_sequence = 0
-        self._first: pa.Table | None = None
-        self._last: pa.Table | None = None
+        self._bytes = 0
+
+    @property
+    def rows(self) -> int:
+        return self._summary.rows
 
     def write(self, rows: pa.Table) -> None:
-        spec = self._spec
-        if spec.key_fields:
-            self._track_keyed(rows, [f.name for f in spec.key_fields])
-        elif spec.stores_tracking:
-            self._track_sequence(rows)
-        stored = pa.Table.from_arrays([rows.column(n) for n in spec.sources], schema=self._arrow)
+        stored = pa.Table.from_arrays([rows.column(n) for n in self._spec.sources], schema=self._arrow)
         self._writer.write(stored)
-        self._values.update(rows)
+        self._summary.add(rows)
         if self._indexes is not None:
             self._indexes.add(rows)
-        self.rows += rows.num_rows
         self._bytes += stored.nbytes
-
-    def _track_sequence(self, rows: pa.Table) -> None:
-        sequence = pc.fill_null(rows.column(ROW_SEQUENCE.name), 0).to_numpy()  # the commit gives changed rows theirs
-        low, high = int(sequence.min()), int(sequence.max())
-        self._min_sequence = min(low, self._min_sequence) if self.rows else low
-        self._max_sequence = max(high, self._max_sequence) if self.rows else high
-
-    def _track_keyed(self, rows: pa.Table, key_names: Sequence[str]) -> None:
-        self._track_sequence(rows)
-        if self._first is None:
-            self._first = rows.select(key_names).slice(0, 1)
-        self._last = rows.select(key_names).slice(rows.num_rows - 1, 1)
-        self._retracts += int(is_retract(rows.column(VALUE_KIND.name).to_numpy()).sum())
-        self._keys.update(rows.select(key_names))
 
     def fitting(self, rows: pa.Table) -> pa.Table:
         """Return the first rows to write before the next check of the file size: up to a blob that fills it."""
@@ -236,33 +209,27 @@ class _OpenFile:
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
-        spec = self._spec
-        value_stats, stats_columns = simple_stats(
-            self._values.result(), spec.value_fields, spec.modes, dense=spec.dense
-        )
-        if stats_columns is None and spec.stores_tracking:
-            stats_columns = tuple(f.name for f in spec.value_fields)
+        spec, summary = self._spec, self._summary
+        value_stats, stats_columns = summary.value_stats
         embedded, index_files = self._finish_indexes()
-        keyed = bool(spec.key_fields)
-        if (
-            not keyed and not spec.row_tracking
-        ):  # the number of tracked rows is their snapshot, given by the commit or stored
-            self._min_sequence, self._max_sequence = first_sequence, first_sequence + self.rows - 1
+        sequences = (summary.min_sequence, summary.max_sequence)
+        if not spec.key_fields and not spec.row_tracking:  # that of tracked rows is their snapshot, or stored
+            sequences = (first_sequence, first_sequence + self.rows - 1)
         return DataFileMeta(
             file_name=self._name,
             file_size=size,
             row_count=self.rows,
-            min_key=_key_row(self._first, spec.key_fields),
-            max_key=_key_row(self._last, spec.key_fields),
-            key_stats=simple_stats(self._keys.result(), spec.key_fields, (), dense=False)[0] if keyed else EMPTY_STATS,
+            min_key=summary.min_key,
+            max_key=summary.max_key,
+            key_stats=summary.key_stats,
             value_stats=value_stats,
-            min_sequence_number=self._min_sequence,
-            max_sequence_number=self._max_sequence,
+            min_sequence_number=sequences[0],
+            max_sequence_number=sequences[1],
             schema_id=self._store.schema.id,
             level=spec.level,
             extra_files=index_files,
             creation_time=local_millis(self._store.now()),
-            delete_row_count=self._retracts,
+            delete_row_count=summary.retracts,
             embedded_index=embedded,
             file_source=spec.source,
             value_stats_cols=stats_columns,
@@ -284,48 +251,3 @@ def local_millis(epoch_millis: int) -> int:
     """Return the local wall-clock time of an instant as if it were UTC (milliseconds): the form of creation times."""
     offset = datetime.fromtimestamp(epoch_millis / 1000, timezone.utc).astimezone().utcoffset()
     return epoch_millis + int(offset.total_seconds() * 1000) if offset else epoch_millis
-
-
-def _key_row(row: pa.Table | None, fields: Sequence[DataField]) -> bytes:
-    if row is None:
-        return EMPTY_ROW
-    values = tuple(_internal(row.column(f.name)) for f in fields)
-    return serialize(values, arrow_schema(fields))
-
-
-def _internal(one: pa.ChunkedArray) -> object:
-    """Return the single value of a column as an internal value: times are integers."""
-    kind = one.type
-    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        return one.cast(pa.int32())[0].as_py()
-    return (one.cast(pa.int64()) if pa.types.is_timestamp(kind) else one)[0].as_py()
-
-
-def simple_stats(
-    columns: Sequence[ColumnBounds], fields: Sequence[DataField], modes: Sequence[StatsMode], *, dense: bool
-) -> tuple[SimpleStats, tuple[str, ...] | None]:
-    """Return the stored statistics of a file, and the names of their columns; `None`: they are of all ``fields``.
-
-    Args:
-        columns: the statistics of each field.
-        fields: the columns of the file.
-        modes: of the fields; empty: all have statistics.
-        dense: leave out columns of mode ``none``.
-    """
-    bounds = list(zip(fields, columns, strict=True))
-    names = None
-    if dense:
-        chosen = [i for i, mode in enumerate(modes) if mode.kind != "none"]
-        if len(chosen) < len(fields):
-            bounds = [bounds[i] for i in chosen]
-            names = tuple(fields[i].name for i in chosen)
-            if not chosen:
-                return EMPTY_STATS, ()
-    elif modes and all(mode.kind == "none" for mode in modes):
-        return EMPTY_STATS, ()  # readers fail if bounds are declared but missing
-    schema = stats_schema([f for f, _ in bounds])
-    return SimpleStats(
-        serialize(tuple(b.min for _, b in bounds), schema),
-        serialize(tuple(b.max for _, b in bounds), schema),
-        tuple(b.null_count for _, b in bounds),
-    ), names

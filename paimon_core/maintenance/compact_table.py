@@ -3,18 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance import append_compact, data_evolution
 from paimon_core.maintenance.append_compact import plan_append
 from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_postponed import compact_postponed
 from paimon_core.maintenance.data_evolution import plan_row_ranges
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
-from paimon_core.maintenance.task import CompactionTask, PlanRequest, partition_choice
+from paimon_core.maintenance.task import Buckets, CompactionTask, PlanRequest, partition_choice
+from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Predicate
-from paimon_core.scan.entries import live_entries
+from paimon_core.scan.entries import live_entries, live_in_parts
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import POSTPONE_BUCKET
 from paimon_core.write.routing import BucketMode, bucket_mode
@@ -26,6 +29,7 @@ def compact_table(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    buckets: Sequence[int] | None = None,
     runner: Runner = LOCAL,
     progress: Progress | None = None,
 ) -> Snapshot | None:
@@ -40,6 +44,7 @@ def compact_table(
         full: compact as much as possible, instead of what is due.
         partitions: the partitions to compact, each as {column: value}; ``None``: all.
         filter: a bound predicate on partition columns.
+        buckets: the numbers of the buckets to compact, of a table with a fixed number; ``None``: all.
         runner: runs the tasks.
         progress: called after every task with the bytes done and the bytes in all.
 
@@ -47,7 +52,8 @@ def compact_table(
     faster than they are planned. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
-    request, routed = PlanRequest(full, partition_choice(store, partitions, filter)), None
+    chosen = partition_choice(store, partitions, filter)
+    request, routed = PlanRequest(full, chosen, _numbered(store, chosen, buckets)), None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
         routed = compact_postponed(store, request.partitions)
     plan, run = _plan_and_run(store)
@@ -61,6 +67,7 @@ def plan_table(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     filter: Predicate | None = None,
+    buckets: Sequence[int] | None = None,
 ) -> tuple[Sequence[CompactionTask], int]:
     """Return the tasks that `compact_table` would run now, and the number of postponed files.
 
@@ -68,7 +75,8 @@ def plan_table(
     of `compact_table`; nothing is changed.
     """
     check_writable(store.schema)
-    request = PlanRequest(full, partition_choice(store, partitions, filter)).at_snapshot(store)
+    chosen = partition_choice(store, partitions, filter)
+    request = PlanRequest(full, chosen, _numbered(store, chosen, buckets)).at_snapshot(store)
     if request.snapshot is None:
         return [], 0
     plan, _ = _plan_and_run(store)
@@ -77,6 +85,33 @@ def plan_table(
         found = live_entries(store, request.snapshot, partition=request.partitions)
         postponed = sum(entry.bucket == POSTPONE_BUCKET for entry in found.live)
     return plan(store, request), postponed
+
+
+def _numbered(store: FileStore, partitions: Predicate | None, numbers: Sequence[int] | None) -> Buckets | None:
+    """Return the buckets of these numbers that have files; `None`: all buckets.
+
+    Raises InvalidInputError for a table without a fixed number of buckets, and for a number beyond that.
+    """
+    if numbers is None:
+        return None
+    if bucket_mode(store.schema) is not BucketMode.HASH_FIXED:
+        raise InvalidInputError(
+            f"{store.root} has no fixed number of buckets ('bucket' = {store.schema.bucket}), so that none can be "
+            "chosen: choose partitions"
+        )
+    snapshot, wanted = store.snapshots.latest(), set(numbers)
+    found: set[BucketRef] = set()
+    most = store.schema.bucket
+    if snapshot is not None:
+        with raise_if_expired(store, snapshot.id):
+            for entries in live_in_parts(store, snapshot, partition=partitions, with_stats=False):
+                most = max([most, *(entry.total_buckets for entry in entries)])
+                found |= {entry.bucket_ref for entry in entries if entry.bucket in wanted}
+    if not wanted or min(wanted) < 0 or max(wanted) >= most:
+        raise InvalidInputError(
+            f"{store.root} has the buckets 0 to {most - 1}, asked were {'none' if not wanted else sorted(wanted)[:20]}"
+        )
+    return found
 
 
 def _plan_and_run(

@@ -4,7 +4,7 @@ import builtins
 import re
 from dataclasses import dataclass
 
-from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
 
@@ -26,7 +26,7 @@ class TableConsumers:
         """
         consumers = self._consumers
         if next_snapshot is None:
-            if consumers.get(consumer_id) is None:
+            if not self._exists(consumer_id):
                 known = ", ".join(consumers.list()) or "none"
                 raise NotFoundError(f"no consumer {consumer_id!r} of {self.store.branch_root}; there are: {known}")
             if not dry_run:
@@ -36,6 +36,12 @@ class TableConsumers:
             raise InvalidInputError(f"the next snapshot of a consumer is 1 or more, not {next_snapshot}")
         if not dry_run:
             consumers.record(consumer_id, next_snapshot)
+
+    def _exists(self, consumer_id: str) -> bool:
+        try:
+            return self._consumers.get(consumer_id) is not None
+        except CorruptedError:
+            return True
 
     def clear(
         self, including: str | None = None, excluding: str | None = None, *, dry_run: bool = False

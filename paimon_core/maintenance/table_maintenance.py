@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from paimon_core.commit.table_commit import TableCommit
 from paimon_core.errors import InvalidInputError
 from paimon_core.maintenance.compact_table import compact_table
+from paimon_core.maintenance.earliest import repair_earliest_snapshot
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner
 from paimon_core.maintenance.expire import expire_after_commit, expire_table
 from paimon_core.maintenance.expire_partitions import expiration_options, expire_partitions
@@ -16,6 +17,7 @@ from paimon_core.maintenance.orphan_files import OrphanFiles, remove_orphan_file
 from paimon_core.maintenance.purge import purge, remove_missing_files
 from paimon_core.maintenance.rescale import rescale
 from paimon_core.maintenance.rewrite_indexes import rewrite_file_index
+from paimon_core.maintenance.row_ids import reassign_row_ids
 from paimon_core.maintenance.sort_compact import cluster_key, sort_table
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.schema.change import SetOption
@@ -39,8 +41,8 @@ class TableMaintenance:
         order_strategy: str | None = None,
         partitions: Sequence[Mapping[str, object]] | None = None,
         filter: Filter = None,
+        buckets: Sequence[int] | None = None,
         progress: Progress | None = None,
-        runner: Runner | None = None,
     ) -> Snapshot | None:
         """Rewrite files in one commit that changes no row; `None`: there is nothing to do.
 
@@ -55,20 +57,31 @@ class TableMaintenance:
                 "auto", which chooses one of these.
             partitions: the partitions to compact, each {column: value}; `None`: all.
             filter: a filter on partition columns.
+            buckets: the numbers of the buckets to compact, such as ``range(100)``, of a table with a fixed number;
+                `None`: all.
             progress: called with the bytes done and the bytes of all tasks.
-            runner: the engine's runner of tasks, to run tasks in other processes; `None`: the runner of this group.
 
         Raises CommitConflictError if others win every attempt to sort; CorruptedError for a file that is missing while
         its snapshot exists; OutOfRangeError if snapshots expire faster than a plan is made.
         """
         store, predicate = self.store, bound_filter(filter, self.store.schema.fields)
-        runner = self.runner if runner is None else runner
+        runner = self.runner
         if order_by is not None or order_strategy not in (None, "none"):
+            if buckets is not None:
+                raise InvalidInputError(
+                    f"{store.root} cannot be sorted by buckets: only a table without buckets can be sorted"
+                )
             key = cluster_key(store, order_by, order_strategy)
             made = sort_table(store, key, partitions=partitions, filter=predicate, runner=runner, progress=progress)
         else:
             made = compact_table(
-                store, full=full, partitions=partitions, filter=predicate, runner=runner, progress=progress
+                store,
+                full=full,
+                partitions=partitions,
+                filter=predicate,
+                buckets=buckets,
+                runner=runner,
+                progress=progress,
             )
         if made is not None:
             expire_after_commit(store, dedicated=True)
@@ -177,6 +190,26 @@ class TableMaintenance:
         become readable. `dry_run`: only return the names.
         """
         return remove_missing_files(self.store, dry_run=dry_run)
+
+    def reassign_row_ids(
+        self, *, partitions: Sequence[Mapping[str, object]] | None = None, filter: Filter = None
+    ) -> Snapshot | None:
+        """Give the rows of partitions whose row ids lie between those of others new ids, in one COMPACT.
+
+        Each partition then has a range of ids of its own; `None`: each has. Only metadata are written. The arguments
+        are those of `compact`. Raises InvalidInputError for a table without data evolution, UnsupportedError for global
+        indexes and for files that store ids with their rows.
+        """
+        predicate = bound_filter(filter, self.store.schema.fields)
+        return reassign_row_ids(self.store, partitions=partitions, filter=predicate)
+
+    def repair_earliest_snapshot(self, snapshot_id: int) -> tuple[int, int]:
+        """Let the history begin at a snapshot that follows a gap; return the oldest snapshot before, and the one now.
+
+        Only the hint EARLIEST is written. Raises InvalidInputError for a snapshot that does not exist, and for one that
+        follows another.
+        """
+        return repair_earliest_snapshot(self.store, snapshot_id)
 
     def purge(self) -> OrphanFiles:
         """Remove all rows, branches, tags, consumers, changelogs and old snapshots, and all files that nothing names.

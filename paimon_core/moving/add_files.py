@@ -15,8 +15,9 @@ from functools import partial
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.table_commit import TableCommit
+from paimon_core.datafile.row_summary import simple_stats
 from paimon_core.datafile.spec import DataFileSpec
-from paimon_core.datafile.writer import local_millis, simple_stats
+from paimon_core.datafile.writer import local_millis
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.fileio.copying import THREADS, copy_file
 from paimon_core.fileio.parallel import parallel_map

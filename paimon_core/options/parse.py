@@ -17,6 +17,8 @@ NOTHING: Final[tuple[str, ...]] = ()
 NO_LEVELS: Final[Mapping[int, str]] = {}
 NO_WEIGHTS: Final[tuple[Decimal, ...]] = ()
 
+_NUMBERS = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?", re.ASCII)
+_MOST_NUMBERS: Final = 1_000_000
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII)
 _DURATION = re.compile(r"(\d+)\s*([a-zµ]*)")  # µ is U+00B5; text with U+03BC is folded to it below
 
@@ -187,6 +189,18 @@ def weights(value: str) -> tuple[Decimal, ...]:
     if not all(weight.is_finite() and weight > 0 for weight in result):
         raise ValueError("must be comma-separated positive numbers")
     return result
+
+
+def number_list(text: str) -> list[int]:
+    """Return the numbers of a list such as "0-99,150", each once, ascending; a range includes both ends."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _NUMBERS.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last < _MOST_NUMBERS:
+            raise ValueError("must be numbers and ranges separated by commas, such as '0-99,150'")
+        found.update(range(first, last + 1))
+    return sorted(found)
 
 
 def column_list(text: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.row_kind import is_retract
 from paimon_core.types.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_core.verify.index_content import IndexContent
 from paimon_core.verify.report import Fault
 
 _BLOB = "BLOB"
@@ -63,8 +64,11 @@ class FileContent:
         """Read all rows of the file and yield what contradicts its metadata. Memory: a batch."""
         path = self.store.file_path(self.entry.bucket_ref, self.entry.file)
         try:
-            for message, kind in self._faults():
-                yield Fault(kind, path, message)
+            indexes = IndexContent(self.store.at_schema(self._meta.schema_id), path, self._meta)
+            for message, kind in self._faults(indexes):
+                yield Fault(kind, path, message, self._meta.file_name)
+            for message, kind in indexes.faults():
+                yield Fault(kind, indexes.path_of_index, message, self._meta.file_name)
         except (PaimonError, OSError, pa.ArrowException, ValueError) as error:
             yield Fault("unreadable-data-file", path, str(error))
 
@@ -72,7 +76,7 @@ class FileContent:
     def _meta(self) -> DataFileMeta:
         return self.entry.file
 
-    def _faults(self) -> Iterator[tuple[str, str]]:
+    def _faults(self, indexes: IndexContent) -> Iterator[tuple[str, str]]:
         store = self.store.at_schema(self._meta.schema_id)
         keyed = store.traits.keyed
         sorted_rows = keyed and self.entry.bucket >= 0
@@ -82,6 +86,7 @@ class FileContent:
         in_order = in_bucket = True
         for batch in read_file(store, self.entry.bucket_ref, self._meta, wanted):
             self.rows += batch.num_rows
+            indexes.add(batch)
             for column in fields:
                 self._bounds.setdefault(column.name, _Bounds()).add(batch.column(column.name))
             if keyed:

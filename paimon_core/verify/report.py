@@ -23,6 +23,7 @@ KINDS = frozenset(
         "unreadable-changelog",
         "unreadable-consumer",
         "unreadable-data-file",
+        "unreadable-file-index",
         "unreadable-index-manifest",
         "unreadable-key",
         "unreadable-manifest",
@@ -34,6 +35,7 @@ KINDS = frozenset(
         "unreadable-vector",
         "wrong-bucket",
         "wrong-delete-count",
+        "wrong-file-index",
         "wrong-file-metadata",
         "wrong-hint",
         "wrong-index",
@@ -57,12 +59,14 @@ class Fault:
     """Something in a table that contradicts the format.
 
     ``kind``: one of `KINDS`, such as "missing-manifest"; ``path``: the file or directory in which it shows;
-    ``message``: what was found and what was expected.
+    ``message``: what was found and what was expected; ``data_file``: the name of the data file whose metadata are
+    wrong, if it is one.
     """
 
     kind: str
     path: str
     message: str
+    data_file: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -60,13 +60,7 @@ class StoredFiles:
             self._check_bucket(bucket, [entry.file for entry in files])
         if self.store.schema.options.value(ROW_TRACKING_ENABLED) and not self.store.traits.data_evolution:
             self._check_row_ids(state)
-        name = state.snapshot.index_manifest
-        if name is not None:
-            try:
-                entries = self.store.manifests.read_index(name)
-            except CorruptedError:
-                return  # found already
-            self._check_indexes(state, entries)
+        self.check_indexes(state, self._indexes(state))
 
     def _check_bucket_numbers(self, state: State) -> None:
         numbers: dict[bytes, set[int]] = {}
@@ -88,7 +82,7 @@ class StoredFiles:
             self._found("unreadable-key", path, f"the smallest and largest keys of files cannot be decoded: {error}")
             return
         for name in wrong:
-            self._found("wrong-key-range", path, f"{name}: the smallest key is above the largest")
+            self._found("wrong-key-range", path, f"{name}: the smallest key is above the largest", name)
         if not wrong and bucket.bucket >= 0:
             try:
                 Levels.of(files, keys, num_levels(self.store.options))
@@ -107,7 +101,16 @@ class StoredFiles:
         if following is not None and last[1] >= following:
             self._found("wrong-row-ids", path, f"nextRowId is {following}, and {last[0]} has row {last[1]}")
 
-    def _check_indexes(self, state: State, entries: Sequence[IndexManifestEntry]) -> None:
+    def _indexes(self, state: State) -> list[IndexManifestEntry]:
+        """Return the index files of a snapshot; none if they are unknown, which was found already."""
+        name = state.snapshot.index_manifest
+        try:
+            return [] if name is None else self.store.manifests.read_index(name)
+        except CorruptedError:
+            return []
+
+    def check_indexes(self, state: State, entries: Sequence[IndexManifestEntry]) -> None:
+        """Compare index files with the store, and with the data files of a snapshot."""
         rows = {(e.bucket_ref, e.file.file_name): e.file.row_count for e in state.live}
         for entry in entries:
             path = self.store.index_path(entry)
@@ -140,15 +143,8 @@ class StoredFiles:
 
     def check_vectors(self, state: State) -> None:
         """Decode the deletion vectors of a snapshot: checksums, numbers of rows, positions."""
-        name = state.snapshot.index_manifest
-        if name is None:
-            return
         rows = {(e.bucket_ref, e.file.file_name): e.file.row_count for e in state.live}
-        try:
-            entries = self.store.manifests.read_index(name)
-        except CorruptedError:
-            return  # found already
-        for entry in entries:
+        for entry in self._indexes(state):
             if entry.index_type != DELETION_VECTORS:
                 continue
             path = self.store.index_path(entry)
@@ -163,5 +159,5 @@ class StoredFiles:
                     message = f"rows behind the {of} of {found.data_file} are deleted"
                     self._found("wrong-vector", path, message)
 
-    def _found(self, kind: str, path: str, message: str) -> None:
-        self.faults.append(Fault(kind, path, message))
+    def _found(self, kind: str, path: str, message: str, data_file: str | None = None) -> None:
+        self.faults.append(Fault(kind, path, message, data_file))

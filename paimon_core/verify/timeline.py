@@ -57,7 +57,7 @@ class BranchMetadata:
     """The metadata of a branch. `check` fills the other fields.
 
     ``states``: whole states, the newest last. ``added``: entries of files that must exist although no whole state has
-    them: changes between snapshots, and changelog files.
+    them: changes between snapshots, and changelog files. ``read``: the snapshots and tags that can be read.
     """
 
     store: FileStore
@@ -65,9 +65,11 @@ class BranchMetadata:
     snapshots: int = 0
     states: list[State] = field(default_factory=list)
     added: list[ManifestEntry] = field(default_factory=list)
+    read: list[Snapshot] = field(default_factory=list)
     _lists: dict[str, list[ManifestFileMeta] | None] = field(default_factory=dict)
     _summaries: dict[str, "_Summary | None"] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
+    _rows: int | None = None  # of the files of the last snapshot that was checked; `None`: unknown
 
     def check(self) -> None:
         """Follow every reference of the branch down to the entries of manifests."""
@@ -78,7 +80,8 @@ class BranchMetadata:
         tagged = [one for one in self._tagged() if one.fingerprint not in known]
         changelogs = list(self._changelogs())
         self._consumers()
-        self.snapshots = len(snapshots) + len(tagged) + len(changelogs)
+        self.read = [*snapshots, *tagged]
+        self.snapshots = len(self.read) + len(changelogs)
         for snapshot in (*snapshots, *tagged, *changelogs):
             if snapshot.schema_id not in schemas:
                 path = self.store.schemas.path(snapshot.schema_id)
@@ -87,13 +90,19 @@ class BranchMetadata:
             self._whole(snapshot)
         before: Snapshot | None = None
         for position, snapshot in enumerate(snapshots):
-            follows = before is not None and before.id + 1 == snapshot.id
-            self._changes(snapshot, before if follows else None)
-            if not follows or position == len(snapshots) - 1:
-                self._whole(snapshot)
+            if before is None or before.id + 1 != snapshot.id:
+                before = self._rows = None
+            self._changes(snapshot, before)
+            if before is None or position == len(snapshots) - 1:
+                self._rows = self._whole(snapshot)
             before = snapshot
         for changelog in changelogs:
             self._changelog_files(changelog)
+
+    def check_one(self, snapshot: Snapshot) -> None:
+        """Follow the references of one snapshot, whose state is then the only one."""
+        self._changes(snapshot, None)
+        self._whole(snapshot)
 
     # ---- the files that name others
 
@@ -164,6 +173,7 @@ class BranchMetadata:
             return
         entries = [entry for meta in delta for entry in self._entries(meta) or ()]
         counted = sum(entry.file.row_count * (1 if entry.kind == ADD else -1) for entry in entries)
+        self._rows = None if self._rows is None else self._rows + counted
         path = self.store.snapshots.path(snapshot.id)
         if snapshot.delta_record_count is not None and counted != snapshot.delta_record_count:
             message = f"deltaRecordCount is {snapshot.delta_record_count}, and the changes have {counted} rows"
@@ -171,10 +181,11 @@ class BranchMetadata:
         if before is None:
             return
         self.added += [entry for entry in entries if entry.kind == ADD]
-        totals = (before.total_record_count, snapshot.total_record_count)
-        if None not in totals and totals[0] + counted != totals[1]:  # type: ignore[operator]
-            message = f"totalRecordCount is {totals[1]}, after {totals[0]} and a change by {counted}"
-            self._found("wrong-record-count", path, message)
+        expected = self._rows
+        if expected is None and before.total_record_count is not None:
+            expected = before.total_record_count + counted
+        if None not in (expected, snapshot.total_record_count) and expected != snapshot.total_record_count:
+            self._found("wrong-record-count", path, _wrong_total(snapshot, expected))
         if None not in (before.next_row_id, snapshot.next_row_id) and snapshot.next_row_id < before.next_row_id:  # type: ignore[operator]
             self._found("wrong-row-ids", path, f"nextRowId falls from {before.next_row_id} to {snapshot.next_row_id}")
 
@@ -187,8 +198,8 @@ class BranchMetadata:
             self._manifest(meta)
             self.added += [entry for entry in self._entries(meta) or () if entry.kind == ADD]
 
-    def _whole(self, snapshot: Snapshot) -> None:
-        """Compute the live files of a snapshot."""
+    def _whole(self, snapshot: Snapshot) -> int | None:
+        """Compute the live files of a snapshot; return the number of their rows; `None`: metadata are missing."""
         names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
         sizes = (snapshot.base_manifest_list_size, snapshot.delta_manifest_list_size)
         lists = [self._list(name, size) for name, size in zip(names, sizes, strict=True)]
@@ -199,12 +210,12 @@ class BranchMetadata:
         read = [self._entries(meta) for metas in lists for meta in metas or ()]
         path = self.store.manifests.path(names[0])
         if None in lists or None in read:
-            return  # what is missing was found already
+            return None  # what is missing was found already
         try:
             merged = merge_entries([entry for entries in read for entry in entries or ()])
         except CorruptedError as error:
             self._found("added-twice", path, f"snapshot {snapshot.id}: {error}")
-            return
+            return None
         live = [entry for entry in merged if entry.kind == ADD]
         for entry in merged:
             if entry.kind != ADD:
@@ -212,9 +223,9 @@ class BranchMetadata:
                 self._found("deleted-without-add", path, message)
         rows = sum(entry.file.row_count for entry in live)
         if snapshot.total_record_count is not None and rows != snapshot.total_record_count:
-            message = f"totalRecordCount is {snapshot.total_record_count}, and the files have {rows} rows"
-            self._found("wrong-record-count", self.store.snapshots.path(snapshot.id), message)
+            self._found("wrong-record-count", self.store.snapshots.path(snapshot.id), _wrong_total(snapshot, rows))
         self.states.append(State(snapshot, live))
+        return rows
 
     def _list(self, name: str, size: int | None) -> list[ManifestFileMeta] | None:
         if name not in self._lists:
@@ -231,9 +242,10 @@ class BranchMetadata:
             entries = self._entries(meta)
             self._summaries[meta.file_name] = None if entries is None else _Summary.of(entries)
             for entry in entries or ():
-                wrong = self._wrong_numbers(entry)
+                wrong = wrong_numbers(entry)
                 if wrong is not None:
-                    self._found("wrong-file-metadata", path, f"{entry.file.file_name}: {wrong}")
+                    name = entry.file.file_name
+                    self._found("wrong-file-metadata", path, f"{name}: {wrong}", name)
         found = self._summaries[meta.file_name]
         if found is None:
             return
@@ -252,19 +264,6 @@ class BranchMetadata:
             ):
                 message = f"its list says {name} {low} to {high}, and it has {values[0]} to {values[1]}"
                 self._found("wrong-manifest-ranges", path, message)
-
-    def _wrong_numbers(self, entry: ManifestEntry) -> str | None:
-        """Return what in an entry contradicts itself; `None`: nothing."""
-        file = entry.file
-        if entry.total_buckets > 0 and not 0 <= entry.bucket < entry.total_buckets:
-            return f"bucket {entry.bucket} of {entry.total_buckets}"
-        if file.row_count < 0 or file.file_size < 0 or file.level < 0:
-            return f"{file.row_count} rows, {file.file_size} bytes, level {file.level}"
-        if file.delete_row_count is not None and file.delete_row_count > file.row_count:
-            return f"{file.delete_row_count} of {file.row_count} rows delete"
-        if file.min_sequence_number > file.max_sequence_number:
-            return f"sequence numbers {file.min_sequence_number} to {file.max_sequence_number}"
-        return None
 
     def _entries(self, meta: ManifestFileMeta) -> list[ManifestEntry] | None:
         path, manifests = self.store.manifests.path(meta.file_name), self.store.manifests
@@ -302,5 +301,23 @@ class BranchMetadata:
             self._found(f"{'missing' if missing else 'unreadable'}-{kind}" if prefixed else kind, path, str(error))
         return None
 
-    def _found(self, kind: str, path: str, message: str) -> None:
-        self.faults.append(Fault(kind, path, message))
+    def _found(self, kind: str, path: str, message: str, data_file: str | None = None) -> None:
+        self.faults.append(Fault(kind, path, message, data_file))
+
+
+def _wrong_total(snapshot: Snapshot, rows: int | None) -> str:
+    return f"totalRecordCount is {snapshot.total_record_count}, and the files have {rows} rows"
+
+
+def wrong_numbers(entry: ManifestEntry) -> str | None:
+    """Return what in an entry contradicts itself; `None`: nothing."""
+    file = entry.file
+    if entry.total_buckets > 0 and not 0 <= entry.bucket < entry.total_buckets:
+        return f"bucket {entry.bucket} of {entry.total_buckets}"
+    if file.row_count < 0 or file.file_size < 0 or file.level < 0:
+        return f"{file.row_count} rows, {file.file_size} bytes, level {file.level}"
+    if file.delete_row_count is not None and file.delete_row_count > file.row_count:
+        return f"{file.delete_row_count} of {file.row_count} rows delete"
+    if file.min_sequence_number > file.max_sequence_number:
+        return f"sequence numbers {file.min_sequence_number} to {file.max_sequence_number}"
+    return None

@@ -1,7 +1,7 @@
 """The verification of a table: every reference of every branch followed, and in deep mode every row read."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from paimon_core.errors import PaimonError
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
@@ -33,40 +33,64 @@ def verify(store: FileStore, *, deep: bool = False, progress: Progress | None = 
         deep: read all rows.
         progress: called with the bytes of data files that were read, and the bytes of all.
     """
+    names, snapshots, files, rows = branch_names(store), 0, 0, 0
     faults: list[Fault] = []
-    branches = [MAIN, *list_branches(store.io, store.root)]
-    snapshots = files = rows = 0
-    for branch in branches:
-        opened = _branch(store, branch, faults)
-        if opened is None:
-            continue
-        metadata, stored = BranchMetadata(opened), StoredFiles(opened)
-        metadata.check()
-        states = metadata.states
-        stored.check_existence([*(entry for state in states for entry in state.live), *metadata.added])
+    for name in names:
+        found = check_branch(store, name, deep=deep, progress=progress)
+        faults += found.faults
+        snapshots, files, rows = snapshots + found.snapshots, files + found.files, rows + found.rows
+    return VerifyReport(sorted_out(faults), len(names), snapshots, files, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCheck:
+    """The faults of a branch, and how much was looked through.
+
+    ``store``: `None` if the branch has no schema that can be read. ``metadata``: its snapshots and entries.
+    """
+
+    store: FileStore | None
+    faults: tuple[Fault, ...]
+    metadata: BranchMetadata | None = None
+    snapshots: int = 0
+    files: int = 0
+    rows: int = 0
+
+
+def branch_names(store: FileStore) -> list[str]:
+    """Return the names of all branches, the main one first."""
+    return [MAIN, *list_branches(store.io, store.root)]
+
+
+def check_branch(store: FileStore, branch: str, *, deep: bool, progress: Progress | None = None) -> BranchCheck:
+    """Look for everything in one branch that contradicts the format; other arguments are those of `verify`."""
+    opened = _branch(store, branch)
+    if isinstance(opened, Fault):
+        return BranchCheck(None, (opened,))
+    metadata, stored, rows = BranchMetadata(opened), StoredFiles(opened), 0
+    metadata.check()
+    states = metadata.states
+    stored.check_existence([*(entry for state in states for entry in state.live), *metadata.added])
+    for state in states:
+        stored.check_state(state)
+    if deep:
         for state in states:
-            stored.check_state(state)
-        if deep:
-            for state in states:
-                stored.check_vectors(state)
-            rows += _read(opened, metadata, stored, progress)
-        faults += [*metadata.faults, *stored.faults]
-        snapshots, files = snapshots + metadata.snapshots, files + stored.files
-    return VerifyReport(sorted_out(faults), len(branches), snapshots, files, rows)
+            stored.check_vectors(state)
+        rows = _read(opened, metadata, stored, progress)
+    faults = sorted_out([*metadata.faults, *stored.faults])
+    return BranchCheck(opened, faults, metadata, metadata.snapshots, stored.files, rows)
 
 
-def _branch(store: FileStore, branch: str, faults: list[Fault]) -> FileStore | None:
-    """Return the store of a branch; `None` and a fault: its newest schema cannot be read."""
+def _branch(store: FileStore, branch: str) -> FileStore | Fault:
+    """Return the store of a branch, or the fault that its newest schema cannot be read."""
     found = replace(store, branch=branch)
     path = branch_root(store.root, branch)
     try:
         schema = found.schemas.latest()
     except PaimonError as error:
-        faults.append(Fault("unreadable-schema", path, f"branch {branch!r}: {error}"))
-        return None
+        return Fault("unreadable-schema", path, f"branch {branch!r}: {error}")
     if schema is None:
-        faults.append(Fault("missing-schema", path, f"branch {branch!r} has no schema"))
-        return None
+        return Fault("missing-schema", path, f"branch {branch!r} has no schema")
     return found.with_schema(schema)
 
 

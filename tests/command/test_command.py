@@ -96,6 +96,7 @@ CALLS = {
     "orphans": ["{t}"],
     "partitions": ["{t}"],
     "read": ["{t}"],
+    "repair": ["{t}", "--deep"],
     "rollback": ["{t}", "2"],
     "schema": ["{t}"],
     "show": ["{t}"],
@@ -106,7 +107,7 @@ CALLS = {
 }
 LINES = {"tail": ["{t}", "--from", "1", "--once"]}
 """Commands that print an object on each line."""
-CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "rollback", "tag")
+CHANGES = ("branch", "compact", "consumers", "delete", "expire", "orphans", "repair", "rollback", "tag")
 
 
 def test_every_command_is_tried():

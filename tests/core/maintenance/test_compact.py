@@ -1,6 +1,7 @@
 """Dedicated compaction of primary-key tables: plans of tasks that run anywhere, and one commit."""
 
 import pickle
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -80,6 +81,36 @@ def test_partitions_and_filters_choose_where(tmp_path):
     with pytest.raises(InvalidInputError, match="partition columns are"):
         table.compact(partitions=[{"v": "x"}])
     assert rows_of(table.to_arrow(), ("dt", "id")) == rows
+
+
+def test_buckets_choose_where(tmp_path):
+    table = daily(tmp_path / "t")
+    before = rows_of(table.to_arrow(), ("dt", "id"))
+    table.maintenance.compact(full=True, buckets=[1], partitions=[{"dt": "a"}])
+    compacted = [key for key, levels in levels_of(table).items() if len(levels.runs) == 1]
+    assert [(*table.store.partition_values(partition), bucket) for partition, bucket in compacted] == [("a", 1)]
+    table.maintenance.compact(full=True, buckets=range(2))
+    assert {len(levels.runs) for levels in levels_of(table).values()} == {1}
+    assert rows_of(table.to_arrow(), ("dt", "id")) == before
+    assert table.maintenance.compact(full=True, buckets=[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        ({}, {"buckets": [2]}, "buckets 0 to 1, asked were [2]"),
+        ({}, {"buckets": []}, "asked were none"),
+        ({}, {"buckets": [-1, 0]}, "asked were [-1, 0]"),
+        ({"bucket": "-1"}, {"buckets": [0]}, "no fixed number of buckets ('bucket' = -1)"),
+        ({}, {"buckets": [0], "order_by": ["v"]}, "cannot be sorted by buckets"),
+    ],
+)
+def test_wrong_buckets_are_refused(tmp_path, options, arguments, message):
+    table = daily(tmp_path / "t", **options)
+    newest = table.snapshot().id
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        table.maintenance.compact(**arguments)
+    assert table.snapshot().id == newest
 
 
 def test_tasks_are_values_that_run_anywhere(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from paimon_core.actions.registry import NEVER, NOT_YET
+from paimon_core.actions.registry import NEVER
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
 from paimon_core.maintenance import orphan_files, referenced_names
 from paimon_spark import PaimonTable, distribute
@@ -31,7 +31,7 @@ def test_the_page_shows_every_procedure():
     text = PAGE.read_text()
     for found in PROCEDURES.values():
         assert f"| `{found.signature}` | `{found.result}` | {found.effect} |" in text
-    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(NOT_YET) | set(NEVER)
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(NEVER)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_page_shows_every_procedure():
         ("create_tags", {}, NotFoundError, "did you mean 'create_tag'"),
         ("Compact", {}, NotFoundError, "did you mean 'compact'"),
         ("xyz", {}, NotFoundError, "there are add_files, clear_consumers"),
-        ("reassign_row_id", {}, UnsupportedError, "not there yet"),
+        ("repair_tables", {}, NotFoundError, "did you mean 'repair_table'"),
         ("remove_orphan_files", {"table": "t", "older": "1"}, InvalidInputError, "did you mean 'older_than'"),
         ("repair", {}, UnsupportedError, "Hive metastore"),
         ("create_branch", {"table": "t", "branch": "b", "ignoreIfExist": True}, InvalidInputError, "'ignoreIfExists'"),
@@ -87,7 +87,8 @@ def test_a_call_from_statement_to_result(sql):
     for statement, message in [
         ("CALL sys.create_tagg('t', 'v')", "did you mean 'create_tag'"),
         ("CALL pm.compact('t')", "write CALL pm.sys.compact"),
-        ("CALL sys.reassign_row_id('t')", "not there yet"),
+        ("CALL sys.reassign_row_id('t')", "'row-tracking.enabled' = 'true'"),
+        ("CALL sys.repair('t')", "repair_table mends a table"),
         ("CALL sys.create_tag('t', NULL)", "'tag' of create_tag must not be NULL"),
         ("CALL sys.create_tag('a.b.c', 'v')", "no table of catalog 'pm'"),
     ]:
