@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paimon_core.advice.advise import advise
+from paimon_core.advice.report import HINT, SEVERE, WARNING
 from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.datafile.spec import target_size
+from paimon_core.errors import hide_secrets
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy
 from paimon_core.lsm.universal import num_levels, stop_trigger
 from paimon_core.options import ALL_OPTIONS
@@ -22,6 +25,7 @@ from paimon_core.systables.text import shown_options
 
 MOST_COLUMNS = 100
 MOST_OPTIONS = 60
+_SYMBOLS = {SEVERE: "act", WARNING: "watch", HINT: "plain"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,18 @@ class Measure:
     value: str
     note: str = ""
     state: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceLine:
+    """One advice. ``state``: the class of its symbol; ``command``: a line for a shell, else SQL or Python, or empty."""
+
+    state: str
+    severity: str
+    scope: str
+    text: str
+    measure: str
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +187,23 @@ def _of_small_files(store: FileStore, files: FileColumns) -> list[Measure]:
     note = f"smaller than {size(policy.small_size)}; {count(policy.min_files)} of a bucket are compacted together"
     number = f"{int(small.sum()):,} of {int(files.ready.sum()):,}"
     return [Measure("small files", number, note, "watch" if most >= policy.min_files else "good")]
+
+
+def advice_of(store: FileStore, snapshot: Snapshot | None) -> tuple[AdviceLine, ...]:
+    """Return the advice about the newest snapshot, the most urgent first; none about an older one."""
+    if snapshot is None or store.snapshots.latest_id() != snapshot.id:
+        return ()
+    return tuple(
+        AdviceLine(
+            _SYMBOLS[one.severity],
+            one.severity,
+            str(one.scope),
+            hide_secrets(one.text),
+            str(one.measure),
+            hide_secrets(one.command or one.sql or one.python or ""),
+        )
+        for one in advise(store)
+    )
 
 
 def columns_of(store: FileStore) -> tuple[Column, ...]:

@@ -6,10 +6,12 @@ from typing import TypeVar
 
 from paimon_core.errors import hide_secrets
 from paimon_core.page.facts import (
+    AdviceLine,
     Column,
     Measure,
     Setting,
     Tile,
+    advice_of,
     columns_of,
     health_of,
     kind_of,
@@ -42,6 +44,7 @@ class Page:
     """Live files of a table that has too many of them to read; 0: all are read."""
     tiles: Section[tuple[Tile, ...]]
     health: Section[tuple[Measure, ...]]
+    advice: Section[tuple[AdviceLine, ...]]
     timeline: Section[Timeline]
     storage: Section[Storage]
     columns: Section[tuple[Column, ...]]
@@ -53,7 +56,7 @@ class Page:
     def errors(self) -> tuple[str, ...]:
         """The errors of all parts, each once."""
         parts: tuple[Section[object], ...] = (
-            *(self.kind, self.snapshot, self.tiles, self.health),
+            *(self.kind, self.snapshot, self.tiles, self.health, self.advice),
             *(self.timeline, self.storage, self.columns, self.settings),
         )
         return tuple(dict.fromkeys(part.error for part in parts if part.error is not None))
@@ -87,6 +90,7 @@ def page_of(store: FileStore, location: TableLocation, travel: Callable[[], tupl
         unread.value or 0,
         attempt(lambda: tiles_of(store, snapshot, files.value)),
         _of_files(files, lambda found: health_of(store, snapshot, found)),
+        _of_files(files, lambda found: advice_of(store, snapshot)),
         attempt(lambda: timeline_of(store, snapshot)),
         _of_files(files, lambda found: storage_of(store, found)),
         attempt(lambda: columns_of(store)),

@@ -1,6 +1,7 @@
 """The page of a table as a value: what it counts and draws, that it is bounded, and that a broken table has a page."""
 
 import decimal
+import html
 import json
 from pathlib import Path
 
@@ -82,6 +83,21 @@ def many(tmp_path_factory):
     maker = Maker.of(table)
     table.committer().commit([maker.added(partition, 20) for partition in range(250)])
     return table
+
+
+def test_advice_is_shown_for_the_newest_snapshot_only(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    for number in range(20):
+        table.write(orders((number, "v", 0), (100 - number, "v", 0)))
+    given = table.advice()
+    assert given
+    page = table_page(table)
+    assert [(one.severity, one.text) for one in page.advice.value] == [(one.severity, one.text) for one in given]
+    text = page_document(page)
+    assert html.escape(page.advice.value[0].command)[:40] in text
+    older = table_page(table, snapshot_id=3)
+    assert older.advice.value == ()
+    assert ">Advice<" not in page_document(older)
 
 
 def test_a_large_table_is_drawn_in_part_and_says_so(many):
