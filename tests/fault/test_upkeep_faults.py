@@ -7,6 +7,7 @@ test_commit_faults.py, of expiry in test_expiry_faults.py, of the removal of orp
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -142,6 +143,37 @@ def of_small_manifests() -> MemoryIO:
     return keyed(**{"manifest.merge-min-count": "100"})
 
 
+def miscounted() -> MemoryIO:
+    """A newest snapshot with another number of rows than its files, and a hint of nothing."""
+    io = keyed()
+    newest = open_table(io).snapshot()
+    io.files[open_table(io).store.snapshots.path(newest.id)] = replace(newest, total_record_count=77).to_json()
+    io.files[f"{ROOT}/snapshot/EARLIEST"] = b"?"
+    return io
+
+
+def with_a_gap() -> MemoryIO:
+    io = keyed()
+    for i in range(2):
+        open_table(io).write(orders((i, "last", i)))
+    del io.files[open_table(io).store.snapshots.path(newest_of_gap(io) - 1)]
+    return io
+
+
+def newest_of_gap(io: MemoryIO) -> int:
+    return open_table(io).snapshot().id
+
+
+def interleaved() -> MemoryIO:
+    schema = ORDERS.append(pa.field("p", pa.string()))
+    io = MemoryIO()
+    options = {**MANY, "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    create_table(io, ROOT, Schema(schema, [], ["p"], options))
+    for i in range(3):
+        open_table(io).write(orders((i, "v", i)).append_column("p", pa.array(["ab"[i % 2]])))
+    return io
+
+
 Make = Callable[[], MemoryIO]
 Act = Callable[[FileIO], Any]
 DONE = (AlreadyExistsError, NotFoundError, InvalidInputError)
@@ -177,9 +209,20 @@ CASES: dict[str, tuple[Make, Act]] = {
     "reset a consumer": (with_consumers, lambda io: open_table(io).consumers.reset("a", 4)),
     "clear consumers": (with_consumers, lambda io: open_table(io).consumers.clear("a|b")),
     "purge": (branched, lambda io: open_table(io).maintenance.purge()),
+    "repair": (miscounted, lambda io: open_table(io).repair(deep=True)),
+    "repair the oldest snapshot": (
+        with_a_gap,
+        lambda io: open_table(io).maintenance.repair_earliest_snapshot(newest_of_gap(io)),
+    ),
+    "reassign row ids": (interleaved, lambda io: open_table(io).maintenance.reassign_row_ids()),
 }
-STALE = {"remove missing files": ("LATEST",)}
-"""Hints that a commit could not write, and that nothing writes again before the next commit."""
+STALE = {
+    "remove missing files": ("LATEST",),
+    "repair": tuple(f"snapshot-{number}" for number in range(9)),
+    "repair the oldest snapshot": tuple(f"snapshot-{number}" for number in range(9)),
+}
+"""Hints that a commit could not write, and that nothing writes again before the next commit, and snapshots, which
+never change."""
 MORE_SNAPSHOTS = {"drop partitions", "purge"}
 """Actions that make a snapshot each time."""
 
