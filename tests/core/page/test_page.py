@@ -13,15 +13,16 @@ from paimon_core import Schema, Table
 from paimon_core.errors import UnsupportedError
 from paimon_core.page.facts import MOST_COLUMNS
 from paimon_core.page.render import page_document
-from paimon_core.page.skyline import MOST_COLUMNS as MOST_SKYLINE
 from paimon_core.page.storage import MOST_BUCKETS, MOST_PARTITIONS
 from paimon_core.page.text import count, share, short, size, wall_clock
-from paimon_core.page.timeline import MOST_SNAPSHOTS
 from paimon_core.page.tree import MOST_BARS, MOST_STRIPS
 from paimon_core.table import table_page
 from tests.support.tables import append_table, keyed_table, orders
 
 MOST_ELEMENTS = 3_000
+MOST_SKYLINE = 12
+MOST_SNAPSHOTS = 6
+"""Fewer than the page draws, so that small tables exceed them."""
 
 
 def only_card(table):
@@ -139,7 +140,8 @@ def test_a_level_of_many_files_has_few_bars(tmp_path):
     assert sum(int(bar.lines[0].removesuffix(" files")) for bar in strip.bars) == 3_000
 
 
-def test_an_append_table_has_a_skyline_with_its_small_files(tmp_path):
+def test_an_append_table_has_a_skyline_with_its_small_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("paimon_core.page.skyline.MOST_COLUMNS", MOST_SKYLINE)
     table = append_table(tmp_path / "t", target_file_size="1 kb", write_only="true")
     for number in range(MOST_SKYLINE + 10):
         table.write(orders((number, "v" * 10, number)))
@@ -155,7 +157,8 @@ def test_an_append_table_has_a_skyline_with_its_small_files(tmp_path):
     assert (kinds == {"small"}) == (small.value != f"0 of {MOST_SKYLINE + 10}")
 
 
-def test_the_timeline_has_the_last_snapshots_and_the_names_that_keep_them(tmp_path):
+def test_the_timeline_has_the_last_snapshots_and_the_names_that_keep_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("paimon_core.page.timeline.MOST_SNAPSHOTS", MOST_SNAPSHOTS)
     table = append_table(tmp_path / "t")
     for number in range(MOST_SNAPSHOTS + 3):
         table.write(orders((number, "v", number)))
