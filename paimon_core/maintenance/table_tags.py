@@ -194,6 +194,8 @@ class TableTags:
 
 
 def _age(retained: timedelta | str) -> timedelta:
+    if isinstance(retained, timedelta) and retained < timedelta():
+        raise InvalidInputError(f"the age of a tag must not be negative, found {retained!r}")
     try:
         return duration(retained) if isinstance(retained, str) else retained
     except ValueError as error:

@@ -159,3 +159,51 @@ def test_writers_of_other_processes_lose_no_row(tmp_path, seconds):
     table.remove_orphan_files(older_than=table.store.now())
     left = {p for p in all_files(table.store.io, table.path) if "/manifest/" in p or "/bucket-" in p}
     assert left == needed_files(table.store)
+
+
+def _read_often(path: str, number: int, seconds: float) -> None:
+    """Read the newest snapshot and one that is about to expire; no error but OutOfRangeError may come."""
+    end, reads, late = time.monotonic() + seconds, 0, 0
+    while time.monotonic() < end:
+        table = Table.open(path)
+        try:
+            newest = table.snapshot()
+            rows = table.to_arrow(snapshot_id=newest.id)
+            assert {1, 2} <= set(rows.column("id").to_pylist())
+            table.to_arrow(snapshot_id=table.snapshots()[0].id)
+            reads += 1
+        except OutOfRangeError:
+            late += 1
+    with open(f"{path}/read-{number}", "w") as file:
+        file.write(f"{reads} {late}")
+
+
+@pytest.mark.slow
+def test_readers_and_writers_of_other_processes(tmp_path):
+    """Snapshots expire and orphans of twenty seconds ago are removed beside four readers and four writers."""
+    seconds = 40
+    table = keyed_table(
+        tmp_path / "t",
+        **{"bucket": "1", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2", "write-only": "true"},
+    )
+    table.write(orders((1, "mine", 0), (2, "mine", 0)))
+    context = multiprocessing.get_context("spawn")
+    works = [context.Process(target=work, args=(table.path, n, seconds)) for work in (_write_often, _read_often)
+             for n in (1, 2, 3, 4)]  # fmt: skip
+    for work in works:
+        work.start()
+    rounds = 0
+    while any(work.is_alive() for work in works):
+        with suppress(OutOfRangeError):
+            table.expire_snapshots(retain_max=2, retain_min=1)
+            table.remove_orphan_files(older_than=table.store.now() - 20_000)
+            rounds += 1
+    assert [work.exitcode for work in works] == [0] * 8
+    assert rounds > 1
+    counts = [int((tmp_path / "t" / f"written-{n}").read_text()) for n in (1, 2, 3, 4)]
+    reads = [list(map(int, (tmp_path / "t" / f"read-{n}").read_text().split())) for n in (1, 2, 3, 4)]
+    assert min(done for done, _ in reads) > 0
+    expected = {n * 100_000 + i for n, count in enumerate(counts, 1) for i in range(count)} | {1, 2, 3, 4}
+    found = {row["id"] for row in rows_of(Table.open(table.path).to_arrow())}
+    assert found == expected - {n for n, count in enumerate(counts, 1) if not count and n > 2}
+    assert Table.open(table.path).verify(deep=True).sound

@@ -79,6 +79,9 @@ def test_tags_that_cannot_be(table):
         table.create_tag("v", 2)
     with pytest.raises(OutOfRangeError, match="available: 1 to 4"):
         table.create_tag("w", 9)
+    for age in (timedelta(days=-1), "-1 d"):
+        with pytest.raises(InvalidInputError, match="the age of a tag"):
+            table.tags.create("w", 1, age)
     for name in ("", " ", "12", "a/b"):
         with pytest.raises(InvalidInputError, match="cannot name a tag"):
             table.create_tag(name)
