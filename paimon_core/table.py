@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_core.advice.advise import health
 from paimon_core.advice.report import Advice, TableHealth
+from paimon_core.commit.measure import operation_metrics
 from paimon_core.commit.overwrite import DYNAMIC
 from paimon_core.commit.retry import retry_on_conflict
 from paimon_core.commit.table_commit import TableCommit
@@ -199,6 +200,16 @@ class Table:
     def snapshot(self, **when: object) -> Snapshot | None:
         """Return the snapshot that ``when`` selects, by default the newest. `None`: the table has no commit."""
         return self._travel(when)[1]
+
+    def operation_metrics(self, **when: object) -> dict[str, int]:
+        """Return what the commit of a snapshot, by default the newest, added and deleted: files, rows, bytes, ...
+
+        The counts come from manifests, so every snapshot has them, whichever engine made it; a tag of an expired one
+        has none (OutOfRangeError). The names are those of `paimon_core.metrics.CommitMetrics`, which also measures
+        time. An empty table has no counts.
+        """
+        store, snapshot = self._travel(when)
+        return {} if snapshot is None else operation_metrics(store, snapshot)
 
     # ---- reading
 
@@ -810,6 +821,10 @@ class SystemTable(Table):
     ) -> Iterator[pa.RecordBatch]:
         """Read rows as a stream of record batches, in bounded memory."""
         return _limited(_parts(self.read(columns, filter, **when)), _checked(limit))
+
+    def operation_metrics(self, **when: object) -> dict[str, int]:
+        """Raise UnsupportedError."""
+        raise self._only_read("commits")
 
     def read_optimized(self) -> Table:
         """Raise UnsupportedError."""

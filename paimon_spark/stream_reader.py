@@ -18,14 +18,15 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StringType, StructType
 
-from paimon_core.errors import InvalidInputError, OutOfRangeError
-from paimon_core.options.scan import CONSUMER_ID
+from paimon_core.errors import InvalidInputError, OutOfRangeError, PaimonError
+from paimon_core.options.scan import CONSUMER_ID, SCAN_BOUNDED_WATERMARK, STREAMING_READ_SNAPSHOT_DELAY
 from paimon_core.predicate import rewrite
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.parse import parse_predicate
 from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.interval import Interval, interval_of
 from paimon_core.scan.position import ALL, Position
+from paimon_core.scan.stream_lag import LagCounter, StreamLag
 from paimon_core.scan.stream_scan import NO_LIMITS, BatchSplit, StreamScan
 from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, weight
 from paimon_core.snapshot.consumers import Consumers
@@ -56,6 +57,8 @@ CONSUMER_SECONDS = 60.0
 """Seconds after which an idle query records its progress again, because a table expires a silent consumer. Spark 4.1
 reports progress only with the next batch, so there an idle query stays silent."""
 _FROM = "from"
+_LAG = "lag"
+_COUNTED = 32  # snapshots whose changes one progress report counts at most
 _SPARK_TERMS = (
     "In Spark the reader is the query, and its stream state is the checkpoint: give a new query a checkpointLocation "
     "of its own, or restart the query to go on"
@@ -94,6 +97,8 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reached: Offset | None = None
         self._target: Position | None = None
         self._newest: Offset | None = None
+        self._through: Position | None = None
+        self._lag = LagCounter(self._scan)
         self._last_batch = self._next_check = -float("inf")
         self._too_few: tuple[Position, Position] | None = None
         self._recorded: tuple[int, float] | None = None
@@ -133,14 +138,33 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if through == after or not (everything or self._is_enough(after, through)):
             now, (least, most) = time.monotonic(), PAUSE_SECONDS
             self._next_check = now + min(most, max(least, PAUSE_CHECKS * (now - checked)))
-            self._newest = previous if through == after and self._target is None else None
+            unchanged = through == after and self._target is None and not self._holds_back()
+            self._through, self._newest = after, previous if unchanged else None
             return previous
         self._next_check = -float("inf")
+        self._through = through
         return {**through.to_json(), _FROM: previous[_FROM]}
 
     def reportLatestOffset(self) -> Offset:
-        """Return the newest offset, for Spark's progress report; Spark calls this after each `latestOffset`."""
-        return self._newest or self._scan.latest().to_json()
+        """Return the newest offset, for Spark's progress report; Spark calls this after each `latestOffset`.
+
+        Under ``lag`` it has what the query has still to read after its next batch.
+        """
+        if self._newest is not None:
+            return {**self._newest, _LAG: StreamLag().to_json()}
+        newest = self._scan.latest().to_json()
+        if self._through is None:
+            return newest
+        try:
+            return {**newest, _LAG: self._lag.lag(self._through, _COUNTED).to_json()}
+        except (OSError, PaimonError):  # the lag of a report ends no query
+            return newest
+
+    def _holds_back(self) -> bool:
+        """Return True if the options may keep the query from snapshots that exist."""
+        options = self._scan.store.options
+        bound, delay = options.value(SCAN_BOUNDED_WATERMARK), options.value(STREAMING_READ_SNAPSHOT_DELAY)
+        return bound is not None or delay is not None
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Fix the end of this run: later commits belong to the next run."""

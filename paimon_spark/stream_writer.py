@@ -22,6 +22,7 @@ from paimon_core.errors import CommitConflictError, NotFoundError, UnsupportedEr
 from paimon_core.table import Table
 from paimon_spark.options import WriteRequest
 from paimon_spark.report import message_first
+from paimon_spark.worker_log import log_metrics
 from paimon_spark.write_job import TaskWrites, WriteJob, watermark_of
 
 
@@ -52,6 +53,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit the batch in one snapshot, unless it is committed already; a batch without rows makes no snapshot."""
+        log_metrics()
         query, watermark = self._query(messages), watermark_of(messages)
         commits = IdempotentCommits(self._table.store, query, consecutive=True, on_unknown=self._request.on_unknown)
         prepared = self._job.prepare(messages)

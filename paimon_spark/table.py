@@ -4,13 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from paimon_core.advice.report import Advice, TableHealth
-from paimon_core.errors import InvalidInputError, hide_secrets
+from paimon_core.commit.measure import operation_metrics
+from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
+from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.delete import drop_counted, drops_partitions
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.expire_snapshots import Expired
@@ -19,6 +23,7 @@ from paimon_core.maintenance.table_branches import TableBranches
 from paimon_core.maintenance.table_consumers import TableConsumers
 from paimon_core.maintenance.table_maintenance import TableMaintenance
 from paimon_core.maintenance.table_tags import TableTags
+from paimon_core.metrics.listeners import collect
 from paimon_core.moving.add_files import AddedFiles
 from paimon_core.page.render import notebook_html, page_html
 from paimon_core.predicate.expr import Predicate
@@ -63,6 +68,7 @@ HISTORY = StructType(
 )
 
 
+_METRICS = StructField("operation_metrics", MapType(StringType(), LongType(), False), True)
 _MIN_TASKS = "read.min-tasks"
 
 
@@ -127,15 +133,20 @@ class PaimonTable:
         """Return what would make the table faster or smaller, the most urgent first: see `paimon_core.Table.advice`."""
         return list(self.health().advice)
 
-    def history(self) -> DataFrame:
-        """Return one row per snapshot, oldest first."""
-        address = self._address
+    def history(self, metrics: bool = False) -> DataFrame:
+        """Return one row per snapshot, oldest first.
+
+        ``metrics``: add the column ``operation_metrics``, a map of the counts of `paimon_core.Table.operation_metrics`;
+        NULL for a snapshot that expires meanwhile. It reads the manifests of every commit.
+        """
+        address, schema = self._address, StructType([*HISTORY, _METRICS]) if metrics else HISTORY
 
         @reporting
         def snapshots(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield _history(address.open().snapshots())
+            table = address.open()
+            yield _history(table.snapshots(), table if metrics else None, schema)
 
-        return map_in_arrow(self._spark.range(1, numPartitions=1), snapshots, HISTORY)
+        return map_in_arrow(self._spark.range(1, numPartitions=1), snapshots, schema)
 
     def compact(
         self,
@@ -199,11 +210,13 @@ class PaimonTable:
         predicate = parse_predicate(filter) if isinstance(filter, str) else filter
         bound = bind(predicate, table.schema.fields)
         if drops_partitions(table.schema, bound):
-            dropped = drop_counted(table.store, bound)
-            if dropped is not None:
-                return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot)
-            snapshot = table.delete(predicate)
-            return RowChanges(num_deleted_rows=0 if snapshot is None else None, snapshot=snapshot)
+            with collect() as metrics:
+                dropped = drop_counted(table.store, bound)
+                if dropped is not None:
+                    return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot, metrics=metrics)
+                snapshot = table.delete(predicate)
+            deleted = 0 if snapshot is None else None
+            return RowChanges(num_deleted_rows=deleted, snapshot=snapshot, metrics=metrics)
         target = replace(self._target(table, str(predicate)), filter_column=filter_column(bound, table.schema.fields))
         with self._progress("delete from", progress) as report:
             return delete(target, None, report)
@@ -387,9 +400,21 @@ class PaimonTable:
         return f"PaimonTable({hide_secrets(self._address.path)!r})"
 
 
-def _history(snapshots: Sequence[Snapshot]) -> pa.RecordBatch:
-    """Return the rows of `HISTORY`; most columns are attributes of a snapshot."""
-    values = {"snapshot_id": [s.id for s in snapshots], "commit_time": [s.time_millis * 1000 for s in snapshots]}
-    schema = expected_arrow_schema(HISTORY)
+def _history(snapshots: Sequence[Snapshot], measured: Table | None, spark_schema: StructType) -> pa.RecordBatch:
+    """Return the rows of the history, with the metrics of a table; most columns are attributes of a snapshot."""
+    values: dict[str, list[Any]] = {
+        "snapshot_id": [s.id for s in snapshots],
+        "commit_time": [s.time_millis * 1000 for s in snapshots],
+    }
+    if measured is not None:
+        values[_METRICS.name] = list(parallel_map(partial(_metrics, measured), snapshots))
+    schema = expected_arrow_schema(spark_schema)
     columns = {f.name: values.get(f.name) or [getattr(s, f.name) for s in snapshots] for f in schema}
     return pa.RecordBatch.from_pydict(columns, schema=schema)
+
+
+def _metrics(table: Table, snapshot: Snapshot) -> dict[str, int] | None:
+    try:
+        return operation_metrics(table.store, snapshot)
+    except OutOfRangeError:
+        return None

@@ -32,6 +32,7 @@ from paimon_spark.merge_schema import merge_columns
 from paimon_spark.options import WriteRequest, with_changed_options
 from paimon_spark.report import message_first
 from paimon_spark.types import paimon_fields
+from paimon_spark.worker_log import log_metrics
 from paimon_spark.write_job import TaskWrites, WriteJob, query_id, row_kind_name, task_results, watermark_of
 
 _LAYOUT: tuple[Option[Any], ...] = (BUCKET, BUCKET_KEY)
@@ -147,6 +148,7 @@ class PaimonWriter(DataSourceArrowWriter):
         """
         if self._committed:
             return
+        log_metrics()
         queries = {result.query for result in task_results(messages)}
         prepared = self._job.prepare(messages)
         self._publish(prepared, queries.pop() if len(queries) == 1 else None, watermark_of(messages))

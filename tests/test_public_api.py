@@ -12,12 +12,11 @@ import paimon_core
 from paimon_core import errors
 
 TABLE = {
-    "add_files",
-    "advice", "alter", "arrow_schema", "branches", "changes", "committer", "compact", "consumers", "create",
-    "create_tag", "delete", "drop_partitions", "expire_snapshots", "explain", "get", "health", "location",
-    "maintenance", "open", "overwrite", "path", "read_optimized", "reader", "remove_orphan_files", "repair", "rescale",
-    "restore", "rollback_to", "scan", "schema", "snapshot", "snapshots", "store", "stream", "tags", "to_arrow",
-    "to_batches", "truncate", "update_columns", "verify", "with_options", "write", "writer",
+    "add_files", "advice", "alter", "arrow_schema", "branches", "changes", "committer", "compact", "consumers",
+    "create", "create_tag", "delete", "drop_partitions", "expire_snapshots", "explain", "get", "health", "location",
+    "maintenance", "open", "operation_metrics", "overwrite", "path", "read_optimized", "reader", "remove_orphan_files",
+    "repair", "rescale", "restore", "rollback_to", "scan", "schema", "snapshot", "snapshots", "store", "stream",
+    "tags", "to_arrow", "to_batches", "truncate", "update_columns", "verify", "with_options", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
             "MissingDependencyError": ImportError}  # fmt: skip

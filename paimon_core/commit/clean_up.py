@@ -49,4 +49,5 @@ def without_compaction(store: FileStore, message: CommitMessage) -> CommitMessag
         compact_new_indexes=(),
         compact_deleted_indexes=(),
         compact_lookup_files=(),
+        compact_seconds=0.0,
     )

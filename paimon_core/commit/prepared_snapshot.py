@@ -41,6 +41,8 @@ class PreparedSnapshot:
     delta_files: tuple[str, ...]
     indexes: tuple[IndexManifestEntry, ...] = ()  # index files rewritten with their remaining deletion vectors
     added: frozenset[str] = frozenset()  # names of the data files that the snapshot adds
+    manifests_written: int = 0  # for the changes
+    manifests_merged: int = 0  # manifests of the base that others have replaced
 
     def paths(self, store: FileStore) -> list[str]:
         """Return the paths of the metadata and index files that this attempt wrote."""
@@ -64,6 +66,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     base_files: list[str] = []
     delta_files: list[str] = []
     indexes: list[IndexManifestEntry] = []
+    replaced = 0
     snapshot_id = 1 if base is None else base.id + 1
     changes, next_row_id = with_row_ids(store.options, changes, snapshot_id, base.next_row_id if base else 0)
     try:
@@ -75,7 +78,9 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
             base_files += [meta.file_name for meta in metas]
             next_row_id = next_row_id if corrections.next_row_id is None else corrections.next_row_id
         elif base is not None:
-            metas, base_files = merge_manifests(manifests, manifest_metas(store, base))
+            before = manifest_metas(store, base)
+            metas, base_files = merge_manifests(manifests, before)
+            replaced = len({m.file_name for m in before} - {m.file_name for m in metas})
         base_list, base_size = _write_list(manifests, metas, base_files)
         delta = manifests.write(changes.entries) if changes.entries else []
         delta_files += [m.file_name for m in delta]
@@ -117,7 +122,8 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
         properties=dict(identity.properties) or None,
         next_row_id=next_row_id,
     )
-    return PreparedSnapshot(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes), changes.added)
+    counts = len(delta) + len(changelog), replaced
+    return PreparedSnapshot(snapshot, tuple(base_files), tuple(delta_files), tuple(indexes), changes.added, *counts)
 
 
 def _schema_id(store: FileStore) -> int:

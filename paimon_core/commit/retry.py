@@ -2,12 +2,14 @@
 
 import random
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+from paimon_core.commit.changes import Changes
 from paimon_core.commit.find_commit import CommitSearch
+from paimon_core.commit.prepared_snapshot import PreparedSnapshot
 from paimon_core.errors import CommitConflictError, OutOfRangeError
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import (
@@ -63,6 +65,14 @@ class CommitAttempts:
         """The error of an attempt whose outcome is unknown; ``None``: every outcome is known."""
         self.synced: set[str] = set()
         """Paths that were synced to disk already."""
+        self.begun = 0
+        """Attempts that found something to commit."""
+        self.lost = 0
+        """Attempts whose snapshot id another commit took first."""
+        self.last: tuple[Changes, PreparedSnapshot] | None = None
+        """The last attempt that was to be published."""
+        self.phase_seconds: dict[str, float] = {}
+        """Seconds in each phase of all attempts."""
 
     @property
     def seconds(self) -> float:
@@ -79,7 +89,17 @@ class CommitAttempts:
         """Count an attempt, and wait for the next one if there is one."""
         self.count += 1
         if not self.exhausted:
-            time.sleep(self._policy.wait(self.count - 1))
+            with self.phase("wait"):
+                time.sleep(self._policy.wait(self.count - 1))
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the seconds of the block to a phase."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.phase_seconds[name] = self.phase_seconds.get(name, 0.0) + time.monotonic() - started
 
 
 def retry_on_conflict(attempt: Callable[[], T], times: int) -> T:

@@ -15,7 +15,7 @@ import logging
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.changes import Changes, append_changes, compact_changes
@@ -24,6 +24,7 @@ from paimon_core.commit.compaction import RejectedCompaction, has_compaction, st
 from paimon_core.commit.conflict_check import ConflictCheck
 from paimon_core.commit.find_commit import CommitSearch
 from paimon_core.commit.hash_indexes import delete_indexes, delete_merged, routes_by_hash, with_hash_indexes
+from paimon_core.commit.measure import CommitReport, report_compaction
 from paimon_core.commit.overwrite import (
     DYNAMIC,
     Spec,
@@ -47,6 +48,7 @@ from paimon_core.errors import (
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
+from paimon_core.metrics.listeners import OperationMetrics, collect
 from paimon_core.options.snapshot import (
     COMMIT_FORCE_CREATE_SNAPSHOT,
     COMMIT_USER_PREFIX,
@@ -73,11 +75,12 @@ class CommitResult:
     """The outcome of a commit: its last snapshot, and the buckets whose compaction was rejected.
 
     ``snapshot`` is ``None`` if there was nothing to commit. The compaction of a bucket is rejected if another commit
-    replaced the same files; the rows are committed anyway.
+    replaced the same files; the rows are committed anyway. ``metrics`` measures both commits.
     """
 
     snapshot: Snapshot | None
     rejected: frozenset[BucketRef] = frozenset()
+    metrics: OperationMetrics = field(default_factory=OperationMetrics, compare=False)
 
 
 class TableCommit:
@@ -162,6 +165,19 @@ class TableCommit:
         statement_read_at: id of the snapshot that a statement on rows read. If given, the commit conflicts with other
         statements that changed rows since then, and its snapshot says that it is of a statement.
         """
+        with collect() as metrics:
+            done = self._commit(identity, messages, base_id, unchanged_since, read_keys, statement_read_at)
+        return replace(done, metrics=metrics)
+
+    def _commit(
+        self,
+        identity: Identity,
+        messages: Sequence[CommitMessage],
+        base_id: int | None,
+        unchanged_since: int | None,
+        read_keys: bool,
+        statement_read_at: int | None,
+    ) -> CommitResult:
         appended = replace(
             append_changes(messages), read_at=unchanged_since, read_keys=read_keys, statement_read_at=statement_read_at
         )
@@ -171,7 +187,8 @@ class TableCommit:
         made = None
         if not appended.is_empty or self.shows_empty(identity.identifier != BATCH and not compacting):
             with self._compacted_deleted_on_interrupt(messages):
-                made = self._publish(identity, self._following(appended, messages, base_id), appended.kind, base_id)
+                follow = self._following(appended, messages, base_id)
+                made = self._publish(identity, follow, appended.kind, base_id, messages)
             if made is not None and routes_by_hash(messages):
                 delete_merged(self._store, messages, made)
         if not compacting:
@@ -236,6 +253,13 @@ class TableCommit:
 
         A bound predicate on partition columns replaces the partitions that match.
         """
+        with collect() as metrics:
+            done = self._overwrite(identity, messages, partition)
+        return replace(done, metrics=metrics)
+
+    def _overwrite(
+        self, identity: Identity, messages: Sequence[CommitMessage], partition: Spec | Predicate | str | None
+    ) -> CommitResult:
         touched = distinct_partitions(messages)
         if partition == DYNAMIC and not self._store.schema.partition_keys:
             partition = None
@@ -462,7 +486,14 @@ class TableCommit:
             valid, rejected[:] = still_valid(self._store, base, compactions)
             return replace(compact_changes(valid), built_on_base=True) if valid else None
 
-        made = self._publish(identity, decide, CommitKind.COMPACT, None) if compactions else None
+        if not compactions:
+            return None, rejected
+        published = self._published
+        made = self._publish(identity, decide, CommitKind.COMPACT, None)
+        if made is None or self._published > published:  # otherwise an earlier run has made and reported it
+            refused = {id(compaction.message) for compaction in rejected}
+            with best_effort("reporting a compaction", Exception):
+                report_compaction(self._store, made, [m for m in compactions if id(m) not in refused], len(rejected))
         return made, rejected
 
     @contextmanager
@@ -527,12 +558,19 @@ class TableCommit:
             )
 
         with self._compacted_deleted_on_interrupt(messages):
-            made = self._publish(identity, decide, CommitKind.OVERWRITE, None)
+            made = self._publish(identity, decide, CommitKind.OVERWRITE, None, messages)
         if made is not None and routes_by_hash(messages):
             delete_merged(self._store, messages, made)
         return made
 
-    def _publish(self, identity: Identity, decide: Decide, kind: str, seen: int | None) -> Snapshot | None:
+    def _publish(
+        self,
+        identity: Identity,
+        decide: Decide,
+        kind: str,
+        seen: int | None,
+        messages: Sequence[CommitMessage] = (),
+    ) -> Snapshot | None:
         """Return the snapshot made now or by an earlier run; ``None``: ``decide`` found nothing to commit.
 
         Args:
@@ -540,19 +578,38 @@ class TableCommit:
             decide: called with the base of every attempt.
             kind: commit kind of the snapshot, by which an earlier one is recognised.
             seen: id of the snapshot that the writers read; ``None``: unknown.
+            messages: of the writers whose work is reported with the commit.
         """
         attempts = CommitAttempts(CommitSearch(identity, kind, self._checked_until(identity, kind)), self._retry)
+        report = CommitReport(self._store, identity, kind, messages)
+        try:
+            made = self._attempt_until_published(identity, decide, seen, attempts)
+        except Exception as error:
+            with best_effort("reporting a failed commit", Exception):  # ``error`` is the one to raise
+                report.failed(attempts, error)
+            raise
+        if made is not None:
+            with best_effort("reporting a commit", Exception):  # the files are in the table: no error may delete them
+                report.published(attempts, made)
+        return made
+
+    def _attempt_until_published(
+        self, identity: Identity, decide: Decide, seen: int | None, attempts: CommitAttempts
+    ) -> Snapshot | None:
+        """Attempt the commit until it is published; the arguments and the result are those of `_publish`."""
         try:
             while True:
-                base = self._store.snapshots.latest()
-                found = attempts.search.find(self._store.snapshots, base)
+                with attempts.phase("plan"):
+                    base = self._store.snapshots.latest()
+                    found = attempts.search.find(self._store.snapshots, base)
                 if found is not None:
                     return found
                 if attempts.exhausted or (attempts.unknown is not None and attempts.search.some_expired):
                     break
                 made = None
                 with ignore_if_expired(self._store, base):  # the base expired, so others committed: try again
-                    changes = decide(base)
+                    with attempts.phase("plan"):
+                        changes = decide(base)
                     if changes is None:
                         return None
                     made = self._attempt(changes, base, identity, seen, attempts)
@@ -574,13 +631,17 @@ class TableCommit:
         self, changes: Changes, base: Snapshot | None, identity: Identity, seen: int | None, attempts: CommitAttempts
     ) -> Snapshot | None:
         """Try once; return ``None`` if another commit took the snapshot id, or if the outcome is unknown."""
+        attempts.begun += 1
         try:
-            conflict = self._check.find(changes, base, seen)
+            with attempts.phase("check"):
+                conflict = self._check.find(changes, base, seen)
             if conflict is not None:
                 raise self._conflict(conflict.reason)
-            prepared = write_attempt(self._store, base, changes, identity)
+            with attempts.phase("write"):
+                prepared = write_attempt(self._store, base, changes, identity)
             try:
-                self._make_durable(prepared, changes, attempts)
+                with attempts.phase("sync"):
+                    self._make_durable(prepared, changes, attempts)
             except BaseException:
                 prepared.discard(self._store)
                 raise
@@ -588,11 +649,15 @@ class TableCommit:
             delete_indexes(self._store, changes.written_indexes)
             raise
         attempts.search.own_manifest_lists.add(prepared.snapshot.delta_manifest_list)
-        match self._try(prepared):
+        attempts.last = changes, prepared
+        with attempts.phase("publish"):
+            outcome = self._try(prepared)
+        match outcome:
             case Published():
                 self._store.snapshots.write_hint("LATEST", prepared.snapshot.id)  # best effort: else readers list
                 return prepared.snapshot
             case Lost():
+                attempts.lost += 1
                 prepared.discard(self._store)
                 delete_indexes(self._store, changes.written_indexes)
             case Unknown(cause):

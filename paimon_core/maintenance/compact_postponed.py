@@ -112,4 +112,5 @@ def _as_compaction(message: CommitMessage) -> CommitMessage:
         compact_new_indexes=(*message.new_indexes, *message.compact_new_indexes),
         compact_deleted_indexes=(*message.deleted_indexes, *message.compact_deleted_indexes),
         compact_lookup_files=message.compact_lookup_files,
+        compact_seconds=message.write_seconds,
     )

@@ -1,5 +1,6 @@
 """Execution of plans: a runner runs the tasks in parallel, and one commit publishes their messages."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -152,9 +153,11 @@ def _in_time(
     run: Callable[[FileStore, Any], CommitMessage], planned: int, store: FileStore, task: CompactionTask
 ) -> CommitMessage:
     """Return the message of a task of snapshot ``planned``, or one marked ``_TOO_LATE``: the files have expired."""
+    started = time.monotonic()
     try:
         with raise_if_expired(store, planned):
-            return run(store, task)
+            message = run(store, task)
+            return replace(message, compact_seconds=time.monotonic() - started)
     except OutOfRangeError:
         return CommitMessage(*task.bucket_ref, _TOO_LATE)
 

@@ -192,6 +192,7 @@ def join_parts(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
                 compact_before=(*earlier.compact_before, *message.compact_before),
                 compact_after=(*earlier.compact_after, *message.compact_after),
                 compact_deleted_indexes=(*earlier.compact_deleted_indexes, *message.compact_deleted_indexes),
+                compact_seconds=earlier.compact_seconds + message.compact_seconds,
             )
         )
     for message in whole.values():

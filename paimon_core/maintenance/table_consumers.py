@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 
 from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError
+from paimon_core.scan.stream_lag import StreamLag, lag_of
+from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.store.file_store import FileStore
 
@@ -18,6 +20,15 @@ class TableConsumers:
     def list(self) -> dict[str, int]:
         """Return the next snapshot of each consumer by id."""
         return self._consumers.list()
+
+    def lag(self) -> dict[str, StreamLag]:
+        """Return how far each consumer is behind the newest snapshot, by id.
+
+        The rows are those of the whole table, without a filter of the stream; `None` if snapshots have expired before
+        the consumer read them. Cost: the manifests of the snapshots that a consumer has not read.
+        """
+        scan = StreamScan(self.store)
+        return {consumer_id: lag_of(scan, following) for consumer_id, following in self.list().items()}
 
     def reset(self, consumer_id: str, next_snapshot: int | None = None, *, dry_run: bool = False) -> None:
         """Set the first snapshot that a consumer has still to read; `None`: delete the consumer. `dry_run`: only check.

@@ -1,7 +1,7 @@
 """The message from a writer to the committer: the files that the writer added to a bucket and deleted from it."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import fastavro
@@ -18,7 +18,7 @@ from paimon_core.manifest.serializers import (
     plain,
 )
 
-_MAGIC: Final = b"PCM\x02"
+_MAGIC: Final = b"PCM\x03"
 _FILES: Final = (
     "new_files",
     "deleted_files",
@@ -28,6 +28,7 @@ _FILES: Final = (
     "compact_changelog",
 )
 _INDEXES: Final = ("new_indexes", "deleted_indexes", "compact_new_indexes", "compact_deleted_indexes")
+_MEASURED: Final = {"rows_received": "long", "write_seconds": "double", "compact_seconds": "double"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,12 @@ class CommitMessage(InCountedBucket):
     compact_deleted_indexes: tuple[IndexManifestEntry, ...] = ()
     compact_lookup_files: tuple[str, ...] = ()
     """Names of files above level 0 that a lookup compaction read and did not replace, near the keys that it changed."""
+    rows_received: int = field(default=0, compare=False)
+    """Rows that the writer of the bucket got. Like the times, this is for metrics; messages are compared without it."""
+    write_seconds: float = field(default=0.0, compare=False)
+    """Seconds in which the writer of the job took rows and wrote files; one message of the writer has all of them."""
+    compact_seconds: float = field(default=0.0, compare=False)
+    """Seconds in which files of the bucket were compacted."""
 
     @property
     def is_empty(self) -> bool:
@@ -66,7 +73,9 @@ class CommitMessage(InCountedBucket):
         files = {name: [DATA_FILE.to_record(file) for file in getattr(self, name)] for name in _FILES}
         indexes = {name: [INDEX_ENTRY.to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
         names = {"compact_lookup_files": list(self.compact_lookup_files)}
-        fastavro.schemaless_writer(sink, _SCHEMA, {**self.location._asdict(), **files, **indexes, **names})
+        measured = {name: getattr(self, name) for name in _MEASURED}
+        record = {**self.location._asdict(), **files, **indexes, **names, **measured}
+        fastavro.schemaless_writer(sink, _SCHEMA, record)
         return sink.getvalue()
 
     @staticmethod
@@ -84,6 +93,7 @@ class CommitMessage(InCountedBucket):
             lists: dict[str, Any] = {name: tuple(map(DATA_FILE.from_record, record[name])) for name in _FILES}
             lists |= {name: tuple(map(INDEX_ENTRY.from_record, record[name])) for name in _INDEXES}
             lists["compact_lookup_files"] = tuple(record["compact_lookup_files"])
+            lists |= {name: record[name] for name in _MEASURED}
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was cut or damaged on its way: {cause!r}") from cause
         if source.read(1):
@@ -109,6 +119,7 @@ _SCHEMA: Final = fastavro.parse_schema(
             *_list_fields(_FILES, DATA_FILE_SCHEMA),
             *_list_fields(_INDEXES, INDEX_MANIFEST_SCHEMA),
             {"name": "compact_lookup_files", "type": {"type": "array", "items": "string"}},
+            *({"name": name, "type": kind} for name, kind in _MEASURED.items()),
         ],
     }
 )

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from paimon_core.read.changes import ChangeRead
 from paimon_core.scan.position import Position
+from paimon_core.scan.stream_lag import LagCounter, StreamLag
 from paimon_core.scan.stream_scan import NO_LIMITS, ChangeSplit, Limits, StreamScan
 
 
@@ -15,6 +16,7 @@ class Stream:
 
     def __init__(self, scan: StreamScan, reader: ChangeRead) -> None:
         self._scan, self._position = scan, scan.start()
+        self._counter: LagCounter | None = None
         self.reader = reader
         """The reader of a plan's splits; it can be sent to other processes."""
 
@@ -36,6 +38,15 @@ class Stream:
         """Read the rows of the next plan in this process."""
         for split in self.plan(limits):
             yield from self.reader.to_batches(split)
+
+    def lag(self) -> StreamLag:
+        """Return what is committed and not planned yet: snapshots, rows, bytes and seconds.
+
+        Cost: manifests of the snapshots that no earlier call has counted. Raises as `plan`.
+        """
+        if self._counter is None:
+            self._counter = LagCounter(self._scan)
+        return self._counter.lag(self._position)
 
     def checkpoint(self) -> dict[str, Any]:
         """Return the position as a JSON object: everything planned so far is before it."""

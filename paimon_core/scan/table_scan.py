@@ -1,12 +1,16 @@
 """A scan of a table, and its plan: the splits that can hold matching rows."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.datafile.deletion_vectors import stored_vectors, vector_entries
+from paimon_core.errors import hide_secrets
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.metrics.listeners import emit, listening
+from paimon_core.metrics.values import ScanMetrics
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, split_by
 from paimon_core.scan.entries import live_entries
@@ -70,8 +74,12 @@ class TableScan:
         check_readable(self.store.schema)
         if self.snapshot is None:
             return Plan(None, [])
+        started = time.monotonic()
         with raise_if_expired(self.store, self.snapshot.id):
-            return self._plan(self.snapshot)
+            plan = self._plan(self.snapshot)
+        if listening(ScanMetrics):
+            emit(_measured(self.store, self.snapshot, plan, time.monotonic() - started))
+        return plan
 
     def _plan(self, snapshot: Snapshot) -> Plan:
         schema = self.store.schema
@@ -102,6 +110,23 @@ class TableScan:
             top = num_levels(self.store.options) - 1
             return [e for e in shown if e.file.level == top]
         return [e for e in shown if e.file.level > 0] if self.store.traits.hides_level_0 else shown
+
+
+def _measured(store: FileStore, snapshot: Snapshot, plan: Plan, seconds: float) -> ScanMetrics:
+    return ScanMetrics(
+        table=hide_secrets(store.root),
+        branch=store.branch,
+        snapshot_id=snapshot.id,
+        seconds=seconds,
+        manifests_read=plan.manifests_read,
+        manifests_skipped=plan.manifests - plan.manifests_read,
+        files=plan.files,
+        files_skipped=plan.files_in_partitions - plan.files,
+        files_skipped_by_index=plan.files_skipped_by_index,
+        splits=len(plan.splits),
+        rows=sum(split.row_count for split in plan.splits),
+        bytes=sum(split.size for split in plan.splits),
+    )
 
 
 def _by_whole_rows(entries: Sequence[ManifestEntry]) -> tuple[list[ManifestEntry], list[ManifestEntry]]:

@@ -1,5 +1,6 @@
 """Compaction of the files of one append bucket in bounded memory, by a maintenance job or by the bucket's writer."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -115,11 +116,12 @@ def write_rows(
 
 @dataclass(frozen=True, slots=True)
 class Concatenated:
-    """The files removed and added by a compaction, and the index files of the deletion vectors that it applied."""
+    """The files removed and added by a compaction, the index files of deletion vectors that it applied, its seconds."""
 
     before: Group = ()
     after: Group = ()
     vectors: tuple[IndexManifestEntry, ...] = ()
+    seconds: float = 0.0
 
     def message(self, bucket: BucketLocation) -> CommitMessage:
         """Return the message of the compaction of this bucket."""
@@ -128,6 +130,7 @@ class Concatenated:
             compact_before=self.before,
             compact_after=self.after,
             compact_deleted_indexes=self.vectors,
+            compact_seconds=self.seconds,
         )
 
 
@@ -149,6 +152,7 @@ class InlineAppend:
 
         Files of a newer schema are skipped.
         """
+        started = time.monotonic()
         self._files += written
         before: list[DataFileMeta] = []
         used: list[IndexManifestEntry] = []
@@ -161,7 +165,7 @@ class InlineAppend:
                 used += vectors
         removed, after = {f.file_name for f in before}, tuple(self._created)
         self._files = [*(f for f in self._files if f.file_name not in removed), *after]
-        return Concatenated(tuple(before), after, tuple(used))
+        return Concatenated(tuple(before), after, tuple(used), time.monotonic() - started)
 
     def _vectors(self) -> list[IndexManifestEntry]:
         """Return the newest snapshot's index files; the snapshot is read only if rows can be deleted."""

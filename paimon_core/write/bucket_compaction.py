@@ -1,5 +1,6 @@
 """Bucket compaction: the levels of a bucket that its writer compacts, and the changes since the last commit."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -48,6 +49,7 @@ class BucketCompaction:
         self._last_full: int | None = None
         self._calls = 0
         self._has_new_files = False  # since the last full compaction
+        self._seconds = 0.0  # of compactions since the last release
 
     def _restored(self, files: Sequence[DataFileMeta]) -> Levels:
         return Levels.of(files, self._store.schema.key_arrow, num_levels(self._store.options))
@@ -101,7 +103,9 @@ class BucketCompaction:
         if self._vectors is None:
             self._vectors = read_entries(self._store, self._entries)
         task = CompactTask.of(self._store, self._bucket, self._levels, unit, writes_changelog=self._writes_changelog)
+        started = time.monotonic()
         done = compact(self._store, task, self._vectors)
+        self._seconds += time.monotonic() - started
         vectors = done.vectors(self._vectors)
         self._vectors_changed = self._vectors_changed or vectors != self._vectors
         self._vectors = vectors
@@ -149,6 +153,7 @@ class BucketCompaction:
                 tuple(self._before.values()),
                 (f for f in self._levels.all_files if f.file_name not in self._after),
             ),
+            compact_seconds=self._seconds,
         )
         if changed:
             self._entries = self._new_indexes
@@ -173,4 +178,4 @@ class BucketCompaction:
 
     def _forget(self) -> None:
         self._before, self._after, self._changelog = {}, {}, []
-        self._new_indexes, self._vectors_changed = (), False
+        self._new_indexes, self._vectors_changed, self._seconds = (), False, 0.0

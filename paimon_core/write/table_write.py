@@ -1,6 +1,9 @@
 """The writer of a table: it routes rows to buckets, bounds memory, and returns commit messages."""
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 
@@ -101,6 +104,8 @@ class TableWrite:
         self._gathered: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self._gathered_bytes = 0
         self._row_count = 0
+        self._received: Counter[BucketRef] = Counter()  # rows since the last commit
+        self._seconds = 0.0  # in this object, since the last commit
         self._positions: tuple[list[str], Positions] | None = None
 
     def write(self, data: Rows, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
@@ -121,9 +126,19 @@ class TableWrite:
             raise InvalidInputError(f"{len(kinds)} row kinds were given for {data.num_rows} rows")
         start = 0
         for batch in data if is_stream else [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
-            for part in _cut(batch, self.plan.gather_bytes):
-                self._gather(part, None if kinds is None else kinds.slice(start, part.num_rows))
-                start += part.num_rows
+            with self._timed():
+                for part in _cut(batch, self.plan.gather_bytes):
+                    self._gather(part, None if kinds is None else kinds.slice(start, part.num_rows))
+                    start += part.num_rows
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Add the seconds of the block to those of the next messages."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds += time.monotonic() - started
 
     def _gather(self, batch: pa.RecordBatch, kind_names: pa.Array | None) -> None:
         """Check and collect rows; route the collected rows if there are enough."""
@@ -205,6 +220,7 @@ class TableWrite:
             if order is not None:
                 members = pa.array(order[start:end])
                 rows, kinds = rows.take(members), None if kinds is None else kinds.take(members)
+            self._received[target] += rows.num_rows
             self._writer(target).add(rows, kinds)
 
     def _refresh(self) -> None:
@@ -266,7 +282,7 @@ class TableWrite:
         commit's ``identifier`` is a multiple of n; without an identifier, in a batch job, always.
         Raises OutOfRangeError as `write`.
         """
-        with raise_if_expired(self._store, self.base_id):
+        with raise_if_expired(self._store, self.base_id), self._timed():
             self._route()
             full = self.plan.compacts and runs_full_compaction(self._store.options, identifier)
             if full:
@@ -278,7 +294,16 @@ class TableWrite:
             indexes = self._router.write_indexes()
             messages = [self._message(bucket, writer, indexes.get(bucket)) for bucket, writer in self._writers.items()]
             self._prepared = True
-            return [m for m in messages if m is not None]
+        return self._measured([m for m in messages if m is not None])
+
+    def _measured(self, messages: list[CommitMessage]) -> list[CommitMessage]:
+        """Return the messages with the rows of their buckets; the first one has the seconds of this writer."""
+        received, seconds = self._received, self._seconds
+        self._received, self._seconds = Counter(), 0.0
+        return [
+            replace(m, rows_received=received[m.bucket_ref], write_seconds=0.0 if number else seconds)
+            for number, m in enumerate(messages)
+        ]
 
     def _message(self, bucket: BucketRef, writer: BucketWriter, indexes: Indexes | None) -> CommitMessage | None:
         message = writer.prepare_commit()

@@ -1,7 +1,8 @@
 """What a statement has changed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from paimon_core.metrics.listeners import OperationMetrics
 from paimon_core.snapshot.snapshot import Snapshot
 
 
@@ -9,13 +10,15 @@ from paimon_core.snapshot.snapshot import Snapshot
 class RowChanges:
     """The rows that a statement changed, by kind, and the snapshot it made; `None`: no row changed.
 
-    ``num_deleted_rows`` is `None` if whole partitions were dropped unread.
+    ``num_deleted_rows`` is `None` if whole partitions were dropped unread. ``metrics`` measures the commit, the
+    compaction that followed, and attempts that failed before.
     """
 
     num_updated_rows: int = 0
     num_deleted_rows: int | None = 0
     num_inserted_rows: int = 0
     snapshot: Snapshot | None = None
+    metrics: OperationMetrics = field(default_factory=OperationMetrics, compare=False, repr=False)
 
     @property
     def num_affected_rows(self) -> int | None:

@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 
 from paimon_core.maintenance.delete import Dropped, drop_counted
 from paimon_core.maintenance.execute import Progress
+from paimon_core.metrics.listeners import collect
 from paimon_core.predicate.expr import TRUE, Predicate
 from paimon_core.table import Table
 from paimon_spark.options import write_request
@@ -33,9 +34,10 @@ def delete(
             where metadata know the number of their rows. `None`: there is none.
     """
     check_delete(target.table.schema, "DELETE")
-    dropped = None if partitions is None else _dropped(target, partitions)
+    with collect() as metrics:
+        dropped = None if partitions is None else _dropped(target, partitions)
     if dropped is not None:
-        return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot)
+        return RowChanges(num_deleted_rows=dropped.rows, snapshot=dropped.snapshot, metrics=metrics)
     return change_rows(target, Work("DELETE", lambda rows: deleted_rows(rows, condition)), progress)
 
 

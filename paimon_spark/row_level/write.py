@@ -17,6 +17,7 @@ from paimon_core.maintenance.delete import RETRIES
 from paimon_core.maintenance.execute import Progress
 from paimon_core.maintenance.remove_rows import remove_rows
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.metrics.listeners import collect
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.table import Table
 from paimon_core.types.system_fields import ROW_ID, ROW_KIND
@@ -75,7 +76,9 @@ def change_rows(target: Target, work: Work, progress: Progress | None = None) ->
         with _engine_errors(f"{work.verb} on {hide_secrets(target.table.path)}"):
             return attempt(target, work, request, progress)
 
-    return retry_on_conflict(run, RETRIES)
+    with collect() as metrics:
+        done = retry_on_conflict(run, RETRIES)
+    return replace(done, metrics=metrics)
 
 
 def _change_keyed(target: Target, work: Work, request: WriteRequest, progress: Progress | None) -> RowChanges:

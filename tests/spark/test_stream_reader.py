@@ -492,3 +492,47 @@ def test_options_by_all_their_names():
     assert request.limits == Limits(1, 2048, 30)
     assert (request.min_rows, request.max_delay_millis) == (4, 5)
     assert request.options == {"scan.mode": "latest", "consumer-id": "c"}
+
+
+# ---- lag
+
+
+@pytest.mark.skipif(not with_start(), reason="Spark 4.1 asks for no newest offset")
+def test_the_reported_offset_has_what_is_left_after_the_batch(table):
+    for number in range(3):
+        put(table, number)
+    query = Query(table, startingVersion="1", maxFilesPerTrigger="1")
+    first = query.latest(query.start())
+    report = query.reader.reportLatestOffset()
+    assert (report["snapshotId"], report["lag"]["snapshots"], report["lag"]["rows"]) == (3, 2, 2)
+    second = query.latest(first)
+    assert query.reader.reportLatestOffset()["lag"]["rows"] == 1
+    third = query.latest(second)
+    assert query.reader.reportLatestOffset()["lag"] == {"snapshots": 0, "rows": 0, "bytes": 0, "seconds": 0.0}
+    assert query.latest(third) == third
+    assert query.reader.reportLatestOffset()["lag"]["snapshots"] == 0
+    assert "lag" not in json.loads(third), "offsets of batches have no lag"
+
+
+@pytest.mark.skipif(not with_start(), reason="Spark 4.1 asks for no newest offset")
+def test_snapshots_that_options_hold_back_are_lag(table):
+    put(table, 1)
+    query = Query(table, startingVersion="1", **{"streaming.read.snapshot.delay": "1 h"})
+    start = query.start()
+    assert query.latest(start) == start
+    report = query.reader.reportLatestOffset()
+    assert (report["snapshotId"], report["lag"]["snapshots"], report["lag"]["rows"]) == (1, 1, 1)
+
+
+@pytest.mark.skipif(not with_start(), reason="Spark 4.1 asks for no newest offset")
+def test_a_lag_that_cannot_be_counted_ends_no_query(table, monkeypatch):
+    put(table, 1)
+    put(table, 2)
+    query = Query(table, startingVersion="1", maxFilesPerTrigger="1")
+    query.latest(query.start())
+
+    def away(*_):
+        raise OSError("the store is away")
+
+    monkeypatch.setattr(query.reader._lag, "lag", away)
+    assert query.reader.reportLatestOffset()["snapshotId"] == 2

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
 from paimon_core.scan.position import ALL, Position
+from paimon_core.scan.stream_lag import LagCounter, StreamLag
 from paimon_core.scan.stream_scan import Limits, StreamScan
 from paimon_core.schema.change import AddColumn, DropColumn, SetOption
 from paimon_core.schema.schema import Schema
@@ -404,3 +405,93 @@ def test_a_changelog_that_begins(tmp_path):
     with pytest.raises(InvalidInputError, match="was 'none' at snapshot 4"):
         told_by_input.advance(told_by_input.start())
     assert told(altered, **{"scan.snapshot-id": "4", "changelog-producer": "none"})[:1] == [D]
+
+
+# ---- lag
+
+
+def known(lag: StreamLag) -> tuple:
+    return lag.snapshots, lag.rows
+
+
+def test_the_lag_of_a_stream_is_what_it_has_not_planned(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
+    stream = table.with_options({"scan.snapshot-id": "2"}).stream()
+    size = {s.id: sum(f.file_size for f in split_files(table, s.id)) for s in table.snapshots()}
+    assert known(stream.lag()) == (3, 3)
+    assert stream.lag().bytes == size[2] + size[3] + size[4]
+    assert stream.lag().seconds >= 0
+    list(stream.to_batches(Limits(files=1)))
+    assert known(stream.lag()) == (2, 2)
+    assert stream.lag().bytes == size[3] + size[4]
+    list(stream.to_batches())
+    assert stream.lag() == StreamLag(0, 0, 0, 0.0)
+    table.write(orders((7, "x", 0), (8, "y", 0)))
+    assert known(stream.lag()) == (1, 2)
+
+
+def split_files(table: Table, snapshot_id: int) -> list:
+    """The files that one snapshot added."""
+    scan = StreamScan(table.store)
+    return [f for split in scan.plan(Position(snapshot_id - 1, ALL), Position(snapshot_id, ALL)) for f in split.files]
+
+
+def test_the_lag_before_the_first_batch_has_all_rows(tmp_path):
+    empty = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    stream = empty.stream()
+    assert stream.lag() == StreamLag()
+    timeline(empty)
+    assert known(stream.lag()) == (1, 4), "the snapshot with which it begins; merging leaves three rows"
+    list(stream.to_batches())
+    empty.write(orders((7, "x", 0)))
+    assert known(stream.lag()) == (1, 1)
+    begun = empty.stream()
+    list(begun.to_batches(Limits(files=1)))
+    empty.write(orders((8, "x", 0)))
+    rest = begun.lag()
+    read = sum(batch.num_rows for limits in range(9) for batch in begun.to_batches())
+    assert rest.rows >= read > 0
+
+
+def test_commits_of_compactions_are_snapshots_without_rows(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    stream = table.with_options({"scan.mode": "latest"}).stream()
+    timeline(table)
+    table.with_options({"write-only": "false"}).compact(full=True)
+    assert known(stream.lag()) == (5, 4)
+
+
+def test_a_filter_on_partitions_leaves_rows_out_of_the_lag(tmp_path):
+    schema = Schema(ORDERS, partition_keys=["v"], options={"bucket": "-1"})
+    table = timeline(Table.create(str(tmp_path / "t"), schema))
+    stream = table.with_options({"scan.snapshot-id": "1"}).stream(filter="v = 'a'")
+    assert known(stream.lag()) == (4, 1)
+
+
+def test_each_snapshot_is_counted_once(tmp_path, monkeypatch):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
+    scan, planned = StreamScan(table.store), []
+    plan = StreamScan.plan
+
+    def noted(self, after, through):
+        planned.append(through.snapshot_id)
+        return plan(self, after, through)
+
+    monkeypatch.setattr(StreamScan, "plan", noted)
+    counter = LagCounter(scan)
+    assert counter.lag(Position(0, ALL), most=3).to_json().keys() == {"snapshots", "seconds"}
+    assert sorted(planned) == [1, 2, 3]
+    assert known(counter.lag(Position(1, ALL), most=3)) == (3, 3)
+    assert sorted(planned) == [1, 2, 3, 4]
+    assert known(counter.lag(Position(4, ALL))) == (0, 0)
+
+
+def test_consumers_are_as_far_behind_as_their_snapshot(tmp_path):
+    table = timeline(keyed_table(tmp_path / "t", bucket="1", write_only="true"))
+    table.consumers.reset("slow", 2)
+    table.consumers.reset("fast", 5)
+    lag = table.consumers.lag()
+    assert {name: known(one) for name, one in lag.items()} == {"slow": (3, 3), "fast": (0, 0)}
+    table.consumers.reset("slow", 1)
+    Path(table.path, "snapshot", "snapshot-1").unlink()
+    assert known(table.consumers.lag()["slow"]) == (4, None)
