@@ -27,12 +27,7 @@ from paimon_core.maintenance.expire import expire_after_commit
 from paimon_core.maintenance.read_guard import protected_read
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
-from paimon_core.options.file import (
-    DATA_FILE_EXTERNAL_PATHS,
-    DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS,
-    DATA_FILE_EXTERNAL_PATHS_STRATEGY,
-    DATA_FILE_EXTERNAL_PATHS_WEIGHTS,
-)
+from paimon_core.options.file import PLACES_OF_NEW_FILES
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.scan.entries import live_entries
@@ -48,13 +43,6 @@ SOURCE = "paimon.clone.source"
 SOURCE_SNAPSHOT = "paimon.clone.snapshot"
 """The property of a snapshot that names the copied snapshot."""
 _FINGERPRINT = "paimon.clone.fingerprint"
-_OF_THE_DIRECTORY = (
-    DATA_FILE_EXTERNAL_PATHS,
-    DATA_FILE_EXTERNAL_PATHS_STRATEGY,
-    DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS,
-    DATA_FILE_EXTERNAL_PATHS_WEIGHTS,
-)
-"""Options that send new files to directories of the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +111,7 @@ def clone(source: FileStore, snapshot: Snapshot | None, target_io: FileIO, root:
 def _schemas(source: FileStore, last: int | None) -> list[TableSchema]:
     """Return the versions of the schema of the copy: those of the source, up to ``last``."""
     found = [source.schemas.get(number) for number in source.schemas.ids() if last is None or number <= last]
-    without = {option.key: None for option in _OF_THE_DIRECTORY}
+    without = {option.key: None for option in PLACES_OF_NEW_FILES}
     return [replace(schema, options=Options(dict(schema.options)).merged(without)) for schema in found]
 
 

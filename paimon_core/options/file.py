@@ -89,6 +89,13 @@ DATA_FILE_EXTERNAL_PATHS_WEIGHTS = Option(
     "weights of the external roots, for weight-robin",
     mark=_INSIDE_ONLY,
 )
+PLACES_OF_NEW_FILES = (
+    DATA_FILE_EXTERNAL_PATHS,
+    DATA_FILE_EXTERNAL_PATHS_STRATEGY,
+    DATA_FILE_EXTERNAL_PATHS_SPECIFIC_FS,
+    DATA_FILE_EXTERNAL_PATHS_WEIGHTS,
+)
+"""Options that send new files to directories of one table, so a copy of the table does not take them over."""
 INDEX_FILE_IN_DATA_FILE_DIR = Option(
     "index-file-in-data-file-dir", boolean, False, "index files are stored next to the data files"
 )

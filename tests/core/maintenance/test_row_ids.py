@@ -98,11 +98,11 @@ def test_a_writer_of_columns_that_read_the_old_ids_conflicts(tmp_path, monkeypat
     table = interleaved(tmp_path)
     commit = TableCommit._publish
 
-    def late(self, identity, decide, kind, seen):
+    def late(self, identity, decide, kind, *args):
         if kind == "APPEND" and not raced:
             raced.append(True)
             Table.open(table.path).maintenance.reassign_row_ids()
-        return commit(self, identity, decide, kind, seen)
+        return commit(self, identity, decide, kind, *args)
 
     raced = []
     monkeypatch.setattr(TableCommit, "_publish", late)
