@@ -23,7 +23,7 @@ from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.branches import branch_root
-from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
@@ -50,10 +50,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Moment:
-    """A snapshot and its rows."""
+    """A snapshot and the rows that it shows: before a compaction, deletion vectors hide those of level 0."""
 
     snapshot: Snapshot
     rows: list[Row]
+    whole: bool = True
 
 
 @dataclass
@@ -68,6 +69,10 @@ class Line:
 
     def back_to(self, moment: Moment) -> None:
         self.rows = [{**dict.fromkeys(self.columns), **row} for row in moment.rows]
+
+    def whole_moments(self) -> dict[int, Moment]:
+        """Those to which the model can go back."""
+        return {number: moment for number, moment in self.moments.items() if moment.whole}
 
 
 class Upkeep(RuleBasedStateMachine):
@@ -115,10 +120,18 @@ class Upkeep(RuleBasedStateMachine):
 
     def remember(self, name: str) -> None:
         """Note the new snapshots, which have the rows of now; no other may be gone or come."""
-        line = self.lines[name]
-        for found in self.table(name).snapshots():
-            known = line.moments.setdefault(found.id, Moment(found, line.rows))
-            assert known.snapshot.fingerprint == found.fingerprint
+        line, table = self.lines[name], self.table(name)
+        before = line.moments[max(line.moments)].rows if line.moments else []
+        waits = self.keyed and "deletion-vectors.enabled" in table.schema.options
+        all_found = table.snapshots()
+        for found in all_found:
+            if found.id not in line.moments:
+                if waits and found is not all_found[-1] and found.commit_kind != CommitKind.COMPACT:
+                    shown = [] if found.commit_kind == CommitKind.OVERWRITE else before
+                    line.moments[found.id] = Moment(found, shown, whole=False)
+                else:
+                    line.moments[found.id] = Moment(found, line.rows)
+            assert line.moments[found.id].snapshot.fingerprint == found.fingerprint
         ids = [found.id for found in self.table(name).snapshots()]
         assert ids == sorted(line.moments)
 
@@ -208,7 +221,7 @@ class Upkeep(RuleBasedStateMachine):
     @rule(data=st.data())
     def create_tag(self, data):
         _, line, table = self.any_line(data)
-        number, tag = self.some(data, line.moments), self.new("t")
+        number, tag = self.some(data, line.whole_moments()), self.new("t")
         if number is not None:
             table.tags.create(tag, number)
             line.tags[tag] = line.moments[number]
@@ -216,7 +229,7 @@ class Upkeep(RuleBasedStateMachine):
     @rule(data=st.data())
     def replace_tag(self, data):
         _, line, table = self.any_line(data)
-        number, tag = self.some(data, line.moments), self.some(data, line.tags)
+        number, tag = self.some(data, line.whole_moments()), self.some(data, line.tags)
         if number is not None and tag is not None:
             table.tags.replace(tag, number)
             line.tags[tag] = line.moments[number]
@@ -243,7 +256,7 @@ class Upkeep(RuleBasedStateMachine):
     def expire_tags(self, data):
         """A tag gets an age that it has reached, and goes."""
         _, line, table = self.any_line(data)
-        number = self.some(data, line.moments)
+        number = self.some(data, line.whole_moments())
         if number is not None:
             table.tags.create("aged", number, "1 ms")
             aged = table.tags.get("aged")
@@ -267,7 +280,7 @@ class Upkeep(RuleBasedStateMachine):
     @rule(data=st.data())
     def roll_back(self, data):
         _, line, table = self.any_line(data)
-        number = self.some(data, line.moments)
+        number = self.some(data, line.whole_moments())
         if number is not None:
             table.rollback_to(number)
             self.rolled_back(line, line.moments[number])
@@ -290,7 +303,7 @@ class Upkeep(RuleBasedStateMachine):
     @rule(data=st.data())
     def restore(self, data):
         name, line, table = self.any_line(data)
-        number = self.some(data, line.moments)
+        number = self.some(data, line.whole_moments())
         if number is not None:
             table.restore(number)
             line.back_to(line.moments[number])
@@ -303,7 +316,7 @@ class Upkeep(RuleBasedStateMachine):
         if len(self.lines) > 3:
             return
         name, main, begin, tags = self.new("b"), self.main, None, {}
-        tag, number = self.some(data, main.tags), self.some(data, main.moments)
+        tag, number = self.some(data, main.tags), self.some(data, main.whole_moments())
         if how == "tag" and tag is not None:
             self.table().branches.create(name, tag=tag)
             begin, tags = main.tags[tag], {tag: main.tags[tag]}
