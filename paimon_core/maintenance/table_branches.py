@@ -105,8 +105,9 @@ class TableBranches:
     def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
         """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
 
-        Snapshots, schemas and tags of ``main`` from there on are lost. Not atomic: after a crash ``main`` is at an
-        older snapshot or at one of the branch, and another call finishes the work. Writers must rest meanwhile.
+        Snapshots, schemas and tags of ``main`` from there on are lost, and so are older snapshots if they end before
+        the branch begins: the ids of snapshots have no gap. Not atomic: after a crash ``main`` is at an older snapshot,
+        at one of the branch, or at none, and another call finishes the work. Writers must rest meanwhile.
         `dry_run`: only check that it is possible.
 
         Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots.
@@ -221,18 +222,22 @@ class TableBranches:
 
 
 def _cut(main: FileStore, first: int, schema_id: int) -> None:
-    """Delete the snapshots, changelogs and tags from snapshot ``first`` on, and the schemas above ``schema_id``."""
+    """Delete the snapshots, changelogs and tags from snapshot ``first`` on, and the schemas above ``schema_id``.
+
+    Older snapshots and changelogs that end before ``first - 1`` go as well, for nothing could follow them.
+    """
     for tag in main.tags.list():
         if tag.snapshot.id >= first:
             main.tags.delete(tag.name)
-    main.changelogs.remove_after(first - 1)
     staying = [number for number in main.snapshots.ids() if number < first]
-    if staying:
+    least = first if not staying or staying[-1] == first - 1 else 0
+    main.changelogs.remove_after(least - 1)
+    if staying and least:
         main.snapshots.write_hint("LATEST", staying[-1])  # Java believes a hint if no snapshot follows
     else:
         main.io.delete(main.snapshots.path(first).rpartition("/")[0] + "/LATEST")
     for _ in range(_TRIES):
-        later = [number for number in main.snapshots.ids() if number >= first]
+        later = [number for number in main.snapshots.ids() if number >= least]
         for number in reversed(later):
             main.io.delete(main.snapshots.path(number))
         if not later:

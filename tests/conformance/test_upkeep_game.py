@@ -140,8 +140,13 @@ class UpkeepGame:
         self.who += "java " if java else "ours "
         return java
 
+    def java_may_expire(self, line: Line) -> bool:
+        """Java's expiry of a branch spares what the tags of the main line have, and nothing else."""
+        tags = [{moment.snapshot.fingerprint for moment in one.tags.values()} for one in (line, self.main)]
+        return self.java_may_delete(line) and tags[0] == tags[1]
+
     def java_may_delete(self, line: Line, *, but: str = "") -> bool:
-        """Java's expiry of a line spares what other lines need only if tags of the same line have it."""
+        """Java spares what other lines need only if tags of the same line have it."""
         tagged = {moment.snapshot.fingerprint for name, moment in line.tags.items() if name != but}
         others = [other for other in self.lines.values() if other is not line]
         needed = {one for other in others for one in other.alive() & line.ever}
@@ -265,7 +270,7 @@ class UpkeepGame:
         if not line.moments:
             return
         few = self.rng.choice((1, 2, 4))
-        if self.by_java(possible=self.java_may_delete(line)):
+        if self.by_java(possible=self.java_may_expire(line)):
             line.table.java("expire_snapshots", retain_max=few, retain_min=few)
         else:
             line.table.ours().expire_snapshots(retain_max=few, retain_min=few)
@@ -358,7 +363,8 @@ class UpkeepGame:
             main.table.java("fast_forward", name=name)
         else:
             main.table.ours().branches.fast_forward(name)
-        main.moments = {number: m for number, m in main.moments.items() if number < first} | branch.moments
+        older = {number: m for number, m in main.moments.items() if number < first}
+        main.moments = (older if first - 1 in older else {}) | branch.moments
         main.tags = {tag: m for tag, m in main.tags.items() if m.snapshot.id < first} | branch.tags
         main.ever |= branch.ever
         main.back_to(main.moments[max(main.moments)])

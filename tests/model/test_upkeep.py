@@ -367,7 +367,8 @@ class Upkeep(RuleBasedStateMachine):
         self.table().branches.fast_forward(name)
         branch, main = self.lines[name], self.main
         first = min(branch.moments)
-        main.moments = {number: m for number, m in main.moments.items() if number < first} | branch.moments
+        older = {number: m for number, m in main.moments.items() if number < first}
+        main.moments = (older if first - 1 in older else {}) | branch.moments
         main.tags = {tag: m for tag, m in main.tags.items() if m.snapshot.id < first} | branch.tags
         main.columns, main.rows = list(branch.columns), list(branch.rows)
         self.check_all()

@@ -164,6 +164,18 @@ def test_branches(table):
     assert (branches.list(), ids(main), ids(main, tag="v")) == ([], [1, 2, 7], [1, 2])
 
 
+def test_a_branch_that_begins_after_the_main_line_ends_takes_its_place(table):
+    table.branches.create("dev", snapshot_id=4)
+    table.create_tag("old", 2)
+    table.rollback_to(2)
+    table.branches.fast_forward("dev")
+    main = opened(table.store.io)
+    assert (ids(main), ids(main, tag="old"), [s.id for s in main.snapshots()]) == ([1, 2, 3], [1, 2], [4])
+    assert main.verify(deep=True).sound
+    main.remove_orphan_files(older_than=main.store.now())
+    assert (orphans(main), ids(main), ids(main, tag="old")) == (set(), [1, 2, 3], [1, 2])
+
+
 @pytest.mark.parametrize("used", [False, True])
 def test_only_what_a_crash_left_of_a_branch_is_made_again(table, used):
     table.create_tag("v", 2)
