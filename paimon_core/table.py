@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, TypeAlias
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -47,6 +47,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
 from paimon_core.read.changes import ChangeRead, change_splits, changes, changes_schema
+from paimon_core.read.frames import RepeatableRead, duckdb_relation, pandas_frame, polars_frame
 from paimon_core.read.key_cache import KeyCache
 from paimon_core.read.lookup import Lookup, key_table
 from paimon_core.read.stream import Stream
@@ -78,11 +79,16 @@ from paimon_core.types.arrow import arrow_schema
 from paimon_core.verify.repair import RepairReport, repair
 from paimon_core.verify.report import VerifyReport
 from paimon_core.verify.verify import verify
-from paimon_core.write.input_data import Data, Rows, arrow_data
+from paimon_core.write.input_data import Data, Rows, arrow_data, arrow_table
 from paimon_core.write.merge_schema import with_columns_of
 from paimon_core.write.table_write import ONLY_WRITER, TableWrite, WriterRole
 
-Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | Rows
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
 _WRITES = 5  # attempts to write rows when others commit first; a stream of batches can be read once only
 _NOTEBOOK_ROWS = 20  # of a system table
@@ -221,31 +227,92 @@ class Table:
         With an option ``incremental-*`` the rows are those that were added or updated between its ends; see
         :meth:`changes`, which has deleted rows, too: here they raise UnsupportedError, except between two tags.
         """
-        if self._reads_changes(when):
-            rows = self._changed_rows(columns, filter)
-            return pa.Table.from_batches(_limited(rows, _checked(limit)), arrow_schema(project(self.schema, columns)))
-        scan, read = self._scan_and_reader(columns, filter, limit, when)
-        if self._reads_branches(when):
-            return pa.Table.from_batches(_limited(_of_branches(scan, read), limit), read.schema)
+        if self._reads_changes(when) or self._reads_branches(when):
+            read = self._repeatable(columns, filter, limit, when)
+            return pa.Table.from_batches(read.batches(), read.schema)
+        scan, reader = self._scan_and_reader(columns, filter, limit, when)
         with protected_read(scan.store, scan.snapshot):
             splits = scan.plan().splits
             if limit is not None:
-                return pa.Table.from_batches(_limited(_chained(read, splits), limit), read.schema)
-            parts = parallel_map(lambda split: list(read.to_batches(split)), splits, threads=READERS)
-            return pa.Table.from_batches([batch for part in parts for batch in part], read.schema)
+                return pa.Table.from_batches(_limited(_chained(reader, splits), limit), reader.schema)
+            parts = parallel_map(lambda split: list(reader.to_batches(split)), splits, threads=READERS)
+            return pa.Table.from_batches([batch for part in parts for batch in part], reader.schema)
 
     def to_batches(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> Iterator[pa.RecordBatch]:
         """Read rows as a stream of record batches, in bounded memory. Options ``incremental-*``: as in `to_arrow`."""
-        if self._reads_changes(when):
-            return _limited(self._changed_rows(columns, filter), _checked(limit))
-        scan, read = self._scan_and_reader(columns, filter, limit, when)
-        if self._reads_branches(when):
-            return _limited(_of_branches(scan, read), limit)
-        if not scan.store.options.has(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED):
-            return _limited(_chained(read, scan.plan().splits), limit)
-        return _limited(_guarded(scan, read), limit)
+        return self._repeatable(columns, filter, limit, when).batches()
+
+    def to_arrow_batch_reader(
+        self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
+    ) -> pa.RecordBatchReader:
+        """Return rows as an Arrow reader, in bounded memory; every library that knows Arrow's C stream takes it.
+
+        The snapshot is chosen now, and the reader begins to work at its first batch; it can be read once. The table
+        itself is such a stream of all its rows, which can be read again and again: ``polars.from_arrow(table)``.
+        Options ``incremental-*``: as in `to_arrow`.
+        """
+        return self._repeatable(columns, filter, limit, when).reader()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return all rows of the newest snapshot as a new Arrow C stream, in bounded memory."""
+        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter = None,
+        limit: int | None = None,
+        *,
+        dtype_backend: str | None = None,
+        **when: object,
+    ) -> "pd.DataFrame":
+        """Read rows into a pandas DataFrame, in which no number has changed.
+
+        Args:
+            columns: names of columns, in this order; `None`: all.
+            filter: text or predicate; `None`: all rows.
+            limit: at most this many rows; `None`: all.
+            dtype_backend: `None`: numpy's types, but integers and booleans in pandas' nullable types. "numpy_nullable":
+                floats and texts in nullable types as well. "pyarrow": Arrow types, in which NULL is not NaN.
+            when: as described at the class.
+
+        Nested columns have Arrow types in each case. Raises MissingDependencyError without pandas.
+        """
+        return pandas_frame(self.to_arrow(columns, filter, limit, **when), dtype_backend)
+
+    def to_polars(
+        self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
+    ) -> "pl.DataFrame":
+        """Read rows into a Polars DataFrame. Arguments as of `to_arrow`; MissingDependencyError without Polars."""
+        return polars_frame(self.to_arrow(columns, filter, limit, **when))
+
+    def to_duckdb(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter = None,
+        limit: int | None = None,
+        *,
+        connection: "duckdb.DuckDBPyConnection | None" = None,
+        **when: object,
+    ) -> "duckdb.DuckDBPyRelation":
+        """Return rows as a relation of DuckDB. Nothing is read now; each query reads the rows anew, batch by batch.
+
+        All queries read the snapshot that is chosen now; after it has expired they fail. ``columns`` and ``filter``
+        skip files and rows. Conditions of the query do not: DuckDB applies them to the rows that it gets.
+
+        Args:
+            columns: names of columns, in this order; `None`: all.
+            filter: text or predicate; `None`: all rows.
+            limit: at most this many rows; `None`: all.
+            connection: of DuckDB; `None`: its default connection.
+            when: as described at the class.
+
+        Raises UnsupportedError for TIMESTAMP_LTZ with nanoseconds, which DuckDB would cut, MissingDependencyError
+        without DuckDB.
+        """
+        return duckdb_relation(self._repeatable(columns, filter, limit, when), connection)
 
     def changes(
         self, from_snapshot: int | str | None = None, to_snapshot: int | str | None = None, mode: str | None = None
@@ -306,12 +373,12 @@ class Table:
     def get(self, key: Key, columns: Sequence[str] | None = None) -> dict[str, object] | pa.Table | None:
         """Return the row of a primary key, {column: value}, as a dict; `None`: no row has the key.
 
-        For many keys (a sequence of dicts, or a table of the key's columns), return the found rows as a table in the
-        order of the keys. Opens only files that can hold a key, and decodes values only of matching rows. This object
-        caches decoded keys, and small files whole, up to ``lookup.cache-max-memory-size``.
+        For many keys (a sequence of dicts, or a table or frame of the key's columns), return the found rows as a table
+        in the order of the keys. Opens only files that can hold a key, and decodes values only of matching rows. This
+        object caches decoded keys, and small files whole, up to ``lookup.cache-max-memory-size``.
         """
         store, snapshot = self._travel({})
-        keys = key_table(store.schema, key)
+        keys = key_table(store.schema, key if isinstance(key, Mapping | Sequence) else arrow_table(key))
         scan = TableScan(store, snapshot, read_optimized=self._read_optimized)
         with raise_if_expired(store, None if snapshot is None else snapshot.id):
             if self._lookup is None or self._lookup.scan != scan:
@@ -326,10 +393,17 @@ class Table:
     def write(self, data: Rows, row_kinds: Sequence[str] | pa.Array | None = None) -> Snapshot | None:
         """Add rows (with a primary key: upsert rows) in one commit. Returns `None` if ``data`` has no row.
 
-        ``data`` is a pyarrow Table, RecordBatch or RecordBatchReader, or a DataFrame of pandas or of another library
-        that exports Arrow. Columns match by name; a missing column is filled with its default or NULL. Either all
-        rows become visible or none. After an error no file is left, except after CommitUnknownError. With the dynamic
-        option ``write.merge-schema`` the table first gets the columns that it lacks; they stay if the write then fails.
+        Columns match by name; a missing column is filled with its default or NULL. Either all rows become visible or
+        none. After an error no file is left, except after CommitUnknownError. With the dynamic option
+        ``write.merge-schema`` the table first gets the columns that it lacks; they stay if the write then fails.
+
+        Args:
+            data: a pyarrow Table, RecordBatch or RecordBatchReader, a DataFrame of pandas or Polars, a relation of
+                DuckDB, or another object with ``__arrow_c_stream__``. A stream is read once, in bounded memory.
+            row_kinds: "+I" "-U" "+U" "-D", one for each row; not for streams. `None`: all inserts.
+
+        Raises InvalidInputError naming column and row for data that the table cannot hold, CommitConflictError if
+        others wrote the same new keys meanwhile: data in memory is tried five times, a stream once.
         """
         data = arrow_data(data)
         if self._store.merge_rules is not None:
@@ -380,6 +454,7 @@ class Table:
     def overwrite(self, data: Rows, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
 
+        ``data`` is as for :meth:`write`.
         ``partition`` is `None` for the whole table, {column: value} for one partition (other rows are refused), or
         "dynamic". The option ``dynamic-partition-overwrite`` = true makes "dynamic" the default. Option
         ``write.merge-schema``: as in :meth:`write`.
@@ -421,14 +496,15 @@ class Table:
             raise InvalidInputError("which rows are to be deleted? Give a filter, or remove all with truncate()")
         return self._expired(delete_rows(self._store, predicate, runner=runner, progress=progress))
 
-    def update_columns(self, data: pa.Table) -> Snapshot | None:
+    def update_columns(self, data: Rows) -> Snapshot | None:
         """Update some columns of rows, in one commit. Returns `None` if ``data`` has no row.
 
-        For tables with ``data-evolution.enabled``. ``data`` has ``_ROW_ID``, as a read returned it, and the columns to
-        change; other columns stay. Raises InvalidInputError for ids that the table does not have,
-        CommitConflictError if others changed the same columns of the same files meanwhile.
+        For tables with ``data-evolution.enabled``. ``data`` is as for :meth:`write`, but all rows are held in memory.
+        It has ``_ROW_ID``, as a read returned it, and the columns to change; other columns stay. Raises
+        InvalidInputError for ids that the table does not have, CommitConflictError if others changed the same columns
+        of the same files meanwhile.
         """
-        return self._expired(update_columns(self._writable(), data))
+        return self._expired(update_columns(self._writable(), arrow_table(data)))
 
     def truncate(self) -> Snapshot | None:
         """Remove every row in one commit; older snapshots stay readable."""
@@ -638,13 +714,33 @@ class Table:
         moments = (*when.values(), *(self._store.options.get(key) for key in TIME_TRAVEL_OPTIONS))
         return reads_branches(self._store) and all(moment is None for moment in moments)
 
-    def _changed_rows(self, columns: Sequence[str] | None, filter: Filter) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that the options ``incremental-*`` ask for."""
+    def _repeatable(
+        self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
+    ) -> RepeatableRead:
+        """Return the rows of the snapshot that ``when`` chooses now, as a read that can be repeated."""
+        if self._reads_changes(when):
+            read_changes = self._change_read(columns, filter)
+            schema = arrow_schema(project(self.schema, columns))
+            return _repeatable(schema, read_changes, limit)
+        scan, read = self._scan_and_reader(columns, filter, limit, when)
+        if self._reads_branches(when):
+            of_branches = cache(partial(branch_splits, scan))  # the newest snapshot of the other branch, once
+            return _repeatable(read.schema, lambda: _of_branches(of_branches(), read), limit)
+        if not scan.store.options.has(SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED):
+            return _repeatable(read.schema, lambda: _chained(read, scan.plan().splits), limit)
+        return _repeatable(read.schema, lambda: _guarded(scan, read), limit)
+
+    def _change_read(self, columns: Sequence[str] | None, filter: Filter) -> Callable[[], Iterator[pa.RecordBatch]]:
+        """Return a function that yields the rows that the options ``incremental-*`` ask for."""
         interval, schema = self._interval(None, None, None), self._store.schema
         source = interval.source(without_start(self._store))
         fields, predicate = project(schema, columns), bound_filter(filter, schema.fields)
-        for split in change_splits(source, interval):
-            yield from ChangeRead(source, fields, predicate).to_batches(split)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for split in change_splits(source, interval):
+                yield from ChangeRead(source, fields, predicate).to_batches(split)
+
+        return rows
 
     def _scan_and_reader(
         self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
@@ -701,9 +797,18 @@ def _chained(read: TableRead, splits: Sequence[DataSplit]) -> Iterator[pa.Record
         yield from read.to_batches(split)
 
 
-def _of_branches(scan: TableScan, read: TableRead) -> Iterator[pa.RecordBatch]:
+def _repeatable(
+    schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], limit: int | None
+) -> RepeatableRead:
+    _checked(limit)
+    return RepeatableRead(schema, lambda: _limited(batches(), limit))
+
+
+def _of_branches(
+    branches: Sequence[tuple[FileStore, Sequence[DataSplit]]], read: TableRead
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of two branches."""
-    for store, splits in branch_splits(scan):
+    for store, splits in branches:
         yield from _chained(replace(read, store=store), splits)
 
 
@@ -820,7 +925,13 @@ class SystemTable(Table):
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> Iterator[pa.RecordBatch]:
         """Read rows as a stream of record batches, in bounded memory."""
-        return _limited(_parts(self.read(columns, filter, **when)), _checked(limit))
+        return self._repeatable(columns, filter, limit, when).batches()
+
+    def _repeatable(
+        self, columns: Sequence[str] | None, filter: Filter, limit: int | None, when: Mapping[str, object]
+    ) -> RepeatableRead:
+        read = self.read(columns, filter, **when)
+        return _repeatable(read.schema, lambda: _parts(read), limit)
 
     def operation_metrics(self, **when: object) -> dict[str, int]:
         """Raise UnsupportedError."""

@@ -16,7 +16,8 @@ TABLE = {
     "create", "create_tag", "delete", "drop_partitions", "expire_snapshots", "explain", "get", "health", "location",
     "maintenance", "open", "operation_metrics", "overwrite", "path", "read_optimized", "reader", "remove_orphan_files",
     "repair", "rescale", "restore", "rollback_to", "scan", "schema", "snapshot", "snapshots", "store", "stream",
-    "tags", "to_arrow", "to_batches", "truncate", "update_columns", "verify", "with_options", "write", "writer",
+    "tags", "to_arrow", "to_arrow_batch_reader", "to_batches", "to_duckdb", "to_pandas", "to_polars", "truncate",
+    "update_columns", "verify", "with_options", "write", "writer",
 }  # fmt: skip
 BUILT_IN = {"InvalidInputError": ValueError, "NotFoundError": LookupError, "UnsupportedError": NotImplementedError,
             "MissingDependencyError": ImportError}  # fmt: skip

@@ -137,11 +137,19 @@ def _decoded(array: ArrowArray) -> ArrowArray:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         elif pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            array = _of_plain_values(array).dictionary_decode()
         elif pa.types.is_run_end_encoded(array.type):
             array = pc.run_end_decode(array)
         else:
             return array
+
+
+def _of_plain_values(array: ArrowArray) -> ArrowArray:
+    """Return a dictionary array whose values are no views, which older versions of Arrow do not decode."""
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(array.type.value_type)
+    if plain is None:
+        return array
+    return pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(plain))
 
 
 # ---------------------------------------------------------------------------------------------- atomic values
