@@ -2,48 +2,66 @@
 
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+import pyarrow as pa
 from click.testing import CliRunner
 
 from benchmarks import rows
 from benchmarks.engine import Arena
-from benchmarks.made_up import table_of_files
+from benchmarks.made_up import copied, table_of_files
 from benchmarks.measure import Row, Work, race, timed
 from benchmarks.workers import once
 from paimon_command.main import command
 from paimon_core import Table
+from paimon_core.advice.facts import DAY, DEFAULT_LIMITS
 
 _SMALL = 60
+_BUCKETS = 64
 _MOST_ROUNDS = 3
 
 
 def benchmarks(arena: Arena, files: int = 100_000) -> Iterator[Row]:
-    """Three tables that were written in small pieces, each scanned in three states; advice for very many files."""
+    """Tables that need advice, each scanned in three states; advice for very many files."""
     for name, make in TABLES.items():
-        yield from followed(arena, name, make)
+        yield from followed(arena, name, make, days=DAYS.get(name, 0))
     yield cost(arena, files)
 
 
-def followed(arena: Arena, name: str, make: Callable[[Arena, str], Table]) -> Iterator[Row]:
-    """Scan a table before its advice is followed, and after, beside a copy that is compacted fully."""
+def followed(arena: Arena, name: str, make: Callable[[Arena, str], Table], days: int = 0) -> Iterator[Row]:
+    """Scan a table before its advice is followed, and after, beside a copy that is compacted fully.
+
+    ``days``: the age of the table when it asks for advice. A table so small that reads lose next to nothing gets no
+    advice, and has no goal.
+    """
     short = "advice_" + name.replace(" ", "_")
-    before, after, compacted = (make(arena, f"{short}_{state}") for state in ("before", "after", "compacted"))
-    commands = follow(after)
+    before = make(arena, f"{short}_before")
+    after, compacted = copied(before, f"{short}_after"), copied(before, f"{short}_compacted")
+    advice, measures = aged(before, days).advice(), before.health().buckets
+    commands = follow(after, days)
     compacted.compact(full=True)
     compacted.maintenance.materialize_deletion_vectors()
-    row = Row(f"scan of {name}, advice not followed", _stored(before))
-    row.values["advice"] = sorted({one.kind for one in before.advice()})
+    stored, size = (sum(measures[column].to_pylist()) for column in ("rows", "bytes"))
+    row = Row(f"{name}: as it is", stored)
+    row.values["advice"] = sorted({one.kind for one in advice})
     yield race(row, {"ours": _scanning(before), "compacted": _scanning(compacted)}, arena.rounds)
-    row = Row(f"scan of {name}, advice followed", _stored(after), goals={"compacted": 1.1})
+    large = size >= 2 * DEFAULT_LIMITS.worth
+    row = Row(f"{name}: advice followed", stored, goals={"compacted": 1.1} if commands or large else {})
     row.values["commands"] = commands
     yield race(row, {"ours": _scanning(after), "compacted": _scanning(compacted)}, arena.rounds)
 
 
-def follow(table: Table) -> int:
+def aged(table: Table, days: int) -> Table:
+    """Return the table as it is seen some days from now."""
+    moment = table.store.now() + days * DAY
+    return Table(replace(table.store, now=lambda: moment))
+
+
+def follow(table: Table, days: int = 0) -> int:
     """Run the commands of a table's advice until none is left; return their number."""
     done = 0
     for _ in range(_MOST_ROUNDS):
-        lines = dict.fromkeys(one.command for one in table.advice() if one.command is not None)
+        lines = dict.fromkeys(one.command for one in aged(table, days).advice() if one.command is not None)
         for line in lines:
             result = CliRunner().invoke(command, shlex.split(line)[1:])
             assert result.exit_code == 0, result.output
@@ -79,7 +97,54 @@ def appends(arena: Arena, name: str) -> Table:
     return table
 
 
-TABLES = {"small upserts": upserts, "upserts never compacted": neglected, "small files with vectors": appends}
+def marked(arena: Arena, name: str) -> Table:
+    """Make a table with a key whose writer compacts small upserts by marking old rows in deletion vectors."""
+    table = arena.table(name, "int", keyed=True, options={"write-only": "false", "deletion-vectors.enabled": "true"})
+    table.write(rows.make(2 * arena.count, "int", 0))
+    for seed in range(1, _SMALL // 4 + 1):
+        table.write(rows.make(max(1, arena.count // 20), "int", seed, overlap=rows.OVERLAP * 20))
+    return table
+
+
+def appended(arena: Arena, name: str) -> Table:
+    """Make a table without a key of many small files."""
+    table = arena.table(name, "int", keyed=False)
+    for seed in range(4 * _SMALL):
+        table.write(rows.make(max(1, arena.count // 80), "int", seed))
+    return table
+
+
+def divided(arena: Arena, name: str) -> Table:
+    """Make a table of far more buckets than its rows need."""
+    table = arena.table(name, "int", keyed=True, buckets=_BUCKETS)
+    for seed in range(3):
+        table.write(rows.make(arena.count, "int", seed))
+    return table
+
+
+def evolved(arena: Arena, name: str) -> Table:
+    """Make a table without a key of many small files, whose rows have a column in a file of its own."""
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    table = arena.table(name, "int", keyed=False, options=options)
+    each = max(1, arena.count // 40)
+    for seed in range(2 * _SMALL):
+        table.write(rows.make(each, "int", seed))
+    ids = pa.array(range(0, 2 * _SMALL * each, each))
+    table.update_columns(pa.table({"_ROW_ID": ids, "c": pa.nulls(len(ids), pa.float64())}))
+    return table
+
+
+TABLES = {
+    "small upserts": upserts,
+    "upserts never compacted": neglected,
+    "upserts with vectors": marked,
+    "small files": appended,
+    "small files with vectors": appends,
+    "columns in several files": evolved,
+    "many buckets": divided,
+}
+DAYS = {"many buckets": 8}
+"""The age from which on some advice is given."""
 
 
 def cost(arena: Arena, files: int) -> Row:
@@ -92,10 +157,6 @@ def cost(arena: Arena, files: int) -> Row:
         row.values = {k: answer[k] for k in ("peak_mb", "advice")}
     row.values["goal"] = "<= 300 MB"
     return row
-
-
-def _stored(table: Table) -> int:
-    return sum(table.health().buckets["rows"].to_pylist())
 
 
 def _scanning(table: Table) -> Work:

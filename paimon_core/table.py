@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from paimon_core.advice.advise import health
+from paimon_core.advice.advise import advise, health
 from paimon_core.advice.report import Advice, TableHealth
 from paimon_core.commit.measure import operation_metrics
 from paimon_core.commit.overwrite import DYNAMIC
@@ -665,7 +665,7 @@ class Table:
 
         Each has a text, the measure behind it, and the command to run. An empty list: nothing would.
         """
-        return list(self.health().advice)
+        return list(advise(self.store))
 
     def repair(
         self,

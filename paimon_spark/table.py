@@ -131,7 +131,7 @@ class PaimonTable:
 
     def advice(self) -> list[Advice]:
         """Return what would make the table faster or smaller, the most urgent first: see `paimon_core.Table.advice`."""
-        return list(self.health().advice)
+        return self._at_present("measured").advice()
 
     def history(self, metrics: bool = False) -> DataFrame:
         """Return one row per snapshot, oldest first.

@@ -23,12 +23,12 @@ def health(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> TableHealth:
     Metadata are read, and no data file. Memory: some 200 bytes for each live file. Raises CorruptedError for damaged
     metadata, which `verify` explains; OutOfRangeError if snapshots expire faster than their manifests are read.
     """
-    return _attempted(lambda: _health(store, limits), _ATTEMPTS)
+    return _attempted(lambda: _health(_newest(store), limits), _ATTEMPTS)
 
 
 def advise(store: FileStore, limits: Limits = DEFAULT_LIMITS) -> tuple[Advice, ...]:
     """Return the advice of `health` without the table of its measures, which costs more than the checks."""
-    return _attempted(lambda: _advice(Facts(store, store.snapshots.latest(), limits)), _ATTEMPTS)
+    return _attempted(lambda: _advice(_facts(_newest(store), limits)), _ATTEMPTS)
 
 
 def _attempted(work: Callable[[], T], attempts: int) -> T:
@@ -40,6 +40,20 @@ def _attempted(work: Callable[[], T], attempts: int) -> T:
         return _attempted(work, attempts - 1)
 
 
+def _newest(store: FileStore) -> FileStore:
+    """Return the table with the newest version of its schema, and with the dynamic options that it has."""
+    newest = store.schemas.latest()
+    if newest is None or newest.id <= store.schema.id:
+        return store
+    given, stored = store.options, store.schemas.get(store.schema.id).options
+    dynamic = {key: given.get(key) for key in {**stored, **given} if given.get(key) != stored.get(key)}
+    return store.with_schema(newest).with_options(dynamic)
+
+
+def _facts(store: FileStore, limits: Limits) -> Facts:
+    return Facts(store, store.snapshots.latest(), limits)
+
+
 def _advice(facts: Facts) -> tuple[Advice, ...]:
     with raise_if_expired(facts.store, None if facts.snapshot is None else facts.snapshot.id):
         found = [advice for check in CHECKS for advice in check.advice(facts)]
@@ -47,9 +61,8 @@ def _advice(facts: Facts) -> tuple[Advice, ...]:
 
 
 def _health(store: FileStore, limits: Limits) -> TableHealth:
-    snapshot = store.snapshots.latest()
-    newest = None if snapshot is None else snapshot.id
-    facts = Facts(store, snapshot, limits)
+    facts = _facts(store, limits)
+    newest = None if facts.snapshot is None else facts.snapshot.id
     found = _advice(facts)
     with raise_if_expired(store, newest):
         numbers = np.array([bucket.bucket for bucket in facts.files.buckets], np.int64)

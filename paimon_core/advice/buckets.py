@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.advice.files import Files
+from paimon_core.advice.row_ranges import row_ranges, saved_files
 from paimon_core.lsm.append_compaction import AppendCompactionPolicy
 from paimon_core.types.selection import Mask, Positions
 
@@ -18,10 +19,10 @@ class Buckets:
 
     ``total``: buckets of the partition when they were written; ``runs``: sorted runs (each file of level 0, each higher
     level that has files); ``overlap``: the most files whose key ranges share a key, which is the number of runs that a
-    read merges there; ``merged_size``: bytes of the files that a read must merge; ``newer_size``: bytes below the
-    highest level; ``largest_run``: rows of the largest sorted run; ``saved_files``: how many files fewer a full
-    compaction of small files would leave; ``last_full``: creation of the newest file of the highest level; ``oldest``:
-    creation of the oldest file. Times are local (ms), -1: none.
+    read merges there, or the most data files of a row range; ``merged_size``: bytes of the files that a read must
+    merge; ``newer_size``: bytes below the highest level; ``largest_run``: rows of the largest sorted run;
+    ``saved_files``: how many files fewer a full compaction of small files would leave; ``last_full``: creation of the
+    newest file of the highest level; ``oldest``: creation of the oldest file. Times are local (ms), -1: none.
     """
 
     files: Positions
@@ -56,7 +57,7 @@ class Kind:
 
     ``levels``: the least number of levels of a bucket; ``disjoint``: deletion vectors leave each key once above level
     0; ``hidden``: reads show no file of level 0; ``ordered``: compaction keeps the order of files; ``target``: bytes
-    of a full file of a table with a primary key.
+    of a full file of a table with a primary key; ``by_row_range``: files hold columns of row ranges, which are joined.
     """
 
     keyed: bool
@@ -66,7 +67,7 @@ class Kind:
     ordered: bool
     target: int
     policy: AppendCompactionPolicy
-    counts_small: bool = True
+    by_row_range: bool
 
 
 def measured(files: Files, kind: Kind) -> Buckets:
@@ -89,6 +90,10 @@ def measured(files: Files, kind: Kind) -> Buckets:
     marked = files.deleted > 0
     overlap, merged = _merging(files, kind, count) if kind.keyed else (np.minimum(total(group >= 0), 1), group < 0)
     small, saved = _small_files(files, kind, count)
+    if kind.by_row_range:
+        ranges = row_ranges(files)
+        overlap = _most(ranges.bucket, ranges.files, count, least=0)
+        saved = saved_files(ranges, kind.policy, count)
     ones = np.ones(len(files), np.int64)
     return Buckets(
         files=total(ones),
@@ -198,7 +203,7 @@ def _small_files(files: Files, kind: Kind, count: int) -> tuple[Mask, Positions]
     """Return which files are small, and how many files fewer each bucket would have after a full compaction."""
     policy, group = kind.policy, files.bucket
     none = np.zeros(len(files), np.bool_), np.zeros(count, np.int64)
-    if kind.keyed or not kind.counts_small or not len(files):
+    if kind.keyed or not len(files):
         return none
     small = (files.size < policy.small_size) & (files.rows < policy.target_rows)
     if not kind.ordered:

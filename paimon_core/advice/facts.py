@@ -106,7 +106,7 @@ class Facts:
             ordered=self.mode is not BucketMode.BUCKET_UNAWARE,
             target=target_size(store),
             policy=AppendCompactionPolicy.of(store.options, target_size(store)),
-            counts_small=not traits.data_evolution,
+            by_row_range=traits.data_evolution,
         )
 
     @cached_property

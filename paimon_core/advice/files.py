@@ -10,6 +10,7 @@ from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.datafile.indexes import index_names
 from paimon_core.fileindex.columns import indexed_columns_then
 from paimon_core.lsm.intervals import ranks
+from paimon_core.lsm.row_ranges import is_blob
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import ManifestEntry
@@ -22,7 +23,8 @@ from paimon_core.store.layout import POSTPONE_BUCKET
 from paimon_core.types.selection import Mask, Positions
 
 UNKNOWN = -1
-_NUMBERS = ("bucket", "total", "level", "rows", "size", "sequence", "created", "deletes", "deleted")
+_SIZES = ("level", "rows", "size", "sequence", "created")
+_NUMBERS = ("bucket", "total", *_SIZES, "deletes", "deleted", "first_row", "blob")
 _FLAGS = ("compacted", "lacks_index")
 
 
@@ -32,8 +34,10 @@ class Files:
 
     ``total``: the writer's number of buckets; ``created``: local wall clock (ms); ``deletes``: rows of kind -D and -U;
     ``deleted``: rows in the deletion vector; ``low`` and ``high``: ranks of the smallest and largest key among those of
-    all files, 0 without a primary key; ``lacks_index``: the options ask for an index, and the file has none at all.
-    -1: unknown. Files of postponed buckets, which reads do not show, are only counted.
+    all files, 0 without a primary key; ``lacks_index``: the options ask for an index, and the file has none at all;
+    ``first_row``: id of the first row; ``blob``: 0 for a data file, else a number for the column and schema of a file
+    of blobs, with ``data-evolution.enabled`` only. -1: unknown. Files of postponed buckets, which reads do not show,
+    are only counted.
     """
 
     buckets: tuple[BucketRef, ...]
@@ -46,6 +50,8 @@ class Files:
     created: Positions
     deletes: Positions
     deleted: Positions
+    first_row: Positions
+    blob: Positions
     low: Positions
     high: Positions
     compacted: Mask
@@ -69,13 +75,14 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
     low: list[bytes] = []
     high: list[bytes] = []
     known: dict[BucketRef, int] = {}
+    blob_kind = _blob_kinds(store)
     postponed: list[int] = []
     if snapshot is not None:
         for entries in live_in_parts(store, snapshot, with_stats=False):
             postponed += [entry.file.row_count for entry in entries if entry.bucket == POSTPONE_BUCKET]
             entries = [entry for entry in entries if entry.bucket != POSTPONE_BUCKET]
             files = [entry.file for entry in entries]
-            numbers.append(_numbers(entries, known, deleted))
+            numbers.append(_numbers(entries, known, deleted, blob_kind))
             sources = [file.file_source == FileSource.COMPACT for file in files]
             flags.append(np.array([sources, [lacks_index(file) for file in files]], np.bool_))
             if store.traits.keyed:
@@ -97,7 +104,12 @@ def read_files(store: FileStore, snapshot: Snapshot | None) -> Files:
     )
 
 
-def _numbers(entries: Sequence[ManifestEntry], known: dict[BucketRef, int], deleted: Mapping[str, int]) -> np.ndarray:
+def _numbers(
+    entries: Sequence[ManifestEntry],
+    known: dict[BucketRef, int],
+    deleted: Mapping[str, int],
+    blob_kind: Callable[[DataFileMeta], int],
+) -> np.ndarray:
     """Return the columns `_NUMBERS`; new buckets are added to ``known``."""
     files = [entry.file for entry in entries]
     columns = (
@@ -110,8 +122,20 @@ def _numbers(entries: Sequence[ManifestEntry], known: dict[BucketRef, int], dele
         [UNKNOWN if file.creation_time is None else file.creation_time for file in files],
         [UNKNOWN if file.delete_row_count is None else file.delete_row_count for file in files],
         [min(deleted.get(file.file_name, 0), file.row_count) for file in files],
+        [UNKNOWN if file.first_row_id is None else file.first_row_id for file in files],
+        [blob_kind(file) for file in files],
     )
     return np.array(columns, np.int64)
+
+
+def _blob_kinds(store: FileStore) -> Callable[[DataFileMeta], int]:
+    """Return a function from a file to the number of its kind of blobs; 0: it holds none."""
+    kinds: dict[tuple[tuple[str, ...] | None, int], int] = {}
+
+    def kind(file: DataFileMeta) -> int:
+        return 1 + kinds.setdefault((file.write_cols, file.schema_id), len(kinds)) if is_blob(file) else 0
+
+    return kind if store.traits.data_evolution else lambda file: 0
 
 
 def _deleted_rows(store: FileStore, snapshot: Snapshot | None) -> dict[str, int]:

@@ -13,14 +13,17 @@ import pytest
 from click.testing import CliRunner
 
 from paimon_command.main import command
-from paimon_core import FileSystemCatalog, RemoveOption, Schema, SetOption, Table
+from paimon_core import AddColumn, FileSystemCatalog, RemoveOption, Schema, SetOption, Table
 from paimon_core.advice.advise import health
-from paimon_core.advice.facts import DEFAULT_LIMITS
+from paimon_core.advice.facts import DEFAULT_LIMITS, Facts
 from paimon_core.advice.registry import KINDS
 from paimon_core.advice.report import SEVERITIES, Advice, Measure, Scope
+from paimon_core.advice.row_ranges import row_ranges, saved_files
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.levels import Levels
 from paimon_core.maintenance.analyze import TableStatistics, commit_statistics
+from paimon_core.maintenance.data_evolution import plan_row_ranges
+from paimon_core.maintenance.task import PlanRequest
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.consumers import Consumers
 from tests.support.advice_cases import (
@@ -219,6 +222,19 @@ def test_a_branch_gets_its_own_advice(tmp_path):
     assert not advice_of(Table.open(table.path, branch="b"), "compaction-backlog")
 
 
+def test_advice_is_about_the_newest_schema(tmp_path):
+    table = made(tmp_path, bucket="4")
+    table.write(rows(0))
+    mine = table.with_options({"num-sorted-run.compaction-trigger": "2", "write-only": "true"})
+    table.rescale(2)
+    assert Table.open(table.path).schema.options["bucket"] == "2"
+    assert table.advice() == mine.advice() == []
+    for number in range(3):
+        Table.open(table.path).with_options({"write-only": "true"}).write(rows(number))
+    assert table.advice() == []
+    assert [one.kind for one in mine.advice()] == ["compaction-backlog"]
+
+
 def test_damaged_metadata_are_an_error_that_names_the_file(tmp_path):
     table, _, _ = backlog(tmp_path)
     for path in (Path(table.path) / "manifest").glob("manifest-[0-9a-f]*"):
@@ -248,6 +264,39 @@ def test_measures_are_those_of_the_plain_way(tmp_path):
         assert row["sorted_runs"] == len(Levels.of(files, store.schema.key_arrow, 6).runs)
         assert row["rows"] == sum(f.row_count for f in files)
         assert row["level_0_files"] == sum(f.level == 0 for f in files)
+
+
+@pytest.mark.parametrize("target", ["1 kb", "4 kb", "128 mb"])
+def test_files_that_joining_row_ranges_saves_are_those_of_the_compaction(tmp_path, target):
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "target-file-size": target}
+    table = made(tmp_path, keys=(), partitions=["dt"], **options, **LEFT_ALONE)
+    for number in range(8):
+        table.write(pa.concat_tables([rows(number, 5, "d1"), rows(number, 3 + number, "d2")]))
+    table.update_columns(pa.table({"_ROW_ID": [0, 9, 40], "v": ["a", "b", "c"]}))
+    facts = Facts(table.store, table.snapshot())
+    ranges = row_ranges(facts.files)
+    planned = plan_row_ranges(table.store, PlanRequest(full=True))
+    joined = [(len(t.files), sum(f.file_size for f in t.files)) for t in planned]
+    size = facts.kind.policy.target_size
+    saved = saved_files(ranges, facts.kind.policy, len(facts.files.buckets))
+    assert saved.sum() == sum(files - max(1, -(-stored // size)) for files, stored in joined)
+    assert max(table.health().buckets["merged_runs"].to_pylist()) == 2
+    assert len(advice_of(table, "small-files", saved_files=1, share=0)) == (saved > 0).sum()
+
+
+def test_row_ranges_with_other_blobs_are_not_joined(tmp_path):
+    columns = pa.schema([("id", pa.int64()), ("image", pa.large_binary())])
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "image", **LEFT_ALONE}
+    table = Table.create(str(tmp_path / "t"), Schema(columns, options=options))
+    for number in range(3):
+        table.write(pa.table({"id": [number], "image": pa.array([b"x"], pa.large_binary())}))
+    table = table.alter([AddColumn("more", "INT")])
+    for number in range(3):
+        table.write(pa.table({"id": [number], "image": pa.array([b"x"], pa.large_binary()), "more": [1]}))
+    facts = Facts(table.store, table.snapshot())
+    planned = plan_row_ranges(table.store, PlanRequest(full=True))
+    assert [len(t.files) for t in planned] == [3, 3]
+    assert saved_files(row_ranges(facts.files), facts.kind.policy, 1).tolist() == [4]
 
 
 def test_a_consumer_that_moves_holds_nothing_back(tmp_path):
