@@ -10,10 +10,12 @@ from paimon_core.maintenance.compact import plan_compaction, run_task
 from paimon_core.maintenance.compact_postponed import compact_postponed
 from paimon_core.maintenance.data_evolution import plan_row_ranges
 from paimon_core.maintenance.execute import LOCAL, Progress, Runner, run_plan
+from paimon_core.maintenance.expire_partitions import partitions_not_due
 from paimon_core.maintenance.task import Buckets, CompactionTask, PlanRequest, partition_choice
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
-from paimon_core.predicate.expr import Predicate
+from paimon_core.options.lsm import COMPACTION_SKIP_EXPIRED_PARTITIONS
+from paimon_core.predicate.expr import Predicate, conjunction
 from paimon_core.scan.entries import live_entries, live_in_parts
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
@@ -52,7 +54,7 @@ def compact_table(
     faster than they are planned. After an error no file is left, but for CommitUnknownError.
     """
     check_writable(store.schema)
-    chosen = partition_choice(store, partitions, filter)
+    chosen = _choice(store, partitions, filter)
     request, routed = PlanRequest(full, chosen, _numbered(store, chosen, buckets)), None
     if bucket_mode(store.schema) is BucketMode.POSTPONE:
         routed = compact_postponed(store, request.partitions)
@@ -75,7 +77,7 @@ def plan_table(
     of `compact_table`; nothing is changed.
     """
     check_writable(store.schema)
-    chosen = partition_choice(store, partitions, filter)
+    chosen = _choice(store, partitions, filter)
     request = PlanRequest(full, chosen, _numbered(store, chosen, buckets)).at_snapshot(store)
     if request.snapshot is None:
         return [], 0
@@ -85,6 +87,16 @@ def plan_table(
         found = live_entries(store, request.snapshot, partition=request.partitions)
         postponed = sum(entry.bucket == POSTPONE_BUCKET for entry in found.live)
     return plan(store, request), postponed
+
+
+def _choice(
+    store: FileStore, partitions: Sequence[Mapping[str, object]] | None, filter: Predicate | None
+) -> Predicate | None:
+    """Return a predicate for the chosen partitions, without those that expire soon if an option wants that."""
+    chosen = partition_choice(store, partitions, filter)
+    if not store.options.value(COMPACTION_SKIP_EXPIRED_PARTITIONS):
+        return chosen
+    return conjunction([one for one in (chosen, partitions_not_due(store)) if one is not None])
 
 
 def _numbered(store: FileStore, partitions: Predicate | None, numbers: Sequence[int] | None) -> Buckets | None:

@@ -32,6 +32,7 @@ from paimon_core.options.bucket import (
     PARTITION_TIMESTAMP_FORMATTER,
     PARTITION_TIMESTAMP_PATTERN,
 )
+from paimon_core.predicate.expr import Constant, Predicate
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 from paimon_core.store.file_store import FileStore
@@ -78,7 +79,8 @@ def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[Partit
         )
     by_values = strategy == VALUES_TIME
     before = local_millis(store.now()) - age // _MILLI
-    snapshot, due = _due(store, before, by_values=by_values)
+    snapshot, newest = _newest_files(store)
+    due = _due(store, newest, before, by_values=by_values)
     due = due[: store.options.value(PARTITION_EXPIRATION_MAX_NUM)]
     if snapshot is None or not due or dry_run:
         return [_name(store, partition) for partition in due]
@@ -133,17 +135,36 @@ def _strategy(store: FileStore) -> str:
     return strategy
 
 
-def _due(store: FileStore, before: int, *, by_values: bool) -> tuple[Snapshot | None, list[_Partition]]:
-    """Return the newest snapshot and its partitions from before a moment (local milliseconds), in order of values."""
-    snapshot = store.snapshots.latest()
-    if snapshot is None:
-        return None, []
-    newest: dict[bytes, int] = {}
-    for entry in live_entries(store, snapshot, with_stats=False).live:
+def partitions_not_due(store: FileStore) -> Predicate | None:
+    """Return a bound predicate for the partitions that do not expire yet; `None`: none does, or none can.
+
+    Raises as `expire_partitions` for another strategy or format.
+    """
+    age = store.options.value(PARTITION_EXPIRATION_TIME)
+    if age is None or not store.schema.partition_keys:
+        return None
+    before = local_millis(store.now()) - age // _MILLI
+    _, newest = _newest_files(store)
+    due = {partition.key for partition in _due(store, newest, before, by_values=_strategy(store) == VALUES_TIME)}
+    staying = newest.keys() - due
+    if not due:
+        return None
+    return partitions_predicate(store, staying, most=len(staying)) if staying else Constant(False)
+
+
+def _newest_files(store: FileStore) -> tuple[Snapshot | None, dict[bytes, int]]:
+    """Return the newest snapshot, and when the newest file of each of its partitions was made (local milliseconds)."""
+    snapshot, newest = store.snapshots.latest(), dict[bytes, int]()
+    for entry in live_entries(store, snapshot, with_stats=False).live if snapshot is not None else ():
         newest[entry.partition] = max(newest.get(entry.partition, 0), entry.file.creation_time or 0)
+    return snapshot, newest
+
+
+def _due(store: FileStore, newest: Mapping[bytes, int], before: int, *, by_values: bool) -> list[_Partition]:
+    """Return the partitions from before a moment (local milliseconds), in the order of their values."""
     partitions = [_Partition(key, _values(store, key), made) for key, made in newest.items()]
     found = _before(store, partitions, before) if by_values else [one for one in partitions if one.newest < before]
-    return snapshot, sorted(found, key=lambda one: ",".join(map(str, one.values.values())))
+    return sorted(found, key=lambda one: ",".join(map(str, one.values.values())))
 
 
 def _before(store: FileStore, partitions: Sequence[_Partition], before: int) -> list[_Partition]:
@@ -174,7 +195,8 @@ def _before(store: FileStore, partitions: Sequence[_Partition], before: int) -> 
 
 def _drop_untouched(store: FileStore, before: int, batch: Collection[_Partition]) -> list[_Partition]:
     """Drop the partitions of a batch that have no newer file still; return them."""
-    snapshot, due = _due(store, before, by_values=False)
+    snapshot, newest = _newest_files(store)
+    due = _due(store, newest, before, by_values=False)
     keys = {partition.key for partition in batch}
     due = [partition for partition in due if partition.key in keys]
     if due and snapshot is not None:

@@ -34,7 +34,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.maintenance.referenced_names import ReferencedNames, name_hashes
 from paimon_core.maintenance.snapshot_deletion import remove_empty_directories
-from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY
+from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY, FILE_OPERATION_THREAD_NUM
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import index_directory, is_bucket_name, manifest_directory, statistics_directory
@@ -157,7 +157,11 @@ def _data_directories(store: FileStore, limit: int) -> _Directories:
 
 
 def _listed(store: FileStore, directories: Sequence[str]) -> list[FileStatus]:
-    return [one for listing in parallel_map(store.io.list, directories) for one in listing]
+    return [one for listing in parallel_map(store.io.list, directories, _threads(store)) for one in listing]
+
+
+def _threads(store: FileStore) -> int | None:
+    return store.options.value(FILE_OPERATION_THREAD_NUM)
 
 
 def _is_unfinished(file: FileStatus, limit: int) -> bool:
@@ -180,7 +184,7 @@ def _list_old(store: FileStore, part: tuple[int, Sequence[str], int]) -> tuple[p
     """List directories, numbered from a start; return the files older than a limit, and the numbers of entries."""
     first, directories, limit = part
     tables, counts = [_LISTED.empty_table()], []
-    for number, entries in enumerate(parallel_map(store.io.list, directories), first):
+    for number, entries in enumerate(parallel_map(store.io.list, directories, _threads(store)), first):
         old = [entry for entry in entries if not entry.is_directory and entry.modified_ms < limit]
         columns = [[number] * len(old), [entry.name for entry in old], [entry.size for entry in old]]
         tables.append(pa.table([pa.array(c, f.type) for c, f in zip(columns, _LISTED, strict=True)], schema=_LISTED))
@@ -217,7 +221,7 @@ def _delete(store: FileStore, paths: Sequence[str], runner: Runner) -> None:
 
 
 def _delete_all(store: FileStore, paths: Sequence[str]) -> int:
-    for _ in parallel_map(store.io.delete, paths):
+    for _ in parallel_map(store.io.delete, paths, _threads(store)):
         pass
     return len(paths)
 

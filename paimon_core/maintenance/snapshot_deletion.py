@@ -18,7 +18,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
-from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED, FILE_OPERATION_THREAD_NUM
 from paimon_core.options.snapshot import SNAPSHOT_CLEAN_EMPTY_DIRECTORIES
 from paimon_core.scan.entries import live_entries
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
@@ -185,7 +185,8 @@ def delete_files(store: FileStore, paths: Sequence[str]) -> None:
             return error
         return None
 
-    errors = [error for error in parallel_map(delete, paths) if error is not None]
+    threads = store.options.value(FILE_OPERATION_THREAD_NUM)
+    errors = [error for error in parallel_map(delete, paths, threads) if error is not None]
     if errors:
         raise errors[0]
     if store.options.value(SNAPSHOT_CLEAN_EMPTY_DIRECTORIES):

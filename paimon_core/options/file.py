@@ -144,9 +144,8 @@ FILE_OPERATION_THREAD_NUM = Option(
     "file-operation.thread-num",
     number(1),
     None,
-    "threads that list and delete files; the number of processors by default",
+    "threads that list and delete files in expiry and in the search for orphan files; 4 per processor by default",
     ("delete-file.thread-num",),
-    mark=not_yet("files are listed and deleted by a fixed number of threads"),
 )
 
 METADATA_STATS_MODE = Option(

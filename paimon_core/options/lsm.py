@@ -127,8 +127,7 @@ COMPACTION_SKIP_EXPIRED_PARTITIONS = Option(
     "compaction.skip-expired-partitions",
     boolean,
     False,
-    "do not compact expired partitions",
-    mark=not_yet("partitions do not expire automatically"),
+    "a dedicated compaction leaves out partitions that are due to expire",
 )
 COMPACTION_MIN_FILE_NUM = Option(
     "compaction.min.file-num", number(), 5, "small files at which an append table compacts"

@@ -67,8 +67,7 @@ SCAN_MANIFEST_PARALLELISM = Option(
     "scan.manifest.parallelism",
     number(1),
     None,
-    "manifests read at once; the number of processors by default",
-    mark=not_yet("manifests are read by a fixed number of threads"),
+    "threads of a scan that read manifests; 4 per processor by default",
 )
 SCAN_MAX_SPLITS_PER_TASK = Option(
     "scan.max-splits-per-task",

@@ -11,6 +11,7 @@ from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.entry import ADD, DELETE, Identity, ManifestEntry, merge_entries
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.prune import prune_manifests
+from paimon_core.options.scan import SCAN_MANIFEST_PARALLELISM
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import And, Leaf, Predicate, disjunction
 from paimon_core.row.binary_row import decode_rows
@@ -75,7 +76,8 @@ def live_entries(
             entries = [e for e in entries if e.partition in matching]
         return entries
 
-    found = [entry for entries in parallel_map(read, chosen) for entry in entries]
+    threads = store.options.value(SCAN_MANIFEST_PARALLELISM)
+    found = [entry for entries in parallel_map(read, chosen, threads) for entry in entries]
     return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen))
 
 
@@ -102,7 +104,8 @@ def live_in_parts(
     def load(meta: ManifestFileMeta) -> tuple[ManifestFileMeta, bytes]:
         return meta, manifests.load(meta.file_name, meta.file_size)
 
-    for at, (meta, data) in enumerate(parallel_map(load, metas, threads=_READ_AHEAD)):
+    threads = store.options.value(SCAN_MANIFEST_PARALLELISM) or _READ_AHEAD
+    for at, (meta, data) in enumerate(parallel_map(load, metas, threads)):
         first = 0
         for entries in manifests.decode_batches(meta, data, with_stats=with_stats):
             live = [e for e in entries if e.kind == ADD]

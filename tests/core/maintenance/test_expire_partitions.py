@@ -9,6 +9,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.maintenance import expire_partitions as module
 from paimon_core.maintenance.partition_time import time_parser, time_text
 from paimon_core.options.option import Options
+from paimon_core.scan.entries import live_entries
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.create import create_table
@@ -160,15 +161,47 @@ def test_a_partition_with_a_new_file_stays_by_update_time(monkeypatch):
     io = table_of("2024-01-01T00:00:00", ("a", 1, 1), ("b", 1, 2)).store.io
     table, found = opened(io, "2024-01-04T00:00:00"), module._due
 
-    def due(store, before, *, by_values):
+    def due(*args, **kwargs):
         monkeypatch.setattr(module, "_due", found)
-        due = found(store, before, by_values=by_values)
+        due = found(*args, **kwargs)
         table.write(pa.table([["a"], pa.array([1], "int32"), [3]], schema=COLUMNS))
         return due
 
     monkeypatch.setattr(module, "_due", due)
     assert table.maintenance.expire_partitions("2 d", strategy="UPDATE_TIME") == [{"dt": "b", "hour": "1"}]
     assert left(table) == [1, 3]
+
+
+def files(table: Table) -> dict[str | None, int]:
+    """The number of files by the first column of their partition."""
+    newest = table.snapshot()
+    assert newest is not None
+    entries = live_entries(table.store, newest).live
+    found = [table.store.partition_values(entry.partition)[0] for entry in entries]
+    return {value: found.count(value) for value in found}
+
+
+def test_a_compaction_leaves_out_what_expires():
+    io = table_of("2024-01-01T00:00:00", ("2024-01-01", 1, 1), ("2024-01-04", 1, 2), (None, 1, 3)).store.io
+    table = opened(io, "2024-01-05T00:00:00").with_options({"partition.expiration-check-interval": "100 d"})
+    table.write(table.to_arrow())
+    table.with_options({"compaction.skip-expired-partitions": "true"}).compact(full=True)  # without an age none expires
+    assert files(table) == {"2024-01-01": 1, "2024-01-04": 1, None: 1}
+    table.write(table.to_arrow())
+    aged = table.with_options({"partition.expiration-time": "2 d"})
+    skipping = aged.with_options({"compaction.skip-expired-partitions": "true"})
+    skipping.compact(full=True)
+    assert files(table) == {"2024-01-01": 2, "2024-01-04": 1, None: 1}
+    assert skipping.compact(full=True, partitions=[{"dt": "2024-01-01", "hour": 1}]) is None
+    aged.compact(full=True)
+    assert files(table) == {"2024-01-01": 1, "2024-01-04": 1, None: 1}
+
+
+def test_a_compaction_leaves_out_a_table_that_expires():
+    options = {"partition.expiration-time": "1 d", "compaction.skip-expired-partitions": "true"}
+    table = table_of("2024-01-05T00:00:00", ("2024-01-01", 1, 1)).with_options(options)
+    table.write(table.to_arrow())
+    assert table.compact(full=True) is None
 
 
 def test_at_most_so_many_in_so_many_commits():

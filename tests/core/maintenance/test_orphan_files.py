@@ -1,6 +1,7 @@
 """Orphan files: everything that nothing names is found, nothing else is touched."""
 
 import os
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -176,6 +177,44 @@ def test_files_younger_than_a_day_stay_unless_a_moment_is_given(tmp_path):
     days = (now - 25 * 3_600_000) / 1000
     os.utime(stray, (days, days))
     assert table.remove_orphan_files().count == 1
+
+
+class ThreadsIO(MemoryIO):
+    """Remembers which threads read manifests, and which list or delete data files."""
+
+    def __init__(self, files):
+        super().__init__(files)
+        self.reading, self.upkeep = set(), set()
+
+    def read(self, path):
+        if "/manifest-" in path and "-list-" not in path:
+            self.reading.add(threading.current_thread())
+        return super().read(path)
+
+    def list(self, path):
+        self.upkeep.add(threading.current_thread())
+        return super().list(path)
+
+    def delete(self, path):
+        self.upkeep.add(threading.current_thread())
+        super().delete(path)
+
+
+@pytest.mark.parametrize("threads", ["1", None])
+def test_options_bound_the_threads_of_upkeep_and_of_scans(threads):
+    io = ThreadsIO(history(**{"manifest.merge-min-count": "100"}).files)
+    for number in range(3):
+        for stray in STRAYS:
+            io.write(f"{ROOT}/{stray}{number}", b"x")
+    table = opened(io)
+    if threads is not None:
+        table = table.with_options({"file-operation.thread-num": threads, "scan.manifest.parallelism": threads})
+    io.reading, io.upkeep = set(), set()
+    assert table.to_arrow().num_rows == 5
+    assert (len(io.reading) == 1) == (threads == "1")
+    assert table.remove_orphan_files().count > 3
+    table.expire_snapshots(older_than=2**50, retain_max=1, retain_min=1)
+    assert (len(io.upkeep) == 1) == (threads == "1")
 
 
 def test_an_open_commit_keeps_the_files_of_a_day(tmp_path):
