@@ -43,6 +43,7 @@ from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AU
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.page.page import Page, name_of, page_of
 from paimon_core.page.render import notebook_html, page_html, rows_html
+from paimon_core.page.summary import summary
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.predicate.rewrite import columns as columns_of
@@ -777,7 +778,8 @@ class Table:
         return notebook_html(name_of(self.location), lambda: page_html(table_page(self)))
 
     def __repr__(self) -> str:
-        return f"Table({hide_secrets(self.path) + (_VIEW if self._read_optimized else '')!r}, schema {self.schema.id})"
+        """Return the path, the snapshot, its rows and files; an error in their place. Reads a few small files."""
+        return f"Table({hide_secrets(str(self.location))!r}, {summary(lambda: self._travel({}))})"
 
 
 def table_page(table: Table, **when: object) -> Page:
@@ -786,6 +788,11 @@ def table_page(table: Table, **when: object) -> Page:
     Raises UnsupportedError for a system table.
     """
     return page_of(table.store, table.location, lambda: table._travel(when))
+
+
+def moment_of(table: Table, **when: object) -> tuple[FileStore, Snapshot | None]:
+    """Return the store at the snapshot that ``when`` chooses, and the snapshot. `None`: the table has no commit."""
+    return table._travel(when)
 
 
 def _unpickled(store: FileStore, read_optimized: bool) -> Table:

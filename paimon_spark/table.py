@@ -26,6 +26,7 @@ from paimon_core.maintenance.table_tags import TableTags
 from paimon_core.metrics.listeners import collect
 from paimon_core.moving.add_files import AddedFiles
 from paimon_core.page.render import notebook_html, page_html
+from paimon_core.page.summary import summary
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.filter import Filter
 from paimon_core.predicate.parse import parse_predicate
@@ -33,7 +34,9 @@ from paimon_core.predicate.rewrite import bind
 from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
-from paimon_core.table import Table, table_page
+from paimon_core.store.file_store import FileStore
+from paimon_core.store.location import READ_OPTIMIZED, TableLocation
+from paimon_core.table import Table, moment_of, table_page
 from paimon_core.verify.repair import RepairReport
 from paimon_core.verify.report import VerifyReport
 from paimon_spark.analyze import analyze
@@ -384,7 +387,8 @@ class PaimonTable:
         """Return the table of the newest snapshot. InvalidInputError if this object was opened with time travel."""
         request = read_request(self._options)
         if request.when:
-            raise InvalidInputError(f"{self!r} was opened at a moment in time, and only the present can be {action}")
+            path = hide_secrets(self._address.path)
+            raise InvalidInputError(f"{path} was opened at a moment in time, and only the present can be {action}")
         return open_table(request)
 
     def _repr_html_(self) -> str | None:
@@ -397,7 +401,15 @@ class PaimonTable:
         return page_html(table_page(table, **request.when)) if request.when else table._repr_html_()
 
     def __repr__(self) -> str:
-        return f"PaimonTable({hide_secrets(self._address.path)!r})"
+        """Return the path, the snapshot, its rows and files; an error in their place. Reads a few small files."""
+        address = self._address
+        path = hide_secrets(str(TableLocation(address.path, address.branch, address.system_table)))
+        said = "" if address.system_table not in (None, READ_OPTIMIZED) else f", {summary(self._moment)}"
+        return f"PaimonTable({path!r}{said})"
+
+    def _moment(self) -> tuple[FileStore, Snapshot | None]:
+        request = read_request(self._options)
+        return moment_of(open_table(request), **request.when)
 
 
 def _history(snapshots: Sequence[Snapshot], measured: Table | None, spark_schema: StructType) -> pa.RecordBatch:

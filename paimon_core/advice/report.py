@@ -96,6 +96,11 @@ class TableHealth:
     buckets: pa.Table
     advice: tuple[Advice, ...]
 
+    def __repr__(self) -> str:
+        at = "no snapshot" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
+        kinds = ", ".join(dict.fromkeys(one.kind for one in self.advice)) or "none"
+        return f"TableHealth({at}, buckets: {self.buckets.num_rows}, advice: {kinds})"
+
     @property
     def severity(self) -> str | None:
         """The severity of the most urgent advice; `None`: there is no advice."""

@@ -39,6 +39,10 @@ class Expired:
     changelogs: tuple[int, ...] = ()
     files: int = 0
 
+    def __repr__(self) -> str:
+        snapshots, changelogs = len(self.snapshots), len(self.changelogs)
+        return f"Expired(snapshots: {snapshots}, changelogs: {changelogs}, files: {self.files})"
+
     def __add__(self, other: "Expired") -> "Expired":
         return Expired(self.snapshots + other.snapshots, self.changelogs + other.changelogs, self.files + other.files)
 

@@ -54,6 +54,9 @@ class OrphanFiles:
 
     files: pa.Table
 
+    def __repr__(self) -> str:
+        return f"OrphanFiles(files: {self.count}, bytes: {self.bytes})"
+
     @property
     def count(self) -> int:
         """The number of files."""

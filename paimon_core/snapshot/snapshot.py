@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from paimon_core.errors import CorruptedError, UnsupportedError
@@ -78,6 +79,12 @@ class Snapshot:
         """Return a text that differs for another snapshot that reuses the id after a rollback."""
         return self.delta_manifest_list
 
+    def __repr__(self) -> str:
+        """Return what a person asks first; `to_json` has every field."""
+        total, delta = self.total_record_count, self.delta_record_count
+        rows = "" if total is None else f", {total:,} rows stored" + ("" if delta is None else f" ({delta:+,})")
+        return f"Snapshot({self.id}, {self.commit_kind}, {_utc(self.time_millis)}{rows}, schema {self.schema_id})"
+
     def to_json(self) -> bytes:
         """Return the content of the file, in the layout of the Java writer. Empty properties are omitted."""
         known = {key: getattr(self, name) for name, (key, _, _) in _KEYS.items()}
@@ -115,6 +122,14 @@ class Snapshot:
         if snapshot_id is not None and values["id"] != snapshot_id:
             raise CorruptedError(f"{path}: 'id' is {values['id']}, but the file is that of snapshot {snapshot_id}")
         return cls(**values, extra=record)
+
+
+def _utc(epoch_millis: int) -> str:
+    """Return an instant as text, in UTC; for years that Python lacks, the number."""
+    try:
+        return f"{datetime(1970, 1, 1) + timedelta(milliseconds=epoch_millis):%Y-%m-%d %H:%M:%S} UTC"
+    except OverflowError:
+        return f"{epoch_millis} ms"
 
 
 def _check_value(path: str, name: str, value: object) -> None:

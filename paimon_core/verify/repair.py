@@ -109,6 +109,10 @@ class RepairReport:
     left: tuple[Left, ...]
     dry_run: bool = False
 
+    def __repr__(self) -> str:
+        dry = ", dry run" if self.dry_run else ""
+        return f"RepairReport(mended: {len(self.mended)}, left: {len(self.left)}{dry})"
+
     @property
     def sound(self) -> bool:
         """True if no fault stays."""

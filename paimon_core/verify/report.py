@@ -90,6 +90,11 @@ class VerifyReport:
     files: int
     rows: int = 0
 
+    def __repr__(self) -> str:
+        found = f"faults: {len(self.faults)} ({', '.join(self.kinds)})" if self.faults else "sound"
+        through = f"branches: {self.branches}, snapshots: {self.snapshots}, files: {self.files}, rows read: {self.rows}"
+        return f"VerifyReport({found}, {through})"
+
     @property
     def sound(self) -> bool:
         """True if nothing was found."""

@@ -19,3 +19,16 @@ def test_a_table_that_is_missing_is_an_error_in_the_page(tmp_path):
     assert 'role="alert"' in text
     assert "NotFoundError" in text
     assert "no<b>where" not in text
+
+
+def test_the_repr_says_snapshot_rows_and_files_or_why_not(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    for number in range(2):
+        table.write(orders((number, "v", number)))
+    said = repr(Table.open(table.path)).removeprefix("Table")
+    assert "snapshot 2" in said
+    assert repr(PaimonTable.forPath(None, table.path)) == f"PaimonTable{said}"
+    assert "snapshot 1, 1 row" in repr(PaimonTable.forPath(None, table.path, **{"scan.snapshot-id": "1"}))
+    assert repr(PaimonTable.forPath(None, table.path + "$files")) == f"PaimonTable({table.path + '$files'!r})"
+    missing = repr(PaimonTable.forPath(None, str(tmp_path / "nowhere")))
+    assert "NotFoundError: " in missing

@@ -1,0 +1,103 @@
+"""The repr of a table and of results: rows, files and snapshot in one line, whatever the store does."""
+
+import shutil
+import threading
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paimon_core.advice.report import TableHealth
+from paimon_core.fileio.fileio import FileIO
+from paimon_core.maintenance.expire_snapshots import Expired
+from paimon_core.page import summary as summary_module
+from paimon_core.schema.schema import Schema
+from paimon_core.table import Table
+from paimon_core.verify.repair import RepairReport
+from paimon_core.verify.report import Fault, VerifyReport
+from tests.support.faulty_io import FaultyIO
+
+
+@pytest.fixture
+def table(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("id", pa.int64())]), options={"write-only": "true"}))
+    for _ in range(2):
+        table.write(pa.table({"id": range(700)}))
+    return table
+
+
+def test_a_table_says_its_snapshot_rows_and_files(table):
+    assert repr(table) == f"Table({table.path!r}, snapshot 2, 1,400 rows stored in 2 files, schema 0)"
+    assert repr(table.read_optimized()) == repr(table).replace(table.path, table.path + "$ro")
+    past = table.with_options({"scan.snapshot-id": "1"})
+    assert repr(past) == f"Table({table.path!r}, snapshot 1, 700 rows stored in 1 file, schema 0)"
+    table.branches.create("b")
+    branch = Table.open(table.path + "$branch_b")
+    assert repr(branch) == f"Table({table.path + '$branch_b'!r}, no snapshot, schema 0)"
+    table.truncate()
+    assert "snapshot 3, 0 rows stored in 0 files" in repr(table)
+    assert repr(Table.open(table.path + "$files")) == f"SystemTable({table.path + '$files'!r})"
+
+
+def test_a_table_that_was_removed_says_so(table):
+    shutil.rmtree(table.path)
+    assert repr(table) == f"Table({table.path!r}, the table does not exist)"
+
+
+def test_every_failure_of_the_store_is_a_text(table):
+    def failing_at(at):
+        io = FaultyIO(FileIO.of(table.path), at)
+        store = table.store
+        return Table(type(store)(io, store.root, store.schema, store.branch)), io
+
+    whole, counted = failing_at(-1)
+    assert "snapshot 2" in repr(whole)
+    calls = counted.calls
+    assert 2 <= calls <= 8
+    for at in range(calls):
+        failed, _ = failing_at(at)
+        assert repr(failed).startswith(f"Table({table.path!r}, ")
+
+
+def test_a_store_that_does_not_answer_is_not_waited_for(table, monkeypatch):
+    answer = threading.Event()
+    monkeypatch.setattr(summary_module, "_SECONDS", 0.05)
+    monkeypatch.setattr(Table, "_travel", lambda self, when: answer.wait(30))
+    assert repr(table) == f"Table({table.path!r}, the store has not answered in 0.05 seconds)"
+    answer.set()
+
+
+def test_an_error_in_a_repr_is_one_line_without_passwords(table, monkeypatch):
+    def refused(self, when):
+        raise ConnectionError("no way to\ns3://me:secret@host/t " + "x" * 1000)
+
+    monkeypatch.setattr(Table, "_travel", refused)
+    assert "ConnectionError: no way to\\ns3://" in repr(table)
+    assert "secret" not in repr(table)
+    assert len(repr(table)) < len(table.path) + 300
+
+
+def test_a_snapshot_says_what_it_is(table):
+    first = table.snapshot(snapshot_id=1)
+    assert first is not None
+    assert repr(first).startswith("Snapshot(1, APPEND, 20")
+    assert repr(first).endswith(" UTC, 700 rows stored (+700), schema 0)")
+    assert "Snapshot(" in repr(table.create_tag("v"))
+
+
+def test_results_say_their_numbers(table, tmp_path):
+    fault = Fault("missing-manifest", "p", "m")
+    assert repr(table.expire_snapshots(retain_max=1, retain_min=1, older_than="2999-01-01 00:00:00")) == (
+        "Expired(snapshots: 1, changelogs: 0, files: 2)"
+    )
+    assert repr(Expired(tuple(range(5000)))) == "Expired(snapshots: 5000, changelogs: 0, files: 0)"
+    assert repr(table.remove_orphan_files()) == "OrphanFiles(files: 0, bytes: 0)"
+    assert repr(table.verify()).startswith("VerifyReport(sound, branches: 1, snapshots: 1, files: ")
+    assert repr(VerifyReport((fault, fault), 1, 2, 3)) == (
+        "VerifyReport(faults: 2 (missing-manifest), branches: 1, snapshots: 2, files: 3, rows read: 0)"
+    )
+    assert repr(RepairReport((fault,), (), True)) == "RepairReport(mended: 1, left: 0, dry run)"
+    assert repr(table.health()).startswith("TableHealth(snapshot 2, buckets: 1, advice: ")
+    assert repr(TableHealth(None, pa.table({"a": []}), ())) == "TableHealth(no snapshot, buckets: 0, advice: none)"
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "one.parquet")
+    assert repr(table.add_files(str(tmp_path / "one.parquet"))).startswith("AddedFiles(snapshot=Snapshot(3, APPEND, ")
