@@ -1,5 +1,6 @@
 """The table of the public interface. Each method is one read or one change, done by the packages below."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,6 +21,8 @@ from paimon_core.errors import (
     UnsupportedError,
     hide_secrets,
 )
+from paimon_core.explain.explain import DEFAULT_LISTED, execute, explain
+from paimon_core.explain.explanation import Explanation
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.after_commit import after_commit
@@ -53,7 +56,6 @@ from paimon_core.read.key_cache import KeyCache
 from paimon_core.read.lookup import Lookup, key_table
 from paimon_core.read.stream import Stream
 from paimon_core.read.table_read import TableRead
-from paimon_core.scan.explain import explain
 from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.interval import Interval, asks_for_changes, interval_between, interval_of
 from paimon_core.scan.projection import project
@@ -356,10 +358,33 @@ class Table:
         reader = ChangeRead(store, fields, predicate, kinds=changelog, ignore_deletes=ignore_deletes)
         return Stream(StreamScan(store, chosen, predicate), reader)
 
-    def explain(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> str:
-        """Return as text which files a read would open, and which files pruning skips."""
-        scan, _ = self._scan_and_reader(columns, filter, None, when)
-        return explain(scan, scan.plan())
+    def explain(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter = None,
+        *,
+        analyze: bool = False,
+        listed: int = DEFAULT_LISTED,
+        **when: object,
+    ) -> Explanation:
+        """Return what a read would read and why: ``print`` it, or take its fields; docs/explain.md describes both.
+
+        It reads metadata only. With ``analyze`` it also reads the rows, batch by batch, drops them, and measures rows
+        in and out and the time of each phase. ``listed``: the number of splits, and of sections, that the text lists;
+        all are counted. Raises UnsupportedError for a read of changes (options ``incremental-*``) or of two branches.
+        """
+        if self._reads_changes(when):
+            raise UnsupportedError(
+                f"cannot explain a read of the changes of {self.path}: leave the options 'incremental-*' out"
+            )
+        scan, read = self._scan_and_reader(columns, filter, None, when)
+        started = time.monotonic()
+        if not analyze:
+            return explain(scan, scan.plan(), columns, listed=listed)
+        with protected_read(scan.store, scan.snapshot):
+            plan = scan.plan()
+            seconds = time.monotonic() - started
+            return execute(explain(scan, plan, columns, listed=listed), read, plan, seconds)
 
     def scan(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object

@@ -10,6 +10,7 @@ import pyarrow as pa
 from paimon_command.invocation import COLUMNS, FILTER, WHEN, Invocation, command
 from paimon_command.output import Answer, rows_of, to_json
 from paimon_core.errors import InvalidInputError
+from paimon_core.explain.explain import DEFAULT_LISTED
 from paimon_core.read.stream import Stream
 from paimon_core.schema.partition_spec import value_of_text
 from paimon_core.types.columns import find_column
@@ -61,11 +62,25 @@ def get(call: Invocation) -> Answer:
     return Answer(found)
 
 
-@command("explain", COLUMNS, FILTER, *WHEN)
+@command(
+    "explain",
+    COLUMNS,
+    FILTER,
+    *WHEN,
+    click.Option(["--analyze"], is_flag=True, help="Read the rows as well, drop them, and say what was measured."),
+    click.Option(
+        ["--listed"],
+        type=click.IntRange(min=0),
+        default=DEFAULT_LISTED,
+        show_default=True,
+        help="List this number of splits, and of sections.",
+    ),
+)
 def explain(call: Invocation) -> Answer:
-    """Say which files a read would open, and what pruning skips."""
-    text = call.table().explain(call["columns"], call["filter"], **call.when())
-    return Answer({"plan": text.splitlines()}, text)
+    """Explain a read: which files it opens, what pruning leaves out and by what, what is merged, where filters act."""
+    how = {"analyze": call["analyze"], "listed": call["listed"], **call.when()}
+    found = call.table().explain(call["columns"], call["filter"], **how)
+    return Answer(found.to_dict(), str(found))
 
 
 @command(

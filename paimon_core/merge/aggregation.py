@@ -107,4 +107,10 @@ def _make(options: Options, fields: Sequence[DataField], key: Collection[str]) -
     return MergeEngine(fold, refuses={} if options.value(IGNORE_DELETE) else refuses)
 
 
-AGGREGATION = EngineType("aggregation", _make, keeps_rows=False, delete_options=(AGGREGATION_REMOVE_RECORD_ON_DELETE,))
+AGGREGATION = EngineType(
+    "aggregation",
+    _make,
+    "known only after the merge, which computes it from all rows of the key",
+    keeps_rows=False,
+    delete_options=(AGGREGATION_REMOVE_RECORD_ON_DELETE,),
+)

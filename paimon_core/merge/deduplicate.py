@@ -43,4 +43,9 @@ def _make(options: Options, _fields: Sequence[DataField], _key: Collection[str])
     return MergeEngine(deduplicate(ignore_delete=ignore), newest_wins=newest_wins)
 
 
-DEDUPLICATE = EngineType("deduplicate", _make, key_move=KeyMove.DELETE_OLD)
+DEDUPLICATE = EngineType(
+    "deduplicate",
+    _make,
+    "may differ in older rows of the key, which would come back if the newest row were left out",
+    key_move=KeyMove.DELETE_OLD,
+)

@@ -67,6 +67,7 @@ class EngineType:
 
     ``keeps_rows``: a result is one of its input rows, value for value. Otherwise a result may resemble none of them,
     and no filter by statistics of values may drop an input row.
+    ``late_filter``: why a filter on columns outside of the key waits for the merge: text that follows their names.
     ``skips_level_0``: batch reads show only compacted rows, so every compaction is a lookup compaction.
     ``key_move``: the effect of a row whose key is stored in another partition.
     ``delete_options``: options of which one must be set for a row of kind -D to delete its key; `()`: none is needed;
@@ -78,6 +79,7 @@ class EngineType:
 
     name: str
     make: EngineMaker
+    late_filter: str
     keeps_rows: bool = True
     skips_level_0: bool = False
     key_move: KeyMove = KeyMove.MERGE_INTO_OLD

@@ -48,6 +48,7 @@ def _make(options: Options, _fields: Sequence[DataField], _key: Collection[str])
 FIRST_ROW = EngineType(
     "first-row",
     _make,
+    "may differ in later rows of the key, which would come up if the first row were left out",
     skips_level_0=True,
     key_move=KeyMove.DROP_ROW,
     delete_options=None,

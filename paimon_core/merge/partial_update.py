@@ -351,6 +351,7 @@ def _check_exclusive(given: Mapping[str, bool]) -> None:
 PARTIAL_UPDATE = EngineType(
     "partial-update",
     _make,
+    "known only after the merge, which takes each column from the newest row that has it",
     keeps_rows=False,
     delete_options=(PARTIAL_UPDATE_REMOVE_RECORD_ON_DELETE, PARTIAL_UPDATE_REMOVE_RECORD_ON_SEQUENCE_GROUP),
 )

@@ -24,11 +24,15 @@ _READ_AHEAD = 4  # manifests that are loaded while others are decoded one after 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Live entries, and the number of manifests that were listed and read to find them."""
+    """Live entries, and the number of manifests that were listed and read to find them.
+
+    ``files``: live files of the whole snapshot, by the counts in its manifest lists.
+    """
 
     live: list[ManifestEntry]
     manifests: int
     manifests_read: int
+    files: int
 
 
 def manifest_metas(store: FileStore, snapshot: Snapshot) -> list[ManifestFileMeta]:
@@ -78,7 +82,8 @@ def live_entries(
 
     threads = store.options.value(SCAN_MANIFEST_PARALLELISM)
     found = [entry for entries in parallel_map(read, chosen, threads) for entry in entries]
-    return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen))
+    files = sum(meta.num_added_files - meta.num_deleted_files for meta in metas)
+    return Entries([e for e in merge_entries(found) if e.kind == ADD], len(metas), len(chosen), files)
 
 
 def live_in_parts(

@@ -7,6 +7,7 @@ row must not reappear when the file with the newer version is left out.
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -28,12 +29,26 @@ from paimon_core.types.datatype import DataField
 MAX_KEY_COMBINATIONS = 1_000
 
 _Entries = list[ManifestEntry]
-_Mask = Callable[[FileStore, _Entries, Predicate], np.ndarray]
-"""A function that returns True for each entry whose file can hold rows that match a predicate."""
 
 
-def prune_files(store: FileStore, entries: _Entries, predicate: Predicate, *, disjoint: bool = False) -> _Entries:
-    """Return the entries that can hold rows matching ``predicate``, by bucket and statistics.
+@dataclass(frozen=True, slots=True)
+class PruningStep:
+    """One step of the pruning of files: ``after`` of ``before`` files may hold rows that the read returns.
+
+    ``name``: the cause, "partition", "visibility", "bucket", "key", "statistics", "index" or "limit".
+    """
+
+    name: str
+    before: int
+    after: int
+
+
+def prune_files(
+    store: FileStore, entries: _Entries, predicate: Predicate, *, disjoint: bool = False
+) -> tuple[_Entries, list[PruningStep]]:
+    """Return the entries that can hold rows matching ``predicate``, and the steps that left out the others.
+
+    The steps are "bucket", with a primary key "key", "statistics" of values, and "index": indexes in the metadata.
 
     Args:
         store: the table.
@@ -41,27 +56,31 @@ def prune_files(store: FileStore, entries: _Entries, predicate: Predicate, *, di
         predicate: bound to the table's schema.
         disjoint: deletion vectors leave each key once above level 0.
     """
-    return _prune(store, _by_bucket(store, entries, predicate), predicate, disjoint, (_key_mask, _value_mask))
+    steps = []
 
+    def done(name: str, left: _Entries) -> _Entries:
+        steps.append(PruningStep(name, len(entries), len(left)))
+        return left
 
-def prune_by_index(store: FileStore, entries: _Entries, predicate: Predicate, *, disjoint: bool = False) -> _Entries:
-    """Return the entries that can hold matching rows by the indexes in their metadata; as :func:`prune_files`."""
-    if all(e.file.embedded_index is None for e in entries):
-        return entries
-    return _prune(store, entries, predicate, disjoint, (_index_mask, _index_mask))
-
-
-def _prune(
-    store: FileStore, entries: _Entries, predicate: Predicate, disjoint: bool, masks: tuple[_Mask, _Mask]
-) -> _Entries:
-    """Prune by masks for predicates on the key, and on any columns."""
     schema = store.schema
-    if not schema.primary_keys:
-        return _select(entries, masks[1](store, entries, predicate))
-    on_keys = restrict(predicate, set(schema.trimmed_primary_keys))
-    if on_keys is not None:
-        entries = _select(entries, masks[0](store, entries, on_keys))
-    return _whole_buckets(entries, masks[1](store, entries, predicate), store.traits.keeps_rows, disjoint)
+    on_keys = restrict(predicate, set(schema.trimmed_primary_keys)) if schema.primary_keys else None
+    entries = done("bucket", _by_bucket(store, entries, predicate))
+    if schema.primary_keys:
+        left = entries if on_keys is None else _select(entries, _key_mask(store, entries, on_keys))
+        entries = done("key", left)
+    entries = done("statistics", _by_values(store, entries, _value_mask(store, entries, predicate), disjoint))
+    if any(e.file.embedded_index is not None for e in entries):
+        left = entries if on_keys is None else _select(entries, _index_mask(store, entries, on_keys))
+        left = _by_values(store, left, _index_mask(store, left, predicate), disjoint)
+        entries = done("index", left)
+    return entries, steps
+
+
+def _by_values(store: FileStore, entries: _Entries, matching: np.ndarray, disjoint: bool) -> _Entries:
+    """Return the entries of files that can hold matching rows (bool per entry), and those that must stay with them."""
+    if not store.schema.primary_keys:
+        return _select(entries, matching)
+    return _whole_buckets(entries, matching, store.traits.keeps_rows, disjoint)
 
 
 def _index_mask(store: FileStore, entries: _Entries, predicate: Predicate) -> np.ndarray:

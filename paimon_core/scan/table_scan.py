@@ -14,7 +14,7 @@ from paimon_core.metrics.values import ScanMetrics
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, split_by
 from paimon_core.scan.entries import live_entries
-from paimon_core.scan.file_filter import prune_by_index, prune_files
+from paimon_core.scan.file_filter import PruningStep, prune_files
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import LEAST_PART, Packing, cut_split, plan_splits
 from paimon_core.schema.support import check_readable
@@ -28,7 +28,8 @@ class Plan:
     """The splits of one snapshot that can hold matching rows, and counts of the manifests and files pruned.
 
     ``snapshot`` is `None` for an empty table. ``files`` of ``files_in_partitions`` files in matching partitions are
-    left; of the others, ``files_skipped_by_index`` were pruned by an index, the rest by bucket or statistics.
+    left; of the others, ``files_skipped_by_index`` were pruned by an index, the rest by bucket or statistics. ``steps``
+    counts the files from those of the snapshot to those of the splits.
     """
 
     snapshot: Snapshot | None
@@ -38,6 +39,7 @@ class Plan:
     files_in_partitions: int = 0
     files: int = 0
     files_skipped_by_index: int = 0
+    steps: tuple[PruningStep, ...] = ()
 
 
 def snapshot_splits(
@@ -88,20 +90,27 @@ class TableScan:
             partition, _ = split_by(self.predicate, set(schema.partition_keys))
         found = live_entries(self.store, snapshot, partition=partition, with_stats=self.predicate is not None)
         live = self.visible(found.live)
-        files, by_index, traits = live, 0, self.store.traits
+        steps = [PruningStep("partition", found.files, len(found.live))] if schema.partition_keys else []
+        if len(live) < len(found.live):
+            steps.append(PruningStep("visibility", len(found.live), len(live)))
+        files, traits = live, self.store.traits
         if self.predicate is not None:
             whole_rows, others = _by_whole_rows(live) if traits.data_evolution else (live, [])
-            chosen = prune_files(self.store, whole_rows, self.predicate, disjoint=traits.disjoint_levels)
-            indexed = prune_by_index(self.store, chosen, self.predicate, disjoint=traits.disjoint_levels)
-            files, by_index = [*indexed, *others], len(chosen) - len(indexed)
+            chosen, pruned = prune_files(self.store, whole_rows, self.predicate, disjoint=traits.disjoint_levels)
+            files = [*chosen, *others]
+            steps += [PruningStep(s.name, s.before + len(others), s.after + len(others)) for s in pruned]
         packing = Packing.of(self.store.options)
         splits = snapshot_splits(self.store, snapshot, files, packing)
         on_rows = self.predicate is not None and not columns(self.predicate) <= set(schema.partition_keys)
         if self.limit is not None and not on_rows:
             splits = _enough(splits, self.limit)
+            steps.append(PruningStep("limit", len(files), sum(len(split.files) for split in splits)))
         size = max(packing.target_size, LEAST_PART)
         splits = [part for split in splits for part in cut_split(split, size)]
-        return Plan(snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), by_index)
+        by_index = sum(step.before - step.after for step in steps if step.name == "index")
+        return Plan(
+            snapshot, splits, found.manifests, found.manifests_read, len(live), len(files), by_index, tuple(steps)
+        )
 
     def visible(self, live: list[ManifestEntry]) -> list[ManifestEntry]:
         """Return the live entries whose rows a batch read shows."""

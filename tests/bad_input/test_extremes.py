@@ -20,7 +20,7 @@ def test_no_rows(tmp_path, make):
     assert table.write(pa.table({"id": pa.array([], pa.int64())})) is None
     assert table.write(pa.RecordBatchReader.from_batches(ORDERS, [])) is None
     assert table.snapshot() is None
-    assert table.explain().endswith("nothing to read")
+    assert str(table.explain()).endswith("nothing to read")
     assert table.overwrite(ORDERS.empty_table()).total_record_count == 0
     table.write(pa.concat_tables([ORDERS.empty_table(), orders((1, "a", 1)), ORDERS.empty_table()]))
     assert table.to_arrow(filter="id > 5").num_rows == 0

@@ -74,7 +74,7 @@ def test_reprs_and_plans():
         FileIO.of(ROOT), io.list(f"{ROOT}/snapshot"), FileSystemCatalog(ROOT), table.explain(), table.committer(),
     ):  # fmt: skip
         assert SECRET not in repr(shown), type(shown)
-    assert SECRET not in table._repr_html_()
+    assert SECRET not in table._repr_html_() + str(table.explain(analyze=True))
 
 
 def test_errors_of_a_table(caplog):

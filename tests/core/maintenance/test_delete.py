@@ -246,7 +246,7 @@ def test_splits_travel_with_their_vectors_and_know_their_rows(tmp_path):
     assert back == split
     assert sum(b.num_rows for b in table.reader(columns=[]).to_batches(back)) == 17
     assert all(isinstance(v, StoredVector) for v in back.vectors)
-    assert "2 with deleted rows" in table.explain()
+    assert "2 with deleted rows" in str(table.explain())
     small = table.with_options({"source.split.target-size": "1 b"})
     assert small.to_arrow(limit=9).num_rows == 9
     assert len(small.scan(limit=8).plan().splits) == 1

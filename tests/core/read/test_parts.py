@@ -120,7 +120,7 @@ def test_a_large_file_comes_in_several_splits_each_with_some_of_its_row_groups(t
     assert all(len(rows) % 7 == 0 and 100 <= len(rows) <= 200 for rows in found)
     assert [*itertools.chain(*found)] == list(range(700))
     assert all(split.size <= whole.size // 4 + 1 and split.certain_row_count is None for split in splits)
-    assert "row groups at rows 0 to 139" in cut.explain()
+    assert "row groups at rows 0 to 139" in str(cut.explain())
     assert cut.to_arrow(limit=3).num_rows == 3
     assert cut.to_arrow(columns=[]).num_rows == 700
 

@@ -42,7 +42,7 @@ def read_files(text: str) -> str:
                 entries.append(ManifestEntry(ADD, *table.bucket(given), file))
         else:
             predicate = bind(parse_predicate(rest), table.store.schema.fields)
-            kept = prune_files(table.store, entries, predicate, disjoint=disjoint)
+            kept, _ = prune_files(table.store, entries, predicate, disjoint=disjoint)
             answers.append(f"{rest}: {' '.join(e.file.file_name for e in kept) or 'none'}")
     return "\n".join(answers)
 
@@ -91,4 +91,4 @@ def test_bounds_padded_with_blanks_leave_no_file_of_char_out(root, kept, keys):
     stats = SimpleStats(bound, bound, (0,))
     file = replace(entry.file, key_stats=stats, value_stats=stats, value_stats_cols=("s",))
     predicate = bind(Leaf("=", "s", ("a",)), table.schema.fields)
-    assert len(prune_files(table.store, [replace(entry, file=file)], predicate)) == kept
+    assert len(prune_files(table.store, [replace(entry, file=file)], predicate)[0]) == kept
