@@ -37,6 +37,7 @@ from paimon_spark.option_names import names_columns, with_case
 from paimon_spark.options import AnyReadRequest, ReadRequest
 from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, finer_than_spark, for_spark, projected
+from paimon_spark.worker_log import log_metrics
 
 BATCH_BYTES = 16 << 20  # the most bytes of a batch for Spark
 _EXACT_ABOVE = 64 << 10  # bytes of buffers above which the bytes in use are counted exactly
@@ -112,6 +113,7 @@ class PaimonReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Plan the read: return a Spark partition per task. No task reads manifests."""
+        log_metrics()
         store = self._scan.store
         protect_read(store, self._scan.snapshot)
         packing = packing_of_tasks(store.options, store.root)
@@ -145,6 +147,7 @@ class PaimonReader(DataSourceReader):
         if not isinstance(partition, TaskPartition):
             return  # Spark passes a partition of its own if there is none
         freeze_modules()
+        log_metrics()
         yield from self.batches(partition.splits, partition.store)
 
     def batches(self, splits: Sequence[DataSplit], store: FileStore | None = None) -> Iterator[pa.RecordBatch]:

@@ -38,6 +38,7 @@ from paimon_spark.options import StreamRequest
 from paimon_spark.reader import freeze_modules, resized
 from paimon_spark.report import message_first
 from paimon_spark.types import expected_arrow_schema, for_spark, projected
+from paimon_spark.worker_log import log_metrics
 
 try:
     from pyspark.sql.streaming import datasource as read_limits
@@ -215,6 +216,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(partition, ChangePartition):
             raise TypeError(f"a partition must be a ChangePartition of this stream, not a {type(partition).__name__}")
         freeze_modules()
+        log_metrics()
         request, store = self._request, self._scan.store
         if partition.schema_id != store.schema.id:  # the table was altered after Spark made the reader that planned
             store = store.at_schema(partition.schema_id)

@@ -1,5 +1,6 @@
 """Measurements of commits, derived from their changes and the course of their attempts."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -94,6 +95,7 @@ def report_compaction(store: FileStore, made: Snapshot | None, valid: Sequence[C
             rows_out=_rows(written),
             bytes_out=_bytes(written),
             files_moved=len(old & new),
+            level_0_files=max(Counter(ref for ref, file in before if file.level == 0).values(), default=0),
             changelog_files=len(changelog),
             changelog_rows=_rows(changelog),
             changelog_bytes=_bytes(changelog),

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from itertools import islice
 from time import perf_counter
 from typing import TypeVar
@@ -28,7 +29,7 @@ def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None =
 
     Memory: at most ``2 * threads`` results wait at a time. The first error, in the order of the items, is raised as it
     is. After an error, or when the caller stops early, calls that have not started never start. A single item, or a
-    single thread, runs in the caller's thread.
+    single thread, runs in the caller's thread. Calls see the context variables of the caller.
     """
     source = iter(items)
     first = list(islice(source, 2))
@@ -41,12 +42,16 @@ def parallel_map(fn: Callable[[A], B], items: Iterable[A], threads: int | None =
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="paimon-io")
     pending: deque[Future[B]] = deque()
+
+    def submit(item: A) -> Future[B]:
+        return pool.submit(copy_context().run, fn, item)
+
     try:
-        pending.extend(pool.submit(fn, item) for item in first)
-        pending.extend(pool.submit(fn, item) for item in islice(source, 2 * workers - len(first)))
+        pending.extend(submit(item) for item in first)
+        pending.extend(submit(item) for item in islice(source, 2 * workers - len(first)))
         while pending:
             yield pending.popleft().result()
-            pending.extend(pool.submit(fn, item) for item in islice(source, 1))
+            pending.extend(submit(item) for item in islice(source, 1))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -1,7 +1,7 @@
-"""Listeners: functions that get the measurements of every commit, compaction and scan of this process.
+"""Listeners: functions that get the measurements of every commit, compaction, scan and read of this process.
 
 A listener never changes what happens: its errors are logged. Without a listener, a collection or a logger that asks,
-scans measure nothing.
+scans and reads measure nothing.
 """
 
 import logging
@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final, TypeAlias, TypeVar
 
 from paimon_core.errors import InvalidInputError, hide_secrets
-from paimon_core.metrics.values import CommitMetrics, CompactionMetrics, Metrics, ScanMetrics
+from paimon_core.metrics.values import CommitMetrics, CompactionMetrics, Metrics, ReadMetrics, ScanMetrics
 
 Listener: TypeAlias = Callable[[Metrics], None]
 M = TypeVar("M", bound=Metrics)
@@ -28,7 +28,10 @@ _collections: "ContextVar[tuple[OperationMetrics, ...]]" = ContextVar("paimon_me
 
 @dataclass(frozen=True, slots=True)
 class OperationMetrics:
-    """The measurements of one operation, which may commit, compact and scan several times. Sums are `None` if empty."""
+    """The measurements of one operation, which may commit, compact, scan and read several times.
+
+    Sums are `None` if they are empty.
+    """
 
     events: list[Metrics] = field(default_factory=list)
     """All measurements, in the order of their events."""
@@ -58,6 +61,11 @@ class OperationMetrics:
         return self.of(ScanMetrics)
 
     @property
+    def reads(self) -> list[ReadMetrics]:
+        """The reads of splits."""
+        return self.of(ReadMetrics)
+
+    @property
     def commit(self) -> CommitMetrics | None:
         """The sum of the commits of rows: those of another kind than COMPACT."""
         return total([commit for commit in self.commits if commit.commit_kind != "COMPACT"])
@@ -66,6 +74,11 @@ class OperationMetrics:
     def compaction(self) -> CompactionMetrics | None:
         """The sum of the compactions."""
         return total(self.compactions)
+
+    @property
+    def read(self) -> ReadMetrics | None:
+        """The sum of the reads of splits."""
+        return total(self.reads)
 
 
 def total(metrics: list[M]) -> M | None:
@@ -101,7 +114,10 @@ def remove_listener(listener: Listener) -> None:
 
 @contextmanager
 def collect() -> Iterator[OperationMetrics]:
-    """Collect the measurements of the operations in a ``with`` block, of this thread or coroutine alone."""
+    """Collect the measurements of the operations in a ``with`` block, of this thread or coroutine alone.
+
+    Work that an operation gives to threads of its own belongs to it.
+    """
     collected = OperationMetrics()
     token = _collections.set((*_collections.get(), collected))
     try:

@@ -63,7 +63,7 @@ def _api() -> ModuleType:
 
 
 class _Exporter:
-    """A listener that records counts with counters, and durations with histograms."""
+    """A listener that records counts with counters, durations with histograms, and last values with gauges."""
 
     def __init__(self, api: ModuleType, provider: Any) -> None:
         self._meter = api.get_meter(SCOPE) if provider is None else provider.get_meter(SCOPE)
@@ -80,13 +80,15 @@ class _Exporter:
 
     def _record(self, metrics: Metrics, field: "Field[Any]", measure: Measure, attributes: Mapping[str, Any]) -> None:
         instrument, value = self._instrument(metrics.event, measure), getattr(metrics, field.name)
-        if isinstance(value, Mapping):
-            for phase, seconds in value.items():
-                instrument.record(seconds, {**attributes, _PHASE: phase})
-        elif measure.kind == "histogram":
-            instrument.record(value, dict(attributes))
-        elif value:
-            instrument.add(value, dict(attributes))
+        parts = value.items() if isinstance(value, Mapping) else [(None, value)]
+        for phase, number in parts:
+            described = dict(attributes) if phase is None else {**attributes, _PHASE: phase}
+            if measure.kind == "histogram":
+                instrument.record(number, described)
+            elif measure.kind == "gauge":
+                instrument.set(number, described)
+            elif number:
+                instrument.add(number, described)
 
     def _instrument(self, event: str, measure: Measure) -> Any:
         name = f"paimon.{event}.{measure.name}"
@@ -98,6 +100,8 @@ class _Exporter:
     def _made(self, name: str, measure: Measure) -> Any:
         if measure.kind == "counter":
             return self._meter.create_counter(name, measure.unit, measure.text)
+        if measure.kind == "gauge":
+            return self._meter.create_gauge(name, measure.unit, measure.text)
         return self._meter.create_histogram(
             name, measure.unit, measure.text, explicit_bucket_boundaries_advisory=_BOUNDS
         )

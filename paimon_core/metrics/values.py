@@ -1,4 +1,4 @@
-"""The measurements of one commit, compaction or scan, as frozen values.
+"""The measurements of one commit, compaction, scan or read, as frozen values.
 
 The metadata of a field says how an exporter records it (`Measure`). So logs, OpenTelemetry and sums treat a new field
 without a change of their own.
@@ -11,16 +11,18 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 
 M = TypeVar("M", bound="Metrics")
 MEASURE: Final = "measure"
+PHASES: Final = ("plan", "decode", "wait", "merge", "filter", "hand_over")
+"""The phases of a read, in their order: see `ReadMetrics`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The way to record a field: as a sum over time, as a distribution, or as a property of the other fields.
+    """The way to record a field: as a sum over time, as a distribution, as the last value, or as a property of others.
 
     ``name``: of the instrument, behind ``paimon.<event>.``. ``unit``: in UCUM, as OpenTelemetry has it.
     """
 
-    kind: Literal["counter", "histogram", "attribute"]
+    kind: Literal["counter", "histogram", "gauge", "attribute"]
     name: str = ""
     unit: str = ""
     text: str = ""
@@ -28,6 +30,10 @@ class Measure:
 
 def _count(name: str, unit: str, text: str) -> Any:
     return field(default=0, metadata={MEASURE: Measure("counter", name, unit, text)})
+
+
+def _gauge(name: str, unit: str, text: str) -> Any:
+    return field(default=0, metadata={MEASURE: Measure("gauge", name, unit, text)})
 
 
 def _attribute(**default: Any) -> Any:
@@ -40,7 +46,9 @@ def _duration(name: str, text: str, **default: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """The base of all measurements. ``a + b`` adds counts and times; every other field is that of ``b``.
+    """The base of all measurements. ``a + b`` adds counts and times, and has the larger of two gauges.
+
+    Every other field of ``a + b`` is that of ``b``.
 
     Args:
         table: the directory of the table, without passwords.
@@ -66,8 +74,14 @@ class Metrics:
     def __add__(self: M, other: M) -> M:
         if type(other) is not type(self):
             return NotImplemented
-        added = {f.name for f in fields(self) if f.metadata and f.metadata[MEASURE].kind != "attribute"}
-        return replace(other, **{name: _sum(getattr(self, name), getattr(other, name)) for name in added})
+        both = {f: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.metadata}
+        kinds = {f: f.metadata[MEASURE].kind for f in both}
+        added = {
+            f.name: max(pair) if kinds[f] == "gauge" else _sum(*pair)
+            for f, pair in both.items()
+            if kinds[f] != "attribute"
+        }
+        return replace(other, **added)
 
 
 def _sum(one: Any, other: Any) -> Any:
@@ -155,7 +169,9 @@ class CompactionMetrics(Metrics):
         rejected: compactions that were not committed, because others changed the same files.
         rows_in: rows in the rewritten files.
         rows_out: rows in the new files.
-        files_moved: files moved to another level without a rewrite; they are in no other count.
+        files_moved: files moved to another level without a rewrite; they are in no other count of files.
+        level_0_files: files of level 0 that it took in, of the bucket with the most. It grows if compaction falls
+            behind the writers.
     """
 
     event: ClassVar[str] = "compaction"
@@ -171,6 +187,7 @@ class CompactionMetrics(Metrics):
     rows_out: int = _count("rows.out", "{row}", "Rows in these files")
     bytes_out: int = _count("bytes.out", "By", "Bytes of these files")
     files_moved: int = _count("files.moved", "{file}", "Data files moved to another level without a rewrite")
+    level_0_files: int = _gauge("level_0_files.max", "{file}", "Most files of level 0 that one bucket had to compact")
     changelog_files: int = _count("changelog.files", "{file}", "Changelog files that compactions wrote")
     changelog_rows: int = _count("changelog.rows", "{row}", "Rows in these changelog files")
     changelog_bytes: int = _count("changelog.bytes", "By", "Bytes of these changelog files")
@@ -208,3 +225,60 @@ class ScanMetrics(Metrics):
     splits: int = _count("splits", "{split}", "Splits planned")
     rows: int = _count("rows", "{row}", "Rows stored in the splits")
     bytes: int = _count("bytes", "By", "Bytes of the files of the splits")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMetrics(Metrics):
+    """The measurements of the reads of one split, or of several: ``a + b`` adds them.
+
+    For reads that went on to their end ``rows_stored`` is the sum of ``rows_skipped``, ``rows_deleted``,
+    ``rows_merged``, ``rows_retracted``, ``rows_filtered`` and ``rows``.
+
+    Args:
+        error: the class of the error that ended the read; `None`: it went on to its end, or its reader stopped.
+        splits: splits that were read.
+        files: data files that were opened or skipped; the parts of one file count once.
+        files_skipped: the part of these that an index file excluded.
+        bytes: encoded bytes of the columns and row groups that were decoded; of other formats than Parquet whole files.
+        rows_stored: rows in the files, by their metadata.
+        rows_skipped: rows that statistics of row groups or file indexes excluded.
+        rows_deleted: rows that deletion vectors left out.
+        rows_merged: older rows of their keys, which the merge took in; with data evolution, rows joined to others.
+        rows_retracted: rows of kind "-U" and "-D" that no older row of their key followed.
+        rows_filtered: rows that do not match the filter.
+        rows: rows of the result.
+        batches: batches of the result.
+        seconds: from the first to the last batch, the reader's own work between them included; seconds of parallel
+            reads add up.
+        phase_seconds: the time by phase. "plan": metadata to splits. "decode": files to batches, with deletion vectors
+            and changes of the schema. "wait": the merge waits for "decode", which another thread does. "merge": sort
+            and fold. "filter": compare rows. "hand_over": make the batches of the result, and what the caller
+            adds to pass them on. "decode" runs beside "merge", so the sum may exceed ``seconds``.
+    """
+
+    event: ClassVar[str] = "read"
+
+    table: str = _attribute(default="")
+    error: str | None = _attribute(default=None)
+    splits: int = _count("splits", "{split}", "Splits read")
+    files: int = _count("files", "{file}", "Data files opened, or skipped by an index")
+    files_skipped: int = _count("files.skipped", "{file}", "Data files that an index excluded")
+    bytes: int = _count("bytes", "By", "Encoded bytes of the columns and row groups that were decoded")
+    rows_stored: int = _count("rows.stored", "{row}", "Rows in the files")
+    rows_skipped: int = _count("rows.skipped", "{row}", "Rows that statistics or indexes excluded")
+    rows_deleted: int = _count("rows.deleted", "{row}", "Rows that deletion vectors left out")
+    rows_merged: int = _count("rows.merged", "{row}", "Older rows of their keys, which the merge took in")
+    rows_retracted: int = _count("rows.retracted", "{row}", "Rows that delete, and found no row to delete")
+    rows_filtered: int = _count("rows.filtered", "{row}", "Rows that do not match the filter")
+    rows: int = _count("rows", "{row}", "Rows of results")
+    batches: int = _count("batches", "{batch}", "Batches of results")
+    seconds: float = _duration("duration", "Duration of the read of a split", default=0.0)
+    phase_seconds: Mapping[str, float] = field(
+        default_factory=lambda: dict.fromkeys(PHASES, 0.0),
+        metadata={MEASURE: Measure("counter", "phase.time", "s", "Time spent in a phase of reads")},
+    )
+
+    def with_phase(self, phase: str, seconds: float) -> "ReadMetrics":
+        """Return the metrics with ``seconds`` more in a phase, and in all."""
+        spent = {**self.phase_seconds, phase: self.phase_seconds.get(phase, 0.0) + seconds}
+        return replace(self, seconds=self.seconds + seconds, phase_seconds=spent)

@@ -16,6 +16,8 @@ from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.merge.high_level import read_high_level
 from paimon_core.merge.row_kinds import drop_retracts
+from paimon_core.metrics.listeners import listening
+from paimon_core.metrics.values import ReadMetrics
 from paimon_core.options import warn_once
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.compute import evaluate
@@ -23,7 +25,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
 from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
-from paimon_core.read.metrics import ReadRecorder
+from paimon_core.read.metrics import ReadRecorder, reported
 from paimon_core.read.sections import ReadFile, by_age, file_reader, merge_section, with_levels
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.support import check_readable
@@ -45,7 +47,7 @@ class TableRead:
     forgiving: bool = False
     """True if ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files`` apply: only for reads by users."""
     recorder: ReadRecorder | None = field(default=None, compare=False, repr=False)
-    """Measures `to_batches`, one split at a time. `None`: nobody asks."""
+    """Measures the reads, one split at a time. `None`: the metrics of each split go to the listeners, if there are."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -58,12 +60,23 @@ class TableRead:
         Raises OutOfRangeError if the split's snapshot has expired and its files are deleted.
         """
         check_readable(self.store.schema)
+        return self._measured(TableRead._rows_of_snapshot, split)
+
+    def _measured(
+        self, read: Callable[["TableRead", DataSplit], Iterator[pa.RecordBatch]], split: DataSplit
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the batches of a read, which is measured if somebody asks."""
+        if self.recorder is not None:
+            with self.recorder.split(self.store, split):
+                yield from read(self, split)
+        elif listening(ReadMetrics):
+            yield from reported(lambda recorder: replace(self, recorder=recorder)._measured(read, split))
+        else:
+            yield from read(self, split)
+
+    def _rows_of_snapshot(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         with raise_if_expired(self.store, split.snapshot_id):
-            if self.recorder is None:
-                yield from self._to_batches(split)
-            else:
-                with self.recorder.split():
-                    yield from self._to_batches(split)
+            yield from self._to_batches(split)
 
     def _to_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         read = self._merged if self.store.schema.primary_keys else self._joined
@@ -77,6 +90,9 @@ class TableRead:
         The first column is ``_VALUE_KIND`` (int8). Overlapping files are merged, as if one write had written all rows.
         """
         check_readable(self.store.schema)
+        return self._measured(TableRead._changelog_batches, split)
+
+    def _changelog_batches(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         if split.raw_convertible:
             rows: Iterator[pa.RecordBatch | pa.Table] = self._raw(split, (*self._needed(), VALUE_KIND))
         else:

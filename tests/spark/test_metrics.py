@@ -59,6 +59,23 @@ def test_the_log_of_workers_has_the_metrics_of_a_write(spark, table):
     assert float(record.context["paimon.seconds"]) > 0
 
 
+def test_the_log_of_workers_has_the_metrics_of_reads(spark, table):
+    put(table, 1, 2, 3)
+    put(table, 3, 4)
+    spark.conf.set("spark.sql.pyspark.worker.logging.enabled", "true")
+    try:
+        assert spark.read.format("paimon").load(table.path).count() == 4
+        logs = spark.tvf.python_worker_logs().where("logger = 'paimon_core.metrics'")
+        found = [row.context for row in logs.collect() if row.context.get("paimon.table") == table.path]
+    finally:
+        spark.conf.unset("spark.sql.pyspark.worker.logging.enabled")
+    [read] = [context for context in found if context["paimon.event"] == "read"]
+    assert {name: read[f"paimon.{name}"] for name in ("rows_stored", "rows_merged", "rows")} == {
+        "rows_stored": "5", "rows_merged": "1", "rows": "4",
+    }  # fmt: skip
+    assert [context["paimon.files"] for context in found if context["paimon.event"] == "scan"] == ["2"]
+
+
 @pytest.mark.skipif(SPARK < (4, 2), reason="Spark 4.1 asks no Python source for its newest offset")
 def test_the_progress_of_a_query_has_its_lag(spark, table, tmp_path):
     for number in range(4):

@@ -4,6 +4,7 @@ import json
 import logging
 import pickle
 import threading
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -12,10 +13,11 @@ from paimon_core import metrics
 from paimon_core.commit import table_commit
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.commit.measure import report_compaction
-from paimon_core.errors import CommitConflictError, InvalidInputError, OutOfRangeError, UnsupportedError
+from paimon_core.errors import CommitConflictError, CorruptedError, InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.metrics import CommitMetrics, CompactionMetrics, Metrics, listeners
 from paimon_core.metrics.values import MEASURE
+from paimon_core.read.metrics import ReadRecorder
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from tests.support.tables import append_table, keyed_table, orders
@@ -106,6 +108,7 @@ def test_a_compaction_counts_what_it_reads_and_writes(tmp_path):
     [compaction] = measured.compactions
     assert (compaction.files_in, compaction.rows_in, compaction.bytes_in) == (3, 3, sum(f.file_size for f in old))
     assert (compaction.files_out, compaction.rows_out, compaction.bytes_out) == (1, 2, new.file_size)
+    assert compaction.level_0_files == 3
     assert (compaction.rows_dropped, compaction.files_moved, compaction.rejected, compaction.buckets) == (1, 0, 0, 1)
     assert compaction.snapshot_id == snapshot.id
     assert compaction.seconds > 0
@@ -312,7 +315,64 @@ def test_nobody_listens_and_scans_measure_nothing(tmp_path, monkeypatch):
     table = append_table(tmp_path / "t")
     table.write(FIRST)
     monkeypatch.setattr(metrics.ScanMetrics, "__init__", None)
+    monkeypatch.setattr("paimon_core.read.metrics.ReadRecorder.__init__", None)
     assert table.to_arrow().num_rows == 4
+
+
+def test_reads_of_splits_are_reported_from_every_thread(tmp_path, told):
+    table = keyed_table(tmp_path / "t", bucket="3", write_only="true")
+    for _ in range(2):
+        table.write(orders(*((n, "v", n) for n in range(30))))
+    told.clear()
+    with metrics.collect() as measured:
+        table.to_arrow(filter="id < 10")
+    assert len(measured.reads) == 3
+    read = measured.read
+    assert (read.splits, read.files, read.rows_stored, read.rows_merged) == (3, 6, 60, 30)
+    assert (read.rows_filtered, read.rows) == (20, 10)
+    assert {(one.table, one.branch, one.snapshot_id, one.error) for one in told[1:]} == {(table.path, "main", 2, None)}
+    assert sorted(one.rows for one in told if isinstance(one, metrics.ReadMetrics)) == sorted(
+        one.rows for one in measured.reads
+    )
+
+
+def test_reads_of_changes_are_reported(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", changelog_producer="input")
+    table.write(FIRST)
+    with metrics.collect() as measured:
+        rows = table.changes(0, 1)
+    assert (rows.num_rows, measured.read.rows, measured.read.splits) == (4, 4, 1)
+
+
+def test_a_read_that_stops_early_is_reported(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(FIRST)
+    with metrics.collect() as measured:
+        rows = table.to_batches()
+        next(rows)
+        assert measured.reads == []
+        rows.close()
+    assert (measured.read.rows, measured.read.error) == (4, None)
+
+
+def test_a_read_that_fails_has_the_class_of_its_error(tmp_path):
+    table = append_table(tmp_path / "t")
+    table.write(FIRST)
+    [path] = (tmp_path / "t").glob("bucket-*/*")
+    path.write_bytes(b"no data file")
+    with metrics.collect() as measured, pytest.raises(CorruptedError):
+        table.to_arrow()
+    assert (measured.read.error, measured.read.rows) == ("CorruptedError", 0)
+
+
+def test_who_gives_a_recorder_has_the_metrics_alone(tmp_path, told):
+    table = append_table(tmp_path / "t")
+    table.write(FIRST)
+    [split] = table.scan().plan().splits
+    told.clear()
+    recorder = ReadRecorder()
+    list(replace(table.reader(), recorder=recorder).to_batches(split))
+    assert (recorder.metrics().rows, recorder.metrics().table, told) == (4, table.path, [])
 
 
 # ---- who gets them
@@ -388,6 +448,8 @@ def test_sums():
     assert (both.snapshot_id, both.total_rows, both.commit_kind, both.commit_identifier) == (2, 4, "OVERWRITE", 2)
     with pytest.raises(TypeError):
         one + CompactionMetrics(table="t")
+    gauges = [CompactionMetrics(table="t", level_0_files=number, files_in=number) for number in (3, 2)]
+    assert ((gauges[0] + gauges[1]).level_0_files, (gauges[0] + gauges[1]).files_in) == (3, 5)
 
 
 # ---- the log
@@ -410,7 +472,7 @@ def test_a_record_of_the_log_has_the_fields(tmp_path, caplog):
     caplog.clear()
     with caplog.at_level(logging.DEBUG, metrics.listeners.LOGGER):
         table.to_arrow()
-    assert [r.paimon["event"] for r in caplog.records if r.name == "paimon_core.metrics"] == ["scan"]
+    assert [r.paimon["event"] for r in caplog.records if r.name == "paimon_core.metrics"] == ["scan", "read"]
 
 
 def test_passwords_of_paths_are_hidden(tmp_path, monkeypatch, told):
@@ -420,7 +482,7 @@ def test_passwords_of_paths_are_hidden(tmp_path, monkeypatch, told):
     assert [event.table for event in told] == ["s3://***@bucket/t"]
 
 
-@pytest.mark.parametrize("kind", [CommitMetrics, CompactionMetrics, metrics.ScanMetrics])
+@pytest.mark.parametrize("kind", [CommitMetrics, CompactionMetrics, metrics.ScanMetrics, metrics.ReadMetrics])
 def test_every_instrument_has_a_text_and_a_unit(kind):
     measures = [f.metadata[MEASURE] for f in kind.__dataclass_fields__.values() if f.metadata]
     recorded = [m for m in measures if m.kind != "attribute"]

@@ -10,7 +10,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from paimon_core.errors import CommitConflictError, MissingDependencyError
-from paimon_core.metrics import CommitMetrics, CompactionMetrics, ScanMetrics, otel
+from paimon_core.metrics import CommitMetrics, CompactionMetrics, ReadMetrics, ScanMetrics, otel
 from paimon_core.metrics.values import MEASURE
 from tests.support.tables import append_table, keyed_table, orders
 
@@ -51,7 +51,14 @@ def test_commits_and_compactions_become_instruments(tmp_path, reader):
     assert dropped.value == 4
     assert "paimon.scan.files" not in found
     table.to_arrow()
-    assert points(reader)["paimon.scan.files"][0].value == 1
+    found = points(reader)
+    assert found["paimon.scan.files"][0].value == 1
+    assert found["paimon.compaction.level_0_files.max"][0].value == 2
+    assert found["paimon.read.rows"][0].value == 2
+    assert found["paimon.read.duration"][0].count == 1
+    phases = {point.attributes["paimon.phase"]: point.value for point in found["paimon.read.phase.time"]}
+    assert phases["decode"] > 0
+    assert "plan" not in phases, "no time was spent in it"
 
 
 def test_failures_have_the_class_of_their_error(tmp_path, reader):
@@ -97,7 +104,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
 def test_the_page_lists_every_instrument():
     fields = [
         (kind.event, field.metadata[MEASURE])
-        for kind in (CommitMetrics, CompactionMetrics, ScanMetrics)
+        for kind in (CommitMetrics, CompactionMetrics, ScanMetrics, ReadMetrics)
         for field in kind.__dataclass_fields__.values()
         if field.metadata and field.metadata[MEASURE].kind != "attribute"
     ]
