@@ -363,7 +363,7 @@ REFUSED = {
         {"partition.end-input-to-done": "true", "partition.mark-done-action": "success-file,mark-event"},
     ],
     "`manifest.format`": [{"manifest.format": "orc"}],
-    "`metadata.iceberg.storage`": [{"metadata.iceberg.storage": "hadoop-catalog"}],
+    "`metadata.iceberg.storage`": [{"metadata.iceberg.storage": "rest-catalog"}],
     "`incremental-between`": [{"scan.mode": "incremental"}],
 }
 """Options or types that a row of 16.1 is about, by its beginning, where its options are no switches."""

@@ -12,16 +12,19 @@ from paimon_core.errors import AlreadyExistsError, CommitUnknownError, InvalidIn
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name
+from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.moving.add_files import check_target
 from paimon_core.moving.clone import clone
 from paimon_core.moving.migrate import PartitionKeys, SourceTable, migration_of
 from paimon_core.options import check_known
 from paimon_core.options.file import DATA_FILE_EXTERNAL_PATHS_ALLOWED
+from paimon_core.options.iceberg import METADATA_ICEBERG_STORAGE
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.validate import create
 from paimon_core.store.file_store import FileStore
+from paimon_core.store.iceberg_location import catalog_directory
 from paimon_core.table import Table, viewed, with_store
 
 _SUFFIX = ".db"
@@ -176,7 +179,11 @@ class FileSystemCatalog:
         """
         name = _plain(identifier, "dropped")
         if self.table_exists(name):
+            iceberg = self._iceberg_directory(name)
             self._io.delete_directory(self.location(name))
+            if iceberg is not None:
+                with best_effort("deleting the Iceberg metadata of a dropped table"):
+                    self._io.delete_directory(iceberg)
         elif not ignore_if_not_exists:
             raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
 
@@ -191,7 +198,20 @@ class FileSystemCatalog:
         self._existing_database(new.database)
         if self._io.exists(self.location(new)):
             raise AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
+        iceberg = self._iceberg_directory(old)
         self._io.rename_directory(self.location(old), self.location(new))
+        if iceberg is not None:
+            with best_effort("deleting the Iceberg metadata of the old name"):
+                self._io.delete_directory(iceberg)
+        sync_after_change(FileStore.open(self.location(new), self.storage_options))
+
+    def _iceberg_directory(self, name: Identifier) -> str | None:
+        """Return the directory of a table in the Iceberg catalog beside the databases; `None`: it has none there."""
+        schema = Schemas(self._io, self.location(name)).latest()
+        if schema is None or METADATA_ICEBERG_STORAGE.key not in schema.options:
+            return None
+        catalog = catalog_directory(self.location(name))
+        return None if catalog is None or not self._io.exists(catalog) else catalog
 
     def migrate(
         self,

@@ -45,6 +45,7 @@ from paimon_core.errors import (
     UnsupportedError,
     hide_secrets,
 )
+from paimon_core.iceberg.sync import check_iceberg, sync_after_change
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
@@ -93,6 +94,7 @@ class TableCommit:
     def __init__(self, store: FileStore, user: str | None = None) -> None:
         check_writable(store.schema)
         store.io.check_can_commit()
+        check_iceberg(store)
         self._store = store
         self._given_user = user is not None
         self._recovered: set[str] = set()  # commit kinds for which all older snapshots were searched
@@ -591,6 +593,7 @@ class TableCommit:
         if made is not None:
             with best_effort("reporting a commit", Exception):  # the files are in the table: no error may delete them
                 report.published(attempts, made)
+            sync_after_change(self._store)
         return made
 
     def _attempt_until_published(

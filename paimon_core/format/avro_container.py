@@ -168,7 +168,9 @@ class BlockDecoder:
 class ContainerWriter:
     """A writer of a container, block by block. The caller owns the sink, which stays open."""
 
-    def __init__(self, sink: Any, schema: Schema, codec: str, level: int) -> None:
+    def __init__(
+        self, sink: Any, schema: Schema, codec: str, level: int, properties: Mapping[str, bytes] | None = None
+    ) -> None:
         """Write the header.
 
         Args:
@@ -176,6 +178,7 @@ class ContainerWriter:
             schema: of the records.
             codec: Avro's name of the compression.
             level: of zstd; other codecs have a fixed one.
+            properties: further entries of the header; `None`: none.
 
         Raises UnsupportedError for an unknown codec.
         """
@@ -185,7 +188,7 @@ class ContainerWriter:
         self._items = _array_of(schema)
         self._sync = os.urandom(SYNC_SIZE)
         head = io.BytesIO()
-        meta = {"avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
+        meta = {**(properties or {}), "avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
         fastavro.schemaless_writer(head, _META, meta)
         self._emit(MAGIC + head.getvalue() + self._sync)
 

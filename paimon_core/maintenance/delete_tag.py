@@ -1,6 +1,7 @@
 """Deletion of a tag, and of the files that only this tag needs (behaviour 7.12)."""
 
 from paimon_core.fileio.fileio import join
+from paimon_core.iceberg.listed import forget_expired
 from paimon_core.maintenance.snapshot_deletion import (
     DeletedFile,
     DeletionPlan,
@@ -28,6 +29,7 @@ def delete_tag(store: FileStore, tag: Tag) -> int:
         store.io.delete(success_file_of(store, tag.name))
     plan = None if is_in_timeline(store, tag.snapshot) else _files_of(store, tag.snapshot)
     store.tags.delete(tag.name)
+    forget_expired(store)
     if plan is None:
         return 0
     store.sync([store.tags.path(tag.name)])  # no tag reappears without its files

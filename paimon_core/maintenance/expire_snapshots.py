@@ -11,6 +11,7 @@ from itertools import chain
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.iceberg.listed import forget_expired
 from paimon_core.maintenance.snapshot_deletion import (
     DeletionPlan,
     Paths,
@@ -89,6 +90,7 @@ def expire_snapshots(
         store.sync(changelogs.path(snapshot.id) for snapshot in expiring)
     store.snapshots.remove([snapshot.id for snapshot in expiring])
     store.sync(store.snapshots.path(snapshot.id) for snapshot in expiring)  # no snapshot reappears without its files
+    forget_expired(store)
     if not _is_after(store, after):
         return Expired(tuple(s.id for s in expiring))
     added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed

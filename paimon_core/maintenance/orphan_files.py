@@ -31,6 +31,7 @@ from paimon_core.commit.intents import newest_open
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.fileio.fileio import FileStatus, join
 from paimon_core.fileio.parallel import parallel_map
+from paimon_core.iceberg.listed import leftover_files
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.maintenance.referenced_names import ReferencedNames, name_hashes
 from paimon_core.maintenance.snapshot_deletion import remove_empty_directories
@@ -114,7 +115,7 @@ def remove_orphan_files(
     directories = _data_directories(store, limit)
     listed, counts = _old_files(store, directories.paths, limit, runner)
     unfinished = [file for branch in _roots(store) for file in _unfinished(store, branch, limit)]
-    unfinished += directories.unfinished
+    unfinished += [*directories.unfinished, *leftover_files(store, limit)]
     names = ReferencedNames(store, runner)
     hashes = name_hashes(listed.column("name").to_pylist())
     listed = listed.filter(pa.array(~np.isin(hashes, names.read())))

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError
+from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.maintenance.delete_tag import is_in_timeline
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.tags import Tag
@@ -101,6 +102,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     for tag in store.tags.list():
         if _is_after(tag, target):
             store.tags.delete(tag.name)
+    sync_after_change(store)
     return before, target
 
 

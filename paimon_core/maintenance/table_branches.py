@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.maintenance.delete_tag import delete_files_of, delete_tag
 from paimon_core.maintenance.merge_branch import merge_branch
 from paimon_core.maintenance.table_tags import TableTags
@@ -134,6 +135,8 @@ class TableBranches:
             main.tags.replace(tag)
         main.snapshots.write_hint("LATEST", snapshots[-1].id)
         main.snapshots.write_hint("EARLIEST", main.snapshots.ids()[0])
+        newest = main.schemas.latest()
+        sync_after_change(main if newest is None else main.with_schema(newest))
 
     # ---- inside
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, OutOfRangeError
+from paimon_core.iceberg.listed import forget_expired
 from paimon_core.maintenance.delete_tag import delete_files_of, delete_tag, is_in_timeline, success_file_of
 from paimon_core.maintenance.success_file import write_success_file
 from paimon_core.options.parse import duration
@@ -124,6 +125,7 @@ class TableTags:
             raise AlreadyExistsError(f"tag {target!r} of {self.store.branch_root} exists already: choose another name")
         self.store.sync([self.store.tags.path(target)])
         self.store.tags.delete(name)
+        forget_expired(self.store)
         return renamed
 
     def delete(self, name: str, *, dry_run: bool = False) -> Tag:
@@ -190,6 +192,7 @@ class TableTags:
             raise OutOfRangeError(f"snapshot {tag.snapshot.id} of {self.store.branch_root} expired while it was tagged")
         if self.store.options.value(TAG_CREATE_SUCCESS_FILE):
             write_success_file(self.store, success_file_of(self.store, tag.name))
+        forget_expired(self.store)
         return tag
 
 

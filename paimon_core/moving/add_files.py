@@ -37,6 +37,7 @@ from paimon_core.moving.source import SourceFile, source_files
 from paimon_core.options.file import DATA_FILE_PREFIX, ROW_TRACKING_ENABLED
 from paimon_core.row.binary_row import EMPTY_ROW
 from paimon_core.scan.entries import live_entries
+from paimon_core.schema.iceberg import is_enabled
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.external_paths import is_inside
@@ -108,6 +109,8 @@ def check_target(store: FileStore) -> None:
         reason = f"has {schema.bucket} buckets: the rows of a file would have to be in one of them"
     elif store.traits.data_evolution or store.options.value(ROW_TRACKING_ENABLED):
         reason = "gives its rows ids"
+    elif is_enabled(schema.options):
+        reason = "writes Iceberg metadata, whose readers find columns by ids, and files of other tools have none"
     if reason is not None:
         raise UnsupportedError(
             f"the table {store.root} {reason}; files can be added to a table without keys, buckets and row ids. "

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from paimon_core.errors import InvalidInputError, hide_secrets
-from paimon_core.options import bucket, families, file, lsm, merge, scan, snapshot
+from paimon_core.options import bucket, families, file, iceberg, lsm, merge, scan, snapshot
 from paimon_core.options.option import Option, Options
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 
 ALL_OPTIONS: Final[dict[str, Option[Any]]] = {
     option.key: option
-    for module in (file, bucket, merge, lsm, scan, snapshot)
+    for module in (file, bucket, merge, lsm, scan, snapshot, iceberg)
     for option in vars(module).values()
     if isinstance(option, Option)
 }

@@ -16,7 +16,7 @@ EFFECTIVE: Final = (
     *(f"file-index.{kind}.<column>.{name}" for kind, names in KIND_OPTIONS.items() for name in names),
     "parquet.compression", "parquet.enable.dictionary", "orc.compress", "avro.codec", "csv.escape-character",
     "csv.field-delimiter", "csv.include-header", "csv.line-delimiter", "csv.null-literal", "csv.quote-character",
-    "json.line-delimiter", "metadata.iceberg.storage",
+    "json.line-delimiter",
 )  # fmt: skip
 """Names that this engine uses, or refuses if it cannot use their value."""
 
@@ -38,14 +38,7 @@ ELSEWHERE: Final = (
     "lookup.dynamic-partition.refresh-interval", "lookup.hash-load-factor", "lookup.merge-buffer-size",
     "lookup.merge-records-threshold", "lookup.refresh.async", "lookup.refresh.async.pending-snapshot-count",
     "lookup.refresh.full-load-threshold", "lookup.refresh.time-periods-blacklist", "lookup.remote-file.enabled",
-    "lookup.remote-file.level-threshold", "metadata.iceberg.compaction.max.file-num",
-    "metadata.iceberg.compaction.min.file-num", "metadata.iceberg.database",
-    "metadata.iceberg.delete-after-commit.enabled", "metadata.iceberg.format-version",
-    "metadata.iceberg.glue.skip-archive", "metadata.iceberg.hadoop-conf-dir", "metadata.iceberg.hive-client-class",
-    "metadata.iceberg.hive-conf-dir", "metadata.iceberg.hive-skip-update-stats",
-    "metadata.iceberg.manifest-compression", "metadata.iceberg.manifest-legacy-version",
-    "metadata.iceberg.previous-versions-max", "metadata.iceberg.rest.<setting>", "metadata.iceberg.storage-location",
-    "metadata.iceberg.table", "metadata.iceberg.uri", "metastore.client.class",
+    "lookup.remote-file.level-threshold", "metadata.iceberg.rest.<setting>", "metastore.client.class",
     *(
         f"orc.{name}"
         for name in (

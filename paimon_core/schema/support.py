@@ -15,6 +15,7 @@ from paimon_core.fileindex import FILE_INDEXES
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.file_index import split_index_option
 from paimon_core.options.per_field import split_field_option
+from paimon_core.schema.iceberg import not_describable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import (
     ArrayType,
@@ -247,7 +248,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_format_of_some_files, f"this engine writes {', '.join(DATA_FORMATS)}; no csv for a level", write=True),
     Limit(_is_not("manifest.format", "", "avro"), "manifests are written as avro", write=True),
     Limit(_set("data-file.external-paths"), "files are written below the table only", write=True),
-    Limit(_is_not("metadata.iceberg.storage", "", "disabled"), "Iceberg metadata would go stale", write=True),
+    Limit(not_describable, "Iceberg metadata cannot describe it, or its readers would show wrong rows", write=True),
     Limit(_on("partition.timestamp-format.strict"), "partition values would not be checked", write=True),
     Limit(_done_otherwise, "partitions are marked as done by 'success-file' alone", write=True),
     Limit(_set("commit.callbacks"), "callbacks are classes of another language", write=True),

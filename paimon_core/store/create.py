@@ -5,12 +5,14 @@ from dataclasses import replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError
 from paimon_core.fileio.fileio import FileIO, absolute, join
+from paimon_core.schema.iceberg import is_enabled
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
 from paimon_core.store.file_store import now_millis
+from paimon_core.store.iceberg_location import iceberg_directory
 
 
 def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] = now_millis) -> TableSchema:
@@ -26,6 +28,8 @@ def create_table(io: FileIO, root: str, schema: Schema, now: Callable[[], int] =
         raise InvalidInputError(f"option 'path' is {given!r}, but the table is to be made at {root}")
     made = create(replace(schema, options=options), now())
     check_writable(made)
+    if is_enabled(made.options):
+        iceberg_directory(root, made.options)  # which may refuse the place
     schemas = Schemas(io, root)
     if schemas.ids() or not schemas.commit(made):
         raise AlreadyExistsError(f"there is a table at {root} already: open it, or choose another place")

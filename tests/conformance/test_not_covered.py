@@ -157,7 +157,12 @@ FEATURES = (
         keys=("k", "p"),
         given={"data-file.external-paths.allowed": "{elsewhere}"},
     ),
-    Feature("iceberg", {"metadata.iceberg.storage": "table-location"}, "iceberg", reads=True),
+    Feature(
+        "iceberg",
+        {"metadata.iceberg.storage": "table-location", "metadata.iceberg.format-version": "3"},
+        "iceberg",
+        reads=True,
+    ),
     # options that steer upkeep only: nothing to refuse
     Feature("changelog-files", {"changelog-file.format": "avro"}, reads=True, writes=True),
     Append(

@@ -4,9 +4,21 @@ from datetime import timedelta
 import pytest
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.options import ALL_OPTIONS, bucket, check_known, file, is_known, lsm, merge, nearest, scan, snapshot
+from paimon_core.options import (
+    ALL_OPTIONS,
+    bucket,
+    check_known,
+    file,
+    iceberg,
+    is_known,
+    lsm,
+    merge,
+    nearest,
+    scan,
+    snapshot,
+)
 
-MODULES = (file, bucket, merge, lsm, scan, snapshot)
+MODULES = (file, bucket, merge, lsm, scan, snapshot, iceberg)
 
 
 @pytest.mark.parametrize("option", ALL_OPTIONS.values(), ids=ALL_OPTIONS)
