@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make demo` and `make test`, in at most twelve minutes on two cores. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-more test-slow test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench clean
+.PHONY: help demo test test-all test-more test-slow test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -23,7 +23,7 @@ $(VENV)/.demo: pyproject.toml .ci/venv
 
 $(VENV)/.test: pyproject.toml .ci/venv
 	@.ci/venv $(VENV) '.[test,demo]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.docs
 
 $(SPARK_VENV)/.test: pyproject.toml .ci/venv
 	@.ci/venv $(SPARK_VENV) '.[test]' 'pyspark==$(SPARK).*'
@@ -90,6 +90,13 @@ check: $(VENV)/.test  ## ruff, mypy --strict, layers
 bench: $(VENV)/.test  ## every benchmark, with its opponents in the same run
 	@.ci/java
 	@$(call RUN,$(VENV)) $(PY) -m benchmarks
+
+$(VENV)/.docs: pyproject.toml .ci/venv
+	@.ci/venv $(VENV) '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs  ## the docs as a site that needs no network: build/docs/index.html
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 clean:  ## remove the virtual environments and caches
 	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist *.egg-info

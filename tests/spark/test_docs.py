@@ -1,6 +1,8 @@
 """Python code in README.md and docs/ does what the pages say: each page runs from top to bottom, in one namespace."""
 
+import logging
 import re
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,19 +14,48 @@ from tests.support.markdown import PAGES, ROOT, compiled, named, python_blocks
 pytestmark = pytest.mark.spark
 
 WAREHOUSE = "/tmp/warehouse"
-RUNNING = [page for page in PAGES if not all(block.fragment for block in python_blocks(page))]
+ELSEWHERE = {"docs/how-to/connect.md"}
+"""Pages whose code runs in tests/docs/test_shell.py, beside a server that the page starts."""
+RUNNING = [
+    page for page in PAGES if named(page) not in ELSEWHERE and not all(block.fragment for block in python_blocks(page))
+]
 QUICK = "README.md"
 """The page that runs in `make test`."""
+
+
+@contextmanager
+def object_store():
+    """Start an S3 server; yield what replaces the texts of the page about S3."""
+    server = pytest.importorskip("tests.support.s3_server", reason="the S3 server for tests is not installed")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line per request otherwise
+    with server.s3_server() as (root, options):
+        yield {
+            "http://minio:9000": options["s3.endpoint"],
+            "s3://lake": root,
+            '"paimon-secret"': repr(options["s3.secret-key"]),
+            '"s3.access-key": "paimon"': f'"s3.access-key": {options["s3.access-key"]!r}',
+        }
 
 
 @pytest.mark.parametrize(
     "page", [pytest.param(p, id=named(p), marks=() if named(p) == QUICK else pytest.mark.more) for p in RUNNING]
 )
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(spark, warehouse, capsys, page):
+    if page.name == "s3.md":
+        with object_store() as texts:
+            run(page, capsys, texts)
+    else:
+        run(page, capsys, {WAREHOUSE: warehouse})
+
+
+def run(page, capsys, texts):
+    """Run the code of a page, in which other texts take the place of some; compare what it prints."""
     names = {"__name__": "__main__"}
     for block in (block for block in python_blocks(page) if not block.fragment):
-        code = block.code.replace(WAREHOUSE, warehouse)
         assert "/tmp/" not in block.code.replace(WAREHOUSE, ""), "examples write below one directory"
+        code = block.code
+        for shown, used in texts.items():
+            code = code.replace(shown, used)
         exec(compiled(page, block, code), names)
         printed = capsys.readouterr().out
         if block.output is not None:

@@ -12,6 +12,10 @@ _CODE = re.compile(
 )
 
 
+_FENCE = re.compile(r"^(?P<comment><!--[^\n]*-->\n)?```(?P<info>[^\n`]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_REASON = re.compile(r"<!-- not run: (.{10,}) -->\n")
+
+
 @dataclass(frozen=True)
 class Block:
     """Python code that begins at `line` of its page (0-based); `output`: what it prints, where the page shows it."""
@@ -39,3 +43,20 @@ def python_blocks(page):
 def compiled(page, block, code=None):
     """Compile a block, or another form of its code, so that errors name the page and its line."""
     return compile("\n" * block.line + (code or block.code), named(page), "exec")
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A code block of any kind; `reason`: why no test runs it, `None` if nothing says so."""
+
+    info: str
+    code: str
+    reason: str | None
+
+
+def fences(page):
+    """Return the code blocks at the margin of a page, from top to bottom."""
+    return [
+        Fence(found["info"], found["code"], reason[1] if (reason := _REASON.match(found["comment"] or "")) else None)
+        for found in _FENCE.finditer(page.read_text(encoding="utf-8"))
+    ]

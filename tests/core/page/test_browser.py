@@ -3,57 +3,16 @@
 A test is skipped, with the reason, where Chromium is missing or cannot start.
 """
 
-import os
-import re
-import shutil
-import subprocess
-
-import numpy as np
 import pytest
-from PIL import Image
 
 from paimon_core.page.render import page_document, page_html
 from paimon_core.table import table_page
+from tests.support.browser import HEIGHT, WIDTH, browser, has_colour, pixels
 from tests.support.hostile_tables import HOSTILE, named_table
 from tests.support.tables import append_table, keyed_table, orders
 
 pytestmark = pytest.mark.more
-WIDTH, HEIGHT = 1100, 1200
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if program is None:
-        pytest.skip(f"Chromium is missing: none of {', '.join(NAMES)} is on the PATH, and CHROMIUM is not set")
-    home = tmp_path_factory.mktemp("chromium")
-
-    def show(file, picture, *more):
-        """Open a file, take its picture, and return the lines that the page wrote to the console."""
-        command = [
-            program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
-            f"--user-data-dir={home}", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}", *more,
-            file.as_uri(),
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        if done.returncode or not picture.exists():
-            pytest.skip(f"Chromium does not start here: {done.stderr[-300:]}")
-        return re.findall(r"CONSOLE.*", done.stderr)
-
-    return show
-
-
-def pixels(picture):
-    """Return a picture as an array [row, column, channel]."""
-    with Image.open(picture) as image:
-        return np.asarray(image.convert("RGB"), np.int32)
-
-
-def has_colour(image, colour, least=30):
-    """Return True if enough pixels have about this colour, given as ``#rrggbb``."""
-    wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    return int((np.abs(image - wanted).max(axis=2) <= 6).sum()) >= least
+__all__ = ["browser"]  # a fixture
 
 
 def tree(root):

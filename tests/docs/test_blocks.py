@@ -1,0 +1,58 @@
+"""Every code block of the docs is run by a test, is no code, or says in a comment why nobody runs it."""
+
+import re
+
+import pytest
+
+from tests.support.markdown import PAGES, ROOT, fences, named
+
+RUN = {
+    ("docs/command.md", "console"): "tests/command/test_tour.py",
+    ("docs/command.md", "python fragment"): "tests/command/test_tour.py",
+    ("docs/sql.md", "sql"): "tests/spark/sql/test_page.py",
+    ("docs/sql.md", "sql refused"): "tests/spark/sql/test_page.py",
+    ("docs/sql/rows-and-tags.md", "sql"): "tests/spark/sql/test_page.py",
+    ("docs/system-tables.md", "sql"): "tests/spark/sql/test_page.py",
+    ("docs/how-to/cluster.md", "sh"): "tests/docs/test_shell.py",
+    ("docs/how-to/connect.md", "sh"): "tests/docs/test_shell.py",
+}
+"""Blocks that are not Python and run in a test of their own."""
+NO_CODE = {"", "text", "json"}
+COMMAND = re.compile(
+    r"^(\$ )?(\.venv/\S+|pip|make|python3?|git|docker|export|cd|paimon-spark|pytest|spark-\w+|\w+=\S+ \w+)\s",
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_a_block_runs_or_says_why_it_does_not(page):
+    for block in fences(page):
+        if block.info in NO_CODE:
+            assert not COMMAND.search(block.code), f"a command in a block that is no code: {block.code}"
+            assert block.reason is None
+        elif block.info != "sh" or (named(page), "sh") not in RUN:  # those run if they have no reason
+            runs = block.info == "python" or (named(page), block.info) in RUN
+            assert runs == (block.reason is None), f"{block.info}: {block.code[:200]}"
+
+
+def test_the_tests_that_run_blocks_name_their_pages():
+    for (page, _), test in RUN.items():
+        assert page.rsplit("/", 1)[1] in (ROOT / test).read_text(), f"{test} does not name {page}"
+
+
+@pytest.mark.parametrize(
+    "line", ["pip install x", "$ make test", ".venv/bin/python -m x", "A=1 python x", "export A=1"]
+)
+def test_a_command_is_found(line):
+    assert COMMAND.search(f"words\n{line}\n")
+
+
+def test_messages_that_pages_explain_are_in_the_code():
+    """Of errors.md, in the section of messages of this engine."""
+    section = (ROOT / "docs" / "errors.md").read_text().split("## By message")[1].split("\n## ")[0]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    messages = [message for cell in cells for message in re.findall(r"`([^`]+)`", cell)]
+    assert len(messages) >= 10
+    code = "\n".join(path.read_text() for path in ROOT.glob("paimon_*/**/*.py"))
+    code = re.sub(r'"\s*\n\s*f?"', "", code)  # texts that go on in the next line
+    assert not [m for m in messages if m not in code and m.removeprefix("needs ") not in code]

@@ -1,0 +1,168 @@
+"""The docs as a site: navigation, links, what each page shows, and nothing that a browser loads from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+import yaml
+
+from tests.support.markdown import PAGES, ROOT, named
+
+DOCS = ROOT / "docs"
+OUTSIDE = {
+    "CONTRIBUTING.md": "contributing.html",
+    "CHANGELOG.md": "changelog.html",
+    "tests/conformance/README.md": "conformance.html",
+}
+LOADED = re.compile(r"<(?:script|img|iframe|source)[^>]* src=\"?(https?:)?//|<link[^>]* href=\"?(https?:)?//")
+TAGS = ("h1", "h2", "h3", "h4", "li", "ul", "ol", "pre", "table", "tr", "td", "img", "a", "strong", "em")
+
+
+def navigation(entry):
+    """Yield the pages of the navigation, in their order."""
+    match entry:
+        case str():
+            yield entry
+        case dict():
+            for part in entry.values():
+                yield from navigation(part)
+        case list():
+            for part in entry:
+                yield from navigation(part)
+
+
+def test_the_navigation_has_every_page_once():
+    nav = list(navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    outside = {place.replace(".html", ".md") for place in OUTSIDE.values()}
+    assert Counter(nav) == Counter(pages | outside)
+
+
+def test_the_list_of_decisions_is_that_of_the_folder():
+    listed = re.findall(r"^- \[(.*?)\]\((.*?)\)$", (DOCS / "decisions" / "README.md").read_text(), re.MULTILINE)
+    titles = [(page.read_text().splitlines()[0].removeprefix("# "), page.name) for page in DOCS.glob("decisions/0*.md")]
+    assert listed == sorted(titles, key=lambda title: title[1])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("material", reason="the extra docs is not installed")
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+class Elements(HTMLParser):
+    """Counts the elements of a page; of a page of the site, those of its article without what the theme adds."""
+
+    def __init__(self, inside_article):
+        super().__init__()
+        self.counts = Counter()
+        self.urls = []
+        self._counting = not inside_article
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.urls += [given[name] for name in ("href", "src", "srcset", "data", "action") if given.get(name)]
+        if tag == "article":
+            self._counting = True
+        names = (given.get("class") or "").split()
+        if self._counting and tag in TAGS and "headerlink" not in names:
+            self.counts[tag] += 1
+
+    def handle_endtag(self, tag):
+        if tag == "article":
+            self._counting = False
+
+
+def elements(html, inside_article=False):
+    parser = Elements(inside_article)
+    parser.feed(html)
+    return parser
+
+
+def html_of(site, page):
+    place = OUTSIDE.get(named(page)) or re.sub(r"(README)?\.md$", ".html", str(page.relative_to(DOCS)))
+    return site / re.sub(r"(^|/)\.html$", r"\1index.html", place)
+
+
+@pytest.mark.more
+def test_pages_of_the_site_show_what_their_markdown_says(site):
+    """The same elements as CommonMark makes, with its tables: the site's Markdown differs in lists and code blocks."""
+    markdown_it = pytest.importorskip("markdown_it")
+    commonmark = markdown_it.MarkdownIt("commonmark").enable("table")
+    pages = [*DOCS.rglob("*.md"), *(ROOT / page for page in OUTSIDE)]
+    wrong = {}
+    for page in pages:
+        shown = elements(html_of(site, page).read_text(), inside_article=True).counts
+        meant = elements(commonmark.render(page.read_text())).counts
+        if shown != meant:
+            wrong[named(page)] = {tag: (meant[tag], shown[tag]) for tag in TAGS if meant[tag] != shown[tag]}
+    assert not wrong
+    assert len(pages) > 50
+
+
+@pytest.mark.more
+def test_links_of_the_site_lead_somewhere_and_load_nothing_from_elsewhere(site):
+    linked = 0
+    for page in site.rglob("*.html"):
+        html = page.read_text()
+        for url in elements(html).urls:
+            path, _, anchor = url.partition("#")
+            if "://" in path or path.startswith(("data:", "mailto:")) or page.name == "404.html":
+                continue
+            target = (page.parent / path) if path else page
+            assert target.exists(), f"{page}: {url}"
+            linked += 1
+            if anchor and target.suffix == ".html":
+                assert f'id="{anchor}"' in target.read_text(), f"{page}: {url}"
+        assert not LOADED.search(html), page
+    assert linked > 1000
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(https?:)?//|@import", style.read_text()), style
+
+
+@pytest.mark.more
+def test_the_search_finds_words_of_every_page(site):
+    index = (site / "search" / "search_index.js").read_text()
+    for page in (*DOCS.rglob("*.md"), *(ROOT / page for page in OUTSIDE)):
+        assert f'"{html_of(site, page).relative_to(site)}' in index, page
+
+
+@pytest.mark.more
+def test_a_dead_link_stops_the_build(tmp_path):
+    pytest.importorskip("material", reason="the extra docs is not installed")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Page\n\n[away](nowhere.md) [there](#nothing)\n")
+    settings = (ROOT / "mkdocs.yml").read_text().split("nav:\n  - Home")[0]
+    settings = settings.replace("hooks: [.ci/site.py]", "").replace("[assets/site.css]", "[]")
+    (tmp_path / "mkdocs.yml").write_text(settings + "nav: [index.md]\n")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert "nowhere.md" in done.stderr
+    assert "#nothing" in done.stderr
+
+
+def test_the_style_of_the_site_is_one_file_and_pictures_are_small():
+    for picture in DOCS.glob("site-*.png"):
+        assert picture.stat().st_size < 150_000, picture
+    for picture in DOCS.rglob("*.svg"):
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_every_page_begins_with_one_title():
+    for page in PAGES:
+        if page.is_relative_to(DOCS):
+            code = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+            text = code.sub("", page.read_text())
+            assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1, page
+            assert text.startswith("# "), page
