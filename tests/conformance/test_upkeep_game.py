@@ -257,6 +257,9 @@ class UpkeepGame:
         last = moment.snapshot.id
         line.moments = {number: m for number, m in line.moments.items() if number < last} | {last: moment}
         line.tags = {name: m for name, m in line.tags.items() if m.snapshot.id <= last}
+        if "ours" in self.who:  # Java keeps the tag of another snapshot with this id
+            this = moment.snapshot.fingerprint
+            line.tags = {n: m for n, m in line.tags.items() if m.snapshot.id < last or m.snapshot.fingerprint == this}
         line.back_to(moment)
 
     def restore(self, line: Line) -> None:

@@ -296,7 +296,8 @@ class Upkeep(RuleBasedStateMachine):
     def rolled_back(self, line: Line, moment: Moment) -> None:
         last = moment.snapshot.id
         line.moments = {number: m for number, m in line.moments.items() if number < last} | {last: moment}
-        line.tags = {name: m for name, m in line.tags.items() if m.snapshot.id <= last}
+        this = moment.snapshot.fingerprint  # a fast-forward may have brought the tag of another snapshot with this id
+        line.tags = {n: m for n, m in line.tags.items() if m.snapshot.id < last or m.snapshot.fingerprint == this}
         line.back_to(moment)
         self.check_all()
 
