@@ -58,8 +58,8 @@ def connect_server(tmp_path):
     (code,) = commands("connect.md")
     port = free_port()
     assert "=15002" in code
-    shell(code.rstrip().replace("=15002", f"={port}") + " --conf spark.ui.enabled=false", tmp_path)
     try:
+        shell(code.rstrip().replace("=15002", f"={port}") + " --conf spark.ui.enabled=false", tmp_path)
         wait_for(port, 120)
         yield port
     finally:
