@@ -13,10 +13,11 @@ from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.metrics.values import ReadMetrics
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns as columns_of
 from paimon_core.predicate.rewrite import conjuncts, restrict
-from paimon_core.read.metrics import ReadMetrics, ReadRecorder
+from paimon_core.read.metrics import ReadRecorder
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.file_filter import PruningStep
 from paimon_core.scan.split import DataSplit

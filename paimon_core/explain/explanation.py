@@ -15,8 +15,8 @@ from paimon_core.explain.text import (
     read_line,
     split_lines,
 )
+from paimon_core.metrics.values import ReadMetrics
 from paimon_core.page.text import count, printable
-from paimon_core.read.metrics import ReadMetrics
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from paimon_core.read.metrics import ReadMetrics
+from paimon_core.metrics.values import ReadMetrics
 
 
 @dataclass(frozen=True, slots=True)

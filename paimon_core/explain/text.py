@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from paimon_core.explain.parts import FilterUse, LevelFiles, Pruned, Section, SplitPlan, Totals
+from paimon_core.metrics.values import PHASES, ReadMetrics
 from paimon_core.page.text import count, printable, size
-from paimon_core.read.metrics import PHASES, ReadMetrics
 
 _STAGES: Final = {"partition": "by partition", "read": "while files are read"}
 

@@ -113,12 +113,20 @@ def remove_listener(listener: Listener) -> None:
 
 
 @contextmanager
-def collect() -> Iterator[OperationMetrics]:
+def collect(*, all_threads: bool = False) -> Iterator[OperationMetrics]:
     """Collect the measurements of the operations in a ``with`` block, of this thread or coroutine alone.
 
-    Work that an operation gives to threads of its own belongs to it.
+    Work that an operation gives to threads of its own belongs to it. ``all_threads``: those of every other thread of
+    this process, too, such as the one in which a statement of Spark SQL asks Python.
     """
     collected = OperationMetrics()
+    if all_threads:
+        add_listener(collected.events.append)
+        try:
+            yield collected
+        finally:
+            remove_listener(collected.events.append)
+        return
     token = _collections.set((*_collections.get(), collected))
     try:
         yield collected

@@ -12,7 +12,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_spark import PaimonTable
 
-pytestmark = [pytest.mark.spark, pytest.mark.versions, pytest.mark.more]
+pytestmark = [pytest.mark.spark, pytest.mark.versions, pytest.mark.everywhere, pytest.mark.more]
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 

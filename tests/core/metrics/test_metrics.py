@@ -433,6 +433,18 @@ def test_collections_are_of_one_thread_and_nest(tmp_path):
     assert inner.events == outer.events[:1]
 
 
+def test_a_collection_of_all_threads(tmp_path):
+    tables = [append_table(tmp_path / name) for name in "ab"]
+    with metrics.collect(all_threads=True) as measured, metrics.collect(all_threads=True) as same:
+        other = threading.Thread(target=tables[1].write, args=(FIRST,))
+        other.start()
+        other.join()
+        tables[0].write(FIRST)
+    tables[0].write(FIRST)
+    assert [commit.table for commit in measured.commits] == [tables[1].path, tables[0].path]
+    assert same.events == measured.events
+
+
 def test_sums():
     one = CommitMetrics(
         table="t", commit_kind="APPEND", commit_user="u", commit_identifier=1, snapshot_id=1, seconds=1.0,

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from paimon_core.read.metrics import PHASES, ReadMetrics, ReadRecorder
+from paimon_core.metrics.values import PHASES, ReadMetrics
+from paimon_core.read.metrics import ReadRecorder
 from paimon_core.table import Table
 from tests.support.merge_specs import SPECS
 from tests.support.tables import append_table, keyed_table, orders
