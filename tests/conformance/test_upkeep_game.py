@@ -306,7 +306,8 @@ class UpkeepGame:
         begin, tags = None, {}
         if how == "tag" and tag is not None:
             begin, tags = main.tags[tag], {tag: main.tags[tag]}
-            if self.by_java():
+            there = main.moments.get(begin.snapshot.id) is begin  # Java copies the file of the snapshot
+            if self.by_java(possible=there):
                 main.table.java("create_branch", name=name, tag=tag)
             else:
                 main.table.ours().branches.create(name, tag=tag)
