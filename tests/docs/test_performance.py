@@ -1,0 +1,61 @@
+"""The page about performance shows the figures that are kept beside it, and its pictures are drawn from them."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks import pictures
+
+KEPT = json.loads((pictures.DOCS / pictures.FIGURES).read_text())
+
+
+def test_the_pictures_are_those_of_the_figures():
+    drawn = dict(pictures.drawn(KEPT))
+    assert {path.name for path in pictures.DOCS.glob("performance-*.svg")} == set(drawn)
+    for name, text in drawn.items():
+        assert (pictures.DOCS / name).read_text() == text
+        bars = [e for e in ElementTree.fromstring(text).iter() if e.tag.endswith("rect") and e.get("x")]
+        assert len(bars) >= 4
+
+
+def test_the_page_has_the_figures_and_every_picture():
+    text = (pictures.DOCS / pictures.PAGE).read_text()
+    assert pictures.page_with(text, KEPT) == text
+    assert all(f"({name})" in text for name, _ in pictures.drawn(KEPT))
+    assert KEPT["machine"] in text
+
+
+def test_a_figure_is_the_least_time_of_each_contestant():
+    timing = {"wall": 2.0, "cpu": 3.0, "rows": 5}
+    better = {"wall": 1.5, "cpu": 3.5, "rows": 5}
+    row = {"name": "append read", "rows": 10, "timings": {"ours": [timing, better], "java": [timing], "bare": [timing]}}
+    alone = {**row, "timings": {"ours": [timing]}}
+    kept = pictures.figures({"machine": "m", "rows": [row, {**row, "name": "Spark: append"}, alone]})
+    assert kept == {
+        "machine": "m",
+        "rows": [
+            {
+                "name": "append read",
+                "rows": 10,
+                "seconds": {"ours": {"wall": 1.5, "cpu": 3.0}, "java": {"wall": 2.0, "cpu": 3.0}},
+            }
+        ],
+    }
+    assert "| append read | 3.00 s | java | 1.00 | 0.75 |" in pictures.table(kept)
+
+
+def test_writes_are_not_compared_with_java_which_makes_its_rows():
+    timings = {who: [{"wall": 1.0, "cpu": 1.0, "rows": 5}] for who in ("ours", "pyarrow", "java")}
+    kept = pictures.figures({"machine": "m", "rows": [{"name": "append write", "rows": 10, "timings": timings}]})
+    assert set(kept["rows"][0]["seconds"]) == {"ours", "pyarrow"}
+
+
+@pytest.mark.parametrize(("load", "busy"), [("1.2", False), ("14.0", True)])
+def test_a_busy_machine_is_named(load, busy):
+    assert ("kept it busy" in pictures.table({"machine": f"2 cores, load {load}/1/1", "rows": []})) == busy
+
+
+def test_a_page_without_its_comments_is_refused():
+    with pytest.raises(AssertionError, match="lacks its comments"):
+        pictures.page_with("# Performance", KEPT)
