@@ -124,10 +124,17 @@ class Table:
         options: Mapping[str, str] | None = None,
         branch: str | None = None,
     ) -> "Table":
-        """Open the table in the directory ``path``; ``options`` are dynamic options for this object only.
+        """Open the table in the directory ``path``.
 
         ``path$branch_b`` is its branch ``b``, ``path$ro`` its :meth:`read_optimized` view, ``path$files`` and others
         are its system tables, which can only be read; ``path$branch_b$files`` is that of the branch.
+
+        Args:
+            path: a local path or a URL such as "s3://bucket/t".
+            storage_options: of fsspec, or Paimon's options such as "s3.endpoint"; `None`: those of the environment.
+            options: dynamic options for this object only.
+            branch: of the table; `None`: the one that the path names, else the main branch.
+
         Raises NotFoundError if ``path`` holds no table, InvalidInputError for an unknown or immutable option, and for
         an unknown system table.
         """
@@ -146,7 +153,17 @@ class Table:
         *,
         ignore_if_exists: bool = False,
     ) -> "Table":
-        """Create a table at ``path``. Raises AlreadyExistsError for an existing table, unless ``ignore_if_exists``."""
+        """Create a table at ``path`` and open it.
+
+        Args:
+            path: the directory of the table.
+            schema: columns, keys, partitions and options.
+            storage_options: as of `open`.
+            ignore_if_exists: True: open the table that exists, whatever its schema.
+
+        Raises AlreadyExistsError for an existing table, InvalidInputError for a path of a branch or a view and for a
+        schema that contradicts itself, UnsupportedError for a feature that the engine lacks.
+        """
         location = TableLocation.parse(path)
         if location.system_table is not None:
             view = SEPARATOR + location.system_table
@@ -211,7 +228,7 @@ class Table:
         return self._travel(when)[1]
 
     def operation_metrics(self, **when: object) -> dict[str, int]:
-        """Return what the commit of a snapshot, by default the newest, added and deleted: files, rows, bytes, ...
+        """Return what the commit of a snapshot (``when``; by default the newest) added and deleted: files, rows, ...
 
         The counts come from manifests, so every snapshot has them, whichever engine made it; a tag of an expired one
         has none (OutOfRangeError). The names are those of `paimon_core.metrics.CommitMetrics`, which also measures
@@ -227,8 +244,15 @@ class Table:
     ) -> pa.Table:
         """Read rows into one Arrow table in memory; :meth:`to_batches` reads in bounded memory.
 
-        With an option ``incremental-*`` the rows are those that were added or updated between its ends; see
-        :meth:`changes`, which has deleted rows, too: here they raise UnsupportedError, except between two tags.
+        Args:
+            columns: names of columns, in this order; `None`: all.
+            filter: text or predicate; `None`: all rows.
+            limit: at most this many rows; `None`: all.
+            when: as described at the class; by default the newest snapshot.
+
+        Raises OutOfRangeError for a snapshot that has expired. With an option ``incremental-*`` the rows are those that
+        were added or updated between its ends; see :meth:`changes`, which has deleted rows, too: here they raise
+        UnsupportedError, except between two tags.
         """
         if self._reads_changes(when) or self._reads_branches(when):
             read = self._repeatable(columns, filter, limit, when)
@@ -244,7 +268,7 @@ class Table:
     def to_batches(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> Iterator[pa.RecordBatch]:
-        """Read rows as a stream of record batches, in bounded memory. Options ``incremental-*``: as in `to_arrow`."""
+        """Read rows as a stream of record batches, in bounded memory. Arguments are those of `to_arrow`."""
         return self._repeatable(columns, filter, limit, when).batches()
 
     def to_arrow_batch_reader(
@@ -254,7 +278,7 @@ class Table:
 
         The snapshot is chosen now, and the reader begins to work at its first batch; it can be read once. The table
         itself is such a stream of all its rows, which can be read again and again: ``polars.from_arrow(table)``.
-        Options ``incremental-*``: as in `to_arrow`.
+        Arguments are those of `to_arrow`.
         """
         return self._repeatable(columns, filter, limit, when).reader()
 
@@ -288,7 +312,10 @@ class Table:
     def to_polars(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> "pl.DataFrame":
-        """Read rows into a Polars DataFrame. Arguments as of `to_arrow`; MissingDependencyError without Polars."""
+        """Read rows into a Polars DataFrame. Arguments are those of `to_arrow`.
+
+        Raises MissingDependencyError without Polars.
+        """
         return polars_frame(self.to_arrow(columns, filter, limit, **when))
 
     def to_duckdb(
@@ -346,8 +373,9 @@ class Table:
         """Return a stream of changes: ``plan()`` returns new splits; ``checkpoint()`` and ``restore()`` its position.
 
         The stream starts with all rows, or as the options ``scan.mode`` and its companions of :meth:`with_options` say.
-        With ``changelog`` a first column ``rowkind`` has the kind of each row. Without ``changelog`` a deleted row
-        raises UnsupportedError, or is skipped with ``ignore_deletes``.
+        It has the given ``columns`` of rows that match the ``filter``. With ``changelog`` a first column ``rowkind``
+        has the kind of each row. Without ``changelog`` a deleted row raises UnsupportedError, or is skipped with
+        ``ignore_deletes``.
         """
         store = self._store
         if self._read_optimized:
@@ -369,6 +397,7 @@ class Table:
     ) -> Explanation:
         """Return what a read would read and why: ``print`` it, or take its fields; docs/explain.md describes both.
 
+        ``columns``, ``filter`` and ``when`` are those of :meth:`to_arrow`.
         It reads metadata only. With ``analyze`` it also reads the rows, batch by batch, drops them, and measures rows
         in and out and the time of each phase. ``listed``: the number of splits, and of sections, that the text lists;
         all are counted. Raises UnsupportedError for a read of changes (options ``incremental-*``) or of two branches.
@@ -389,11 +418,17 @@ class Table:
     def scan(
         self, columns: Sequence[str] | None = None, filter: Filter = None, limit: int | None = None, **when: object
     ) -> TableScan:
-        """Return a scan whose ``plan()`` has splits, which a reader of the same columns and filter reads anywhere."""
+        """Return a scan whose ``plan()`` has splits, which a reader of the same columns and filter reads anywhere.
+
+        Arguments are those of `to_arrow`.
+        """
         return self._scan_and_reader(columns, filter, limit, when)[0]
 
     def reader(self, columns: Sequence[str] | None = None, filter: Filter = None, **when: object) -> TableRead:
-        """Return a reader of the splits of a scan with the same arguments: ``reader.to_batches(split)``."""
+        """Return a reader of the splits of a scan with the same arguments: ``reader.to_batches(split)``.
+
+        Arguments are those of `to_arrow`.
+        """
         return self._scan_and_reader(columns, filter, None, when)[1]
 
     def get(self, key: Key, columns: Sequence[str] | None = None) -> dict[str, object] | pa.Table | None:
@@ -480,10 +515,15 @@ class Table:
     def overwrite(self, data: Rows, partition: Mapping[str, object] | str | None = None) -> Snapshot | None:
         """Replace rows in one commit: the whole table, one partition, or the partitions found in the data.
 
-        ``data`` is as for :meth:`write`.
-        ``partition`` is `None` for the whole table, {column: value} for one partition (other rows are refused), or
-        "dynamic". The option ``dynamic-partition-overwrite`` = true makes "dynamic" the default. Option
-        ``write.merge-schema``: as in :meth:`write`.
+        Option ``write.merge-schema``: as in :meth:`write`.
+
+        Args:
+            data: as for :meth:`write`.
+            partition: `None`: the whole table, or "dynamic" with the option ``dynamic-partition-overwrite`` = true;
+                {column: value}: one partition, and other rows are refused; "dynamic": the partitions in the data.
+
+        Returns the snapshot; `None`: there was nothing to replace. Raises InvalidInputError for data that the table or
+        the partition cannot hold; the table is unchanged then.
         """
         if self._store.merge_rules is not None:
             data = arrow_data(data)
@@ -515,7 +555,7 @@ class Table:
         primary key stores a row of kind -D for each row; UnsupportedError if its options ignore rows of this kind.
         ``progress`` and ``runner`` are the arguments of :meth:`compact`, for tables without a primary key. If others
         change the same rows meanwhile, or the snapshot expires, the search repeats. After ten attempts it raises
-        CommitConflictError or OutOfRangeError.
+        CommitConflictError or OutOfRangeError. Raises InvalidInputError for an empty ``filter``.
         """
         predicate = bound_filter(filter, self._writable().schema.fields)
         if predicate is None:
@@ -533,11 +573,14 @@ class Table:
         return self._expired(update_columns(self._writable(), arrow_table(data)))
 
     def truncate(self) -> Snapshot | None:
-        """Remove every row in one commit; older snapshots stay readable."""
+        """Remove every row in one commit, and return its snapshot; older snapshots stay readable."""
         return self._expired(self.committer().truncate())
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> Snapshot | None:
-        """Remove whole partitions in one commit, each {column: value}; a column left out means all its values."""
+        """Remove whole partitions in one commit, each {column: value}; a column left out means all its values.
+
+        Returns the snapshot; `None`: none of the partitions has rows.
+        """
         return self._expired(self.committer().drop_partitions(partitions))
 
     def writer(
@@ -550,9 +593,16 @@ class Table:
     ) -> TableWrite:
         """Return a writer for engines: ``write`` batches, then ``prepare_commit`` gives messages for a committer.
 
-        Each writer of a distributed job has its own ``role``. On a table with dynamic buckets all of them, and the
-        commit, take the same ``base_id``: the snapshot that says where keys are, 0 for an empty table. See
-        `paimon_core.distributed_write` for the whole way.
+        See `paimon_core.distributed_write` for the whole way.
+
+        Args:
+            commit_user: as of the committer; `None`: a new user.
+            overwrite: the rows replace those of the table.
+            role: of this writer among those of a distributed job, each with its own.
+            base_id: the snapshot that says where keys are, 0 for an empty table. On a table with dynamic buckets all
+                writers and the commit take the same one. `None`: the newest.
+
+        Raises UnsupportedError for a view, and with the option ``write.merge-schema``.
         """
         store = self._writable()
         if store.merge_rules is not None:
@@ -583,7 +633,10 @@ class Table:
         return TableConsumers(self._writable())
 
     def create_tag(self, name: str, snapshot_id: int | None = None, retained: timedelta | str | None = None) -> Tag:
-        """Give a snapshot, by default the newest, a name under which it stays readable: `TableTags.create`."""
+        """Give a snapshot, by default the newest, a name under which it stays readable, and return the tag.
+
+        Arguments are those of `TableTags.create`.
+        """
         return self.tags.create(name, snapshot_id, retained)
 
     def rollback_to(
@@ -595,9 +648,12 @@ class Table:
     ) -> Snapshot:
         """Make an older snapshot or a tag the newest one, and return it: `paimon_core.maintenance.rollback`.
 
-        Newer snapshots and their tags are lost; the schema stays. A text of digits is a snapshot id unless a tag has
-        this name. ``timestamp``: instead, the newest snapshot at or before this moment; ``watermark``: the newest
-        snapshot whose watermark is not above this number.
+        Newer snapshots and their tags are lost; the schema stays.
+
+        Args:
+            snapshot_id_or_tag: a text of digits is a snapshot id unless a tag has this name.
+            timestamp: instead, the newest snapshot at or before this moment.
+            watermark: instead, the newest snapshot whose watermark is not above this number.
         """
         store = self._writable()
         return rollback(store, target_of(store, snapshot_id_or_tag, timestamp, watermark))[1]
@@ -611,7 +667,7 @@ class Table:
     ) -> Snapshot:
         """Make the rows of an older moment those of a new snapshot, and return the newest snapshot.
 
-        Arguments as of :meth:`rollback_to`, but no snapshot and no tag is lost. See
+        Arguments are those of `rollback_to`, but no snapshot and no tag is lost. See
         `paimon_core.maintenance.restore.restore`.
         """
         store = self._writable()
@@ -636,7 +692,10 @@ class Table:
         progress: Progress | None = None,
         runner: Runner = LOCAL,
     ) -> Snapshot | None:
-        """Rewrite files in one commit that changes no row: `TableMaintenance.compact`. ``runner`` runs the tasks."""
+        """Rewrite files in one commit that changes no row; `None`: there is nothing to do. ``runner`` runs the tasks.
+
+        Arguments are those of `TableMaintenance.compact`.
+        """
         return TableMaintenance(self._writable(), runner).compact(
             full=full,
             order_by=order_by,
@@ -654,11 +713,17 @@ class Table:
         *,
         dry_run: bool = False,
     ) -> Expired:
-        """Remove old snapshots and the files that only they need: `TableMaintenance.expire_snapshots`."""
+        """Remove old snapshots and the files that only they need; return what was removed.
+
+        Arguments are those of `TableMaintenance.expire_snapshots`.
+        """
         return self.maintenance.expire_snapshots(older_than, retain_max, retain_min, dry_run=dry_run)
 
     def remove_orphan_files(self, older_than: datetime | str | int | None = None, dry_run: bool = False) -> OrphanFiles:
-        """Delete the files that nothing refers to: `TableMaintenance.remove_orphan_files`."""
+        """Delete the files that nothing refers to, and return them.
+
+        Arguments are those of `TableMaintenance.remove_orphan_files`.
+        """
         return self.maintenance.remove_orphan_files(older_than, dry_run=dry_run)
 
     def rescale(
@@ -669,7 +734,10 @@ class Table:
         filter: Filter = None,
         progress: Progress | None = None,
     ) -> Snapshot | None:
-        """Change the number of buckets and rewrite the partitions: `TableMaintenance.rescale`."""
+        """Change the number of buckets and rewrite the partitions; `None`: there is nothing to do.
+
+        Arguments are those of `TableMaintenance.rescale`.
+        """
         return self.maintenance.rescale(buckets, partitions=partitions, filter=filter, progress=progress)
 
     def verify(self, deep: bool = False, progress: Progress | None = None) -> VerifyReport:

@@ -128,7 +128,10 @@ class FileSystemCatalog:
         return [name for name, found in zip(names, ids, strict=True) if found]
 
     def create_table(self, identifier: str | Identifier, schema: Schema, ignore_if_exists: bool = False) -> Table:
-        """Create a table and open it. Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``."""
+        """Create a table with this ``schema``, under the catalog's defaults of options, and open it.
+
+        Raises AlreadyExistsError if it exists, unless ``ignore_if_exists``; NotFoundError without its database.
+        """
         name = _plain(identifier, "created")
         self._existing_database(name.database)
         options = {**self._defaults_for(schema), **schema.options}
@@ -137,7 +140,7 @@ class FileSystemCatalog:
         return self._trusted(Table.create(path, wanted, self.storage_options, ignore_if_exists=ignore_if_exists), None)
 
     def stage_table(self, identifier: str | Identifier, schema: Schema, *, replace_existing: bool) -> StagedTable:
-        """Return a table that appears with `StagedTable.publish`, or replaces the rows and the schema of one.
+        """Return a table of this ``schema``, which `StagedTable.publish` makes visible; it may replace one.
 
         A replaced table keeps its older snapshots. Raises AlreadyExistsError for a table that exists, unless
         ``replace_existing``; NotFoundError without the database, and as `StagedTable.prepare`.
@@ -154,9 +157,10 @@ class FileSystemCatalog:
         return StagedTable.prepare(store, wanted, old)
 
     def table(self, identifier: str | Identifier, options: Mapping[str, str] | None = None) -> Table:
-        """Open a table, a branch of one (``db.t$branch_b``) or a system table under ``options``.
+        """Open and return a table, a branch of one (``db.t$branch_b``) or a system table.
 
-        A system table is one of a table (``db.t$files``) or of the catalog (``sys.tables``).
+        A system table is one of a table (``db.t$files``) or of the catalog (``sys.tables``). ``options`` are dynamic
+        options for this object only. Raises NotFoundError with the tables that exist.
         """
         name = _identifier(identifier)
         if name.database == SYSTEM_DATABASE:
@@ -285,7 +289,7 @@ class FileSystemCatalog:
     def clone_table(
         self, source: Table, target_catalog: "FileSystemCatalog", target: str | Identifier, **when: object
     ) -> Table:
-        """Do what `clone` does with a table that is open."""
+        """Copy an open table, the ``source``, and return the copy. Arguments are those of `clone`."""
         name = _plain(target, "a clone")
         target_catalog._existing_database(name.database)
         snapshot, newest = source.snapshot(**when), all(value is None for value in when.values())

@@ -45,7 +45,8 @@ class TableBranches:
             dry_run: only check that it is possible.
 
         What a crash leaves of a new branch has no first schema, and another call makes the branch of it. Raises
-        AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not.
+        AlreadyExistsError for a branch that exists, NotFoundError for a tag that does not, InvalidInputError for a bad
+        name and for a tag and a snapshot together.
         """
         check_branch_name(name)
         if snapshot_id is not None and tag is not None:
@@ -90,7 +91,7 @@ class TableBranches:
             delete_files_of(main, own.snapshot)
 
     def rename(self, name: str, target: str, *, dry_run: bool = False) -> None:
-        """Rename a branch. Atomic only if the storage renames directories atomically. `dry_run`: only check.
+        """Rename a branch to ``target``. Atomic only if the storage renames directories so. `dry_run`: only check.
 
         Raises NotFoundError without the branch, AlreadyExistsError if the new name is taken.
         """
@@ -146,7 +147,8 @@ class TableBranches:
         For tables without a primary key, whose branches have only added rows since the snapshot that they share. The
         branches share the files from then on. `dry_run`: only check, and return the number of files.
 
-        Raises NotFoundError for a branch that does not exist, and as `merge_branch`.
+        Raises NotFoundError for a branch that does not exist, InvalidInputError for one branch with itself, and as
+        `merge_branch`.
         """
         for one in {name, target} - {MAIN}:
             self.check(one)
@@ -161,7 +163,7 @@ class TableBranches:
         return replace(self.store, branch=name)
 
     def check_deletable(self, name: str) -> None:
-        """Raise as `delete` for a branch that cannot be deleted."""
+        """Raise InvalidInputError or NotFoundError, as `delete`, for a branch that cannot be deleted."""
         self.check(name)
         if self.store.options.value(SCAN_FALLBACK_BRANCH) == name:
             raise InvalidInputError(

@@ -31,7 +31,12 @@ class TableConsumers:
         return {consumer_id: lag_of(scan, following) for consumer_id, following in self.list().items()}
 
     def reset(self, consumer_id: str, next_snapshot: int | None = None, *, dry_run: bool = False) -> None:
-        """Set the first snapshot that a consumer has still to read; `None`: delete the consumer. `dry_run`: only check.
+        """Set the first snapshot that a consumer has still to read.
+
+        Args:
+            consumer_id: the name of the consumer.
+            next_snapshot: the snapshot; `None`: delete the consumer.
+            dry_run: only check.
 
         Raises InvalidInputError for a number below 1, NotFoundError for the deletion of a consumer that does not exist.
         """

@@ -61,7 +61,8 @@ class TableMaintenance:
                 `None`: all.
             progress: called with the bytes done and the bytes of all tasks.
 
-        Raises CommitConflictError if others win every attempt to sort; CorruptedError for a file that is missing while
+        Raises InvalidInputError for buckets of a table that is sorted; CommitConflictError if others win every attempt
+        to sort; CorruptedError for a file that is missing while
         its snapshot exists; OutOfRangeError if snapshots expire faster than a plan is made.
         """
         store, predicate = self.store, bound_filter(filter, self.store.schema.fields)
@@ -148,7 +149,7 @@ class TableMaintenance:
     ) -> Snapshot | None:
         """Rewrite the files that have deletion vectors, in one commit that changes no row; `None`: there are none.
 
-        Reads then need no vectors. The arguments are those of `compact`, and so are the errors.
+        Reads then need no vectors. Arguments are those of `compact`, and so are the errors.
         """
         predicate = bound_filter(filter, self.store.schema.fields)
         made = materialize_vectors(
@@ -168,7 +169,7 @@ class TableMaintenance:
         """Give the data files that lack them the indexes of ``file-index.<kind>.columns``; `None`: no file lacks one.
 
         One COMPACT replaces the entries of the files; no row and no data file is written. A missing or damaged index
-        file is made again. Files of level 0 whose order counts get theirs when they are compacted. The arguments are
+        file is made again. Files of level 0 whose order counts get theirs when they are compacted. Arguments are
         those of `compact`, and so are the errors.
         """
         predicate = bound_filter(filter, self.store.schema.fields)
@@ -196,7 +197,7 @@ class TableMaintenance:
     ) -> Snapshot | None:
         """Give the rows of partitions whose row ids lie between those of others new ids, in one COMPACT.
 
-        Each partition then has a range of ids of its own; `None`: each has. Only metadata are written. The arguments
+        Each partition then has a range of ids of its own; `None`: each has. Only metadata are written. Arguments
         are those of `compact`. Raises InvalidInputError for a table without data evolution, UnsupportedError for global
         indexes and for files that store ids with their rows.
         """
@@ -206,8 +207,8 @@ class TableMaintenance:
     def repair_earliest_snapshot(self, snapshot_id: int) -> tuple[int, int]:
         """Let the history begin at a snapshot that follows a gap; return the oldest snapshot before, and the one now.
 
-        Only the hint EARLIEST is written. Raises InvalidInputError for a snapshot that does not exist, and for one that
-        follows another.
+        ``snapshot_id`` is the snapshot after the gap. Only the hint EARLIEST is written. Raises InvalidInputError for a
+        snapshot that does not exist, and for one that follows another.
         """
         return repair_earliest_snapshot(self.store, snapshot_id)
 
@@ -256,7 +257,8 @@ class TableMaintenance:
             progress: called with the bytes done and the bytes of all tasks.
 
         Returns the last snapshot; `None`: there is nothing to do.
-        Raises CommitConflictError if others changed a partition in every attempt.
+        Raises CommitConflictError if others changed a partition in every attempt, InvalidInputError if the old or the
+        new number is not fixed.
         """
         store = self.store
         if buckets is not None and buckets != store.schema.bucket:

@@ -86,7 +86,10 @@ class TableTags:
         return self._checked(tag) if self.store.tags.create(tag, only_digits=True) else self.get(name)
 
     def create_lasting(self, name: str, snapshot: int | Snapshot) -> Tag:
-        """Create a tag that no age ends, or find that it exists, and return it; raises as `create`."""
+        """Create a tag of a ``snapshot`` that no age ends, or find that it exists, and return it.
+
+        Raises AlreadyExistsError and others as `create`.
+        """
         found = self.store.snapshots.get(snapshot) if isinstance(snapshot, int) else snapshot
         tag = Tag(name, found)
         if not self.store.tags.create(tag) and self.get(name).to_json() != tag.to_json():
@@ -109,7 +112,7 @@ class TableTags:
         return tag
 
     def rename(self, name: str, target: str, *, dry_run: bool = False) -> Tag:
-        """Rename a tag and return it; `dry_run`: only check that it is possible.
+        """Rename a tag to ``target`` and return it; `dry_run`: only check that it is possible.
 
         After a crash the tag may have both names; another call deletes the old one. Raises NotFoundError without the
         tag, AlreadyExistsError if the name is taken by another tag.

@@ -80,7 +80,7 @@ class CommitMessage(InCountedBucket):
 
     @staticmethod
     def from_bytes(data: bytes) -> "CommitMessage":
-        """Return the message that `to_bytes` encoded; safe on bytes of unknown origin.
+        """Return the message that `to_bytes` encoded as ``data``; safe on bytes of unknown origin.
 
         Raises InvalidInputError for other bytes.
         """

@@ -63,7 +63,7 @@ class DataSplit(InCountedBucket):
 
     @staticmethod
     def from_bytes(data: bytes) -> "DataSplit":
-        """Return the split that :meth:`to_bytes` wrote.
+        """Return the split that :meth:`to_bytes` wrote as ``data``.
 
         REQUIRES: the bytes are of a trusted source, because they are unpickled. Raises InvalidInputError for others.
         """
