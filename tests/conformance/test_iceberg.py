@@ -17,6 +17,10 @@ from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 from tests.conformance.compare import same
+from tests.conformance.judge import Judge
+from tests.conformance.test_turns import KINDS as TURNS
+from tests.conformance.test_turns import Game, TurnsKind, created
+from tests.conformance.values import rows
 from tests.support.draws import rounds
 from tests.support.iceberg import duckdb_rows, pyiceberg_rows, static_table, unneeded_files
 
@@ -283,3 +287,54 @@ def test_readers_see_every_commit_of_a_random_game(kind, tmp_path, rng):
 @pytest.mark.parametrize("kind", KINDS)
 def test_readers_see_every_commit_of_a_long_game(kind, tmp_path, rng):
     _play(tmp_path, kind, rng, 300)
+
+
+# ---- beside Java, which writes the same metadata
+
+
+class JavaGame(Game):
+    """Turns of both engines; the readers are asked after each of them."""
+
+    def turn(self) -> str:
+        move = super().turn()
+        table = self.table.ours()
+        newest = table.snapshot()
+        if newest is None or newest.schema_id != table.schema.id:
+            return move  # a change of columns shows with the next commit
+        fields = table.schema.fields
+        expected = rows(table.read_optimized().to_arrow(), fields)
+        directory = table.path
+        for reader in (pyiceberg_rows, duckdb_rows):
+            same(rows(reader(directory), fields), expected, f"{self.table.name}: {reader.__name__} after {move}")
+        return move
+
+
+def _play_beside_java(judge: Judge, name: str, kind: TurnsKind, turns: int, rng: random.Random) -> None:
+    options, keys, partitions = kind
+    kind = {**options, **SMALL, "metadata.iceberg.storage": "table-location"}, keys, partitions
+    game = JavaGame(created(judge, name, kind, "parquet"), kind, rng)
+    for _ in range(turns):
+        print(game.turn())  # shown by pytest when the game goes wrong
+    game.table.java("compact", kind="full")
+    game.table.ours().compact(full=True)
+    table = game.table.ours()
+    for reader in (pyiceberg_rows, duckdb_rows):
+        if table.snapshot().schema_id == table.schema.id:
+            same(
+                rows(reader(table.path), table.schema.fields), game.table.agree(), f"{name}: {reader.__name__} at last"
+            )
+
+
+@pytest.mark.java
+@pytest.mark.drawn
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("kind", ["keys-buckets", "append-partitions", "keys-partitions", "append", "append-buckets"])
+def test_java_and_we_write_the_metadata_in_turns(judge, name, kind, rng):
+    _play_beside_java(judge, name, TURNS[kind], rounds(20), rng)
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TURNS)
+def test_java_and_we_write_the_metadata_in_many_turns(judge, name, kind, rng):
+    _play_beside_java(judge, name, TURNS[kind], 120, rng)
