@@ -5,6 +5,7 @@ Readers of Iceberg always find complete metadata of the newest snapshot or of an
 
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Thread
 
 import pytest
 
@@ -101,6 +102,23 @@ def test_a_fault_at_any_call_is_repaired_by_the_next_commit(operation, mode: Mod
         _write(io)
         assert _is_right(io), f"after {operation.__name__} with {mode} at call {at}"
     assert stale or mode == "lost-answer" or operation is _expire  # some fault is between commit and metadata
+
+
+def test_commits_at_the_same_time_leave_the_metadata_of_the_newest_snapshot():
+    io = _base(0)
+
+    def several(start: int) -> None:
+        for i in range(5):
+            _open(io).write(orders((start + i, "x", i)))
+
+    for _ in range(2):
+        threads = [Thread(target=several, args=(10 * n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert _is_right(io)
+    assert _open(io).snapshot().id == 40
 
 
 def test_a_commit_makes_few_calls_for_its_metadata():

@@ -12,7 +12,7 @@ import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.errors import UnsupportedError
-from paimon_core.iceberg.listed import leftover_files
+from paimon_core.iceberg.listed import leftover_files, one_spelling
 from paimon_core.iceberg.manifest_files import avro_name
 from paimon_core.iceberg.sync import sync
 from paimon_core.iceberg.values import decoder, encode, encode_bounds
@@ -341,6 +341,56 @@ def test_a_new_table_in_the_place_of_a_dropped_one_has_its_own_identity(tmp_path
         found.append(described(table.store.io, place).document["table-uuid"])
         table.store.io.delete_directory(table.path)  # as by an engine that leaves the metadata alone
     assert found[0] != found[1]
+
+
+def test_files_keep_the_spelling_of_the_directory_that_the_metadata_began_with(tmp_path):
+    """Java knows a file by its whole path, in the spelling of its own warehouse."""
+    table = _append(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    path = tmp_path / "t/metadata/v1.metadata.json"
+    path.write_text(path.read_text().replace(f'"location": "{table.path}"', f'"location": "file:{table.path}"'))
+    table.write(orders((2, "a", 1)))
+    found = _now(table)
+    assert found.document["location"] == f"file:{table.path}"
+    paths = sorted(record["file_path"].partition("/bucket-")[0] for record in found.files[2].values())
+    assert paths == [table.path, f"file:{table.path}"]
+    table.truncate()
+    assert _now(table).files[3] == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("/a/b", "file:/a/b", True), ("/a/b/", "file:///a/b", True), ("s3a://x/y", "s3://x/y/", True),
+        ("/a/b", "/a/c", False), ("s3://x/y", "gs://x/y", False),
+    ],
+)  # fmt: skip
+def test_spellings_of_one_directory(one, other, same):
+    assert (one_spelling(one) == one_spelling(other)) == same
+
+
+def test_a_replaced_table_is_described_by_its_new_columns(tmp_path):
+    catalog = FileSystemCatalog(str(tmp_path))
+    catalog.create_database("d")
+    for columns in ({"p": ["a"], "n": [1]}, {"n": ["x"], "p": ["b"]}):
+        data = pa.table(columns)
+        schema = Schema(data.schema, partition_keys=["p"], options=ON)
+        staged = catalog.stage_table("d.t", schema, replace_existing=True)
+        staged.table.write(data)
+        staged.publish()
+    table = catalog.table("d.t")
+    found = _now(table)
+    assert set(found.files[found.version]) == _live(table)
+    assert found.document["partition-specs"][0]["fields"][0]["source-id"] == table.schema.field("p").id
+    table.write(pa.table({"n": ["y"], "p": ["c"]}))
+    assert set(_now(table).files[found.version + 1]) == _live(table)
+
+
+def test_metadata_is_no_contradiction_of_the_format(tmp_path):
+    table = _append(tmp_path / "t")
+    table.write(orders((1, "a", 1)))
+    assert table.verify().sound
+    assert table.remove_orphan_files(older_than=table.store.now()).count == 0
 
 
 # ---- schemas
