@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 import pyarrow as pa
 
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-Key: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | Rows
+Keys: TypeAlias = Sequence[Mapping[str, object]] | Rows
 READERS = 2  # splits decoded at a time by to_arrow; each decodes its columns in parallel as well
 _WRITES = 5  # attempts to write rows when others commit first; a stream of batches can be read once only
 _NOTEBOOK_ROWS = 20  # of a system table
@@ -431,7 +431,15 @@ class Table:
         """
         return self._scan_and_reader(columns, filter, None, when)[1]
 
-    def get(self, key: Key, columns: Sequence[str] | None = None) -> dict[str, object] | pa.Table | None:
+    @overload
+    def get(self, key: Mapping[str, object], columns: Sequence[str] | None = None) -> dict[str, object] | None: ...
+
+    @overload
+    def get(self, key: Keys, columns: Sequence[str] | None = None) -> pa.Table: ...
+
+    def get(
+        self, key: Mapping[str, object] | Keys, columns: Sequence[str] | None = None
+    ) -> dict[str, object] | pa.Table | None:
         """Return the row of a primary key, {column: value}, as a dict; `None`: no row has the key.
 
         For many keys (a sequence of dicts, or a table or frame of the key's columns), return the found rows as a table
@@ -1058,7 +1066,7 @@ class SystemTable(Table):
         """Raise UnsupportedError."""
         raise self._only_read("a stream of changes")
 
-    def get(self, key: Key, columns: Sequence[str] | None = None) -> dict[str, object] | pa.Table | None:
+    def get(self, key: object, columns: Sequence[str] | None = None) -> NoReturn:
         """Raise UnsupportedError."""
         raise self._only_read("rows by their key")
 

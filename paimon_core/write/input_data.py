@@ -17,8 +17,15 @@ class ArrowStream(Protocol):
         """Return the capsule of the stream."""
 
 
-Rows: TypeAlias = Data | ArrowStream
-"""Everything that `Table.write` takes."""
+class ArrowBatch(Protocol):
+    """An object that exports its rows as one Arrow array of structs."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
+        """Return the capsules of the schema and of the array."""
+
+
+Rows: TypeAlias = ArrowStream | ArrowBatch
+"""Everything that `Table.write` takes; `Data` and DataFrames are such objects."""
 
 _FAILURES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
 _NO_VALUES = ("period", "interval")  # dtypes of pandas that Arrow stores as numbers of another meaning
