@@ -1,16 +1,18 @@
 """The one module that starts Spark, for ``--spark``; nothing of Spark is imported before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 from paimon_core.errors import InvalidInputError, MissingDependencyError
+from paimon_core.explain.explanation import Explanation
 from paimon_core.maintenance.execute import Runner
 
 
 @contextmanager
-def spark_runner(master: str, name: str) -> Iterator[Runner]:
-    """Yield a runner on the executors of a new session, which ends with the block.
+def spark_session(master: str, name: str) -> Iterator[Any]:
+    """Yield a new session, which ends with the block.
 
     Args:
         master: such as ``local[4]`` or ``spark://host:7077``.
@@ -22,13 +24,33 @@ def spark_runner(master: str, name: str) -> Iterator[Runner]:
         session = import_module("pyspark.sql").SparkSession
     except ImportError as error:
         raise MissingDependencyError(f"--spark needs pyspark: pip install pyspark ({error})") from error
-    runner = import_module("paimon_spark.distribute").SparkRunner
     try:
         spark = session.builder.master(master).appName(f"paimon-spark {name}").getOrCreate()
     except Exception as error:  # of py4j, of Java and of Spark
         reason = str(error).strip().partition("\n")[0]
         raise InvalidInputError(f"Spark does not start with master {master!r}: {reason}") from error
     try:
-        yield runner(spark, name)
+        yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def spark_runner(master: str, name: str) -> Iterator[Runner]:
+    """Yield a runner on the executors of a session as of `spark_session`."""
+    with spark_session(master, name) as spark:
+        yield import_module("paimon_spark.distribute").SparkRunner(spark, name)
+
+
+def spark_explanation(spark: Any, path: str, options: Mapping[str, str], **how: Any) -> Explanation:
+    """Return the explanation of a read by Spark.
+
+    Args:
+        spark: the session.
+        path: of the table, with its branch or view.
+        options: of the read.
+        how: further arguments of ``PaimonTable.explain``.
+    """
+    table = import_module("paimon_spark.table").PaimonTable.forPath(spark, path, **options)
+    found: Explanation = table.explain(**how)
+    return found

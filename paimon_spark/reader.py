@@ -26,6 +26,7 @@ from paimon_core.read.table_read import TableRead
 from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.projection import readable_fields
 from paimon_core.scan.split import DataSplit
+from paimon_core.scan.table_scan import TableScan
 from paimon_core.scan.task_plan import packing_of_tasks, plan_tasks
 from paimon_core.schema.evolution import evolve
 from paimon_core.schema.table_schema import TableSchema
@@ -124,6 +125,11 @@ class PaimonReader(DataSourceReader):
                 for task in plan_tasks(splits, packing, self._min_tasks)
             ]
         return [TaskPartition(task) for task in plan_tasks(self.splits(), packing, self._min_tasks)]
+
+    @property
+    def scan(self) -> TableScan:
+        """The scan whose splits are read."""
+        return self._scan
 
     @property
     def schema(self) -> TableSchema:

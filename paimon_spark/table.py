@@ -14,6 +14,8 @@ from pyspark.sql.types import LongType, MapType, StringType, StructField, Struct
 from paimon_core.advice.report import Advice, TableHealth
 from paimon_core.commit.measure import operation_metrics
 from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
+from paimon_core.explain.explain import DEFAULT_LISTED
+from paimon_core.explain.explanation import Explanation
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.maintenance.delete import drop_counted, drops_partitions
 from paimon_core.maintenance.execute import Progress
@@ -116,14 +118,25 @@ class PaimonTable:
         frame = path_frame(self._spark, given, full)
         return self._spark.read.format("paimon").options(**full).load() if frame is None else frame
 
-    def explain(self, columns: Sequence[str] | None = None, filter: Filter = None) -> str:
-        """Return what `toDF` would read and who reads, Spark's own scan or Python, and why: the text of SQL's EXPLAIN.
+    def explain(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter = None,
+        *,
+        analyze: bool = False,
+        listed: int = DEFAULT_LISTED,
+    ) -> Explanation:
+        """Return what `toDF` would read and who reads, Spark's own scan or Python, and why: docs/explain.md.
+
+        The text is that of SQL's EXPLAIN. Raises UnsupportedError for a read of changes.
 
         Args:
             columns: names of the columns; `None`: all.
             filter: a text or a predicate, as a read takes it.
+            analyze: True: tasks of Spark read the rows with Python, drop them and measure.
+            listed: the number of splits, and of sections, that the text lists.
         """
-        return explain(self._spark, self._options, columns, filter)
+        return explain(self._spark, self._options, columns, filter, analyze=analyze, listed=listed)
 
     def health(self) -> TableHealth:
         """Return measures of each bucket, and the advice that follows: see `paimon_core.Table.health`.

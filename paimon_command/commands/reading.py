@@ -3,19 +3,29 @@
 import time
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import click
 import pyarrow as pa
 
 from paimon_command.invocation import COLUMNS, FILTER, WHEN, Invocation, command
 from paimon_command.output import Answer, rows_of, to_json
-from paimon_core.errors import InvalidInputError
+from paimon_command.spark import spark_explanation, spark_session
+from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.explain.explain import DEFAULT_LISTED
 from paimon_core.read.stream import Stream
 from paimon_core.schema.partition_spec import value_of_text
 from paimon_core.types.columns import find_column
 
 _SHOWN = 20
+_MOMENTS = {
+    "snapshot_id": "scan.snapshot-id",
+    "tag": "scan.tag-name",
+    "timestamp": "scan.timestamp",
+    "version": "scan.version",
+    "watermark": "scan.watermark",
+}
+"""The options of a read that choose a moment, by the options of this command."""
 
 
 @command(
@@ -75,11 +85,21 @@ def get(call: Invocation) -> Answer:
         show_default=True,
         help="List this number of splits, and of sections.",
     ),
+    spark=True,
 )
 def explain(call: Invocation) -> Answer:
-    """Explain a read: which files it opens, what pruning leaves out and by what, what is merged, where filters act."""
-    how = {"analyze": call["analyze"], "listed": call["listed"], **call.when()}
-    found = call.table().explain(call["columns"], call["filter"], **how)
+    """Explain a read: which files it opens, what pruning leaves out and by what, what is merged, where filters act.
+
+    With --spark it also says whether Spark's own scan reads, and why not.
+    """
+    table = call.table()
+    how: dict[str, Any] = {name: call[name] for name in ("columns", "filter", "analyze", "listed")}
+    if call["spark"] is None:
+        found = table.explain(**{**how, **call.when()})
+    else:
+        moment = {_MOMENTS[name]: str(value) for name, value in call.when().items()}
+        with spark_session(call["spark"], f"explain {hide_secrets(table.path)}") as spark:
+            found = spark_explanation(spark, str(table.location), {**call["option"], **moment}, **how)
     return Answer(found.to_dict(), str(found))
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from paimon_core.datafile.indexes import index_names
@@ -12,6 +13,7 @@ from paimon_core.explain.parts import FilterUse, LevelFiles, Pruned, Run, Sectio
 from paimon_core.lsm.intervals import sections
 from paimon_core.lsm.row_ranges import group_by_row_range
 from paimon_core.lsm.sorted_run import SortedRun
+from paimon_core.maintenance.execute import Runner
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.metrics.values import ReadMetrics
 from paimon_core.predicate.expr import Predicate
@@ -55,7 +57,7 @@ def explain(
         snapshot_id=None if plan.snapshot is None else plan.snapshot.id,
         schema_id=store.schema.id,
         merge_engine=store.traits.engine_type.name if store.traits.keyed else None,
-        columns=None if columns is None else tuple(columns),
+        columns=None if columns is None or list(columns) == [f.name for f in store.schema.fields] else tuple(columns),
         filter=None if predicate is None else str(predicate),
         manifests=plan.manifests,
         manifests_read=plan.manifests_read,
@@ -67,7 +69,9 @@ def explain(
     )
 
 
-def execute(explanation: Explanation, read: TableRead, plan: Plan, plan_seconds: float) -> Explanation:
+def execute(
+    explanation: Explanation, read: TableRead, plan: Plan, plan_seconds: float, runner: Runner | None = None
+) -> Explanation:
     """Read all splits, drop their rows, and return the explanation with what was measured.
 
     Memory: that of a read of record batches. Errors are those of `TableRead.to_batches`.
@@ -77,18 +81,26 @@ def execute(explanation: Explanation, read: TableRead, plan: Plan, plan_seconds:
         read: the reader of the plan's splits.
         plan: the plan.
         plan_seconds: the time that planning took.
+        runner: reads the splits; `None`: this process reads them one after another.
     """
+    run = partial(measure, read)
+    found = map(partial(run, read.store), plan.splits) if runner is None else runner.map(read.store, run, plan.splits)
     total = ReadMetrics()
     measured: list[ReadMetrics] = []
-    for split in plan.splits:
-        recorder = ReadRecorder()
-        for _ in replace(read, recorder=recorder).to_batches(split):
-            pass
-        total += recorder.metrics()
+    for one in found:
+        total += one
         if len(measured) < len(explanation.splits):
-            measured.append(recorder.metrics())
+            measured.append(one)
     splits = tuple(replace(s, executed=m) for s, m in zip(explanation.splits, measured, strict=True))
     return replace(explanation, splits=splits, executed=total.with_phase("plan", plan_seconds))
+
+
+def measure(read: TableRead, store: FileStore, split: DataSplit) -> ReadMetrics:
+    """Read a split of ``store`` as ``read`` does, batch by batch, drop its rows, and return what was measured."""
+    recorder = ReadRecorder()
+    for _ in replace(read, store=store, recorder=recorder).to_batches(split):
+        pass
+    return recorder.metrics()
 
 
 def filter_uses(store: FileStore, predicate: Predicate | None, totals: Totals) -> tuple[FilterUse, ...]:

@@ -73,7 +73,7 @@ class Explanation:
             f"columns: {columns}",
             f"filter: {'none' if self.filter is None else printable(self.filter)}",
             *(f"  {filter_line(use)}" for use in self.filters),
-            f"manifests: {self.manifests_read} of {self.manifests} read{others}",
+            *([f"manifests: {self.manifests_read} of {self.manifests} read{others}"] if self.manifests else []),
             *pruning_lines(self.pruning),
             read_line(totals, self.levels),
             merge_line(totals),

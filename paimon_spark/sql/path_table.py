@@ -1,6 +1,7 @@
 """A table by its path in a classic session: Spark's own scan reads its files where that of a catalog would."""
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +12,19 @@ from pyspark.sql.types import StructType
 
 from paimon_core.catalog.identifier import split_parts
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
+from paimon_core.explain.explain import DEFAULT_LISTED, execute
+from paimon_core.explain.explanation import Explanation
+from paimon_core.maintenance.execute import Runner
+from paimon_core.maintenance.read_guard import protected_read
+from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.filter import Filter, bound_filter
+from paimon_core.read.table_read import TableRead
+from paimon_core.scan.fallback import reads_branches
 from paimon_core.scan.projection import project
 from paimon_core.snapshot.time_travel import OPTIONS as TIME_TRAVEL_OPTIONS
 from paimon_core.store.layout import MAIN_BRANCH
 from paimon_core.table import Table
+from paimon_spark.distribute import SparkRunner
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.option_names import READ_OPTIONS, canonical
 from paimon_spark.options import ReadRequest, batch_request, is_about_changes, read_request
@@ -61,14 +70,40 @@ class PathReads(TableReads):
         table = self.jvm.bridge.PathTable(name, self.jvm.struct(self.whole()), python)
         return DataFrame(table.rows(java_session(self.jvm.spark)), self.jvm.spark)
 
-    def explain(self, columns: Sequence[str] | None, filter: Filter, reason: str | None) -> str:
-        """Return the text of a scan in a plan; `reason`: why it is not native, if that is known."""
+    def explain(
+        self, columns: Sequence[str] | None, filter: Filter, reason: str | None, listed: int, runner: Runner | None
+    ) -> Explanation:
+        """Return the explanation of a read.
+
+        Args:
+            columns: the names of the columns; `None`: those of the options, or all.
+            filter: a further filter; `None`: none.
+            reason: why Spark's own scan does not read, if that is known.
+            listed: the number of splits, and of sections, to list.
+            runner: executes the read, which is measured; `None`: it is not executed.
+        """
         fields = project(self.schema, columns or self.request.columns, metadata=True)
-        predicate = bound_filter(filter, self._read_schema().fields)
-        request = ScanRequest(spark_schema(fields), predicate, options=self._moments())
+        known = self._read_schema().fields
+        parts = [part for part in (bound_filter(f, known) for f in (filter, self.request.filter)) if part is not None]
+        request = ScanRequest(spark_schema(fields), conjunction(parts), self.request.limit, self._moments())
         table = self._current()
-        scan = self._scan_of(table, request)
-        return self._scan_function(table, scan, request, lambda found: self._choice(found, reason)).text
+        matching = MatchingFiles(replace(self._scan_of(table, request), predicate=request.predicate), request)
+        if reason is not None and not reads_branches(table.store):
+            matching = self._files_of_options(request)
+        started = time.monotonic()
+        plan, scan = matching.plan, matching.scan
+        seconds = time.monotonic() - started
+        found = self.explanation(matching, self._choice(matching, reason), listed)
+        if runner is None:
+            return found
+        if reads_branches(table.store) and not request.moment:
+            raise UnsupportedError(f"cannot measure a read of two branches of {table.path}: measure each of them")
+        read = TableRead(scan.store, project(scan.store.schema, request.columns.names, metadata=True), scan.predicate)
+        with protected_read(scan.store, scan.snapshot):
+            return execute(found, replace(read, forgiving=True), plan, seconds, runner)
+
+    def _read_files(self, matching: MatchingFiles) -> MatchingFiles:
+        return matching  # chosen by all options already
 
     def _choice(self, matching: MatchingFiles, reason: str | None) -> NativeChoice:
         try:
@@ -133,13 +168,28 @@ def options_of_name(spark: SparkSession, name: str, command: str) -> dict[str, s
     }
 
 
-def explain(spark: SparkSession, given: Mapping[str, str], columns: Sequence[str] | None, filter: Filter) -> str:
-    """Return what a read would read, and who reads: the text of `EXPLAIN` in SQL.
+def explain(
+    spark: SparkSession,
+    given: Mapping[str, str],
+    columns: Sequence[str] | None,
+    filter: Filter,
+    *,
+    analyze: bool = False,
+    listed: int = DEFAULT_LISTED,
+) -> Explanation:
+    """Return what a read would read, and who reads: its text is that of `EXPLAIN` in SQL.
+
+    Raises UnsupportedError for a read of changes.
 
     Args:
         spark: the session.
         given: the options that the user gave.
         columns: the names of the columns; `None`: all.
         filter: as a read takes it; `None`: all rows.
+        analyze: True: tasks of Spark read the rows, drop them and measure.
+        listed: the number of splits, and of sections, that the text lists.
     """
-    return PathReads.of(spark, given).explain(columns, filter, unsuitable_read(spark, given))
+    if is_about_changes(given):
+        raise UnsupportedError("cannot explain a read of changes: leave the options that choose them out")
+    runner = SparkRunner(spark, "explain") if analyze else None
+    return PathReads.of(spark, given).explain(columns, filter, unsuitable_read(spark, given), listed, runner)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.predicate.expr import FALSE, TRUE, And, Leaf, Not, Or, Predicate, conjunction
+from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Leaf, Not, Or, Predicate, conjunction
 from paimon_core.predicate.rewrite import bind, columns
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
@@ -41,6 +41,10 @@ class _Untranslatable(Exception):
     """A filter, or a part of it, has no equal predicate."""
 
 
+_FALSE_FOR_NULL = {"=", "!=", "<", "<=", ">", ">=", "in", *TEXT_TESTS}
+"""Tests that no NULL passes."""
+
+
 def predicates_of(trees: Sequence[Tree | None], schema: TableSchema) -> list[Predicate | None]:
     """Return for each filter a bound predicate that is true wherever the filter is; `None`: there is none."""
     return [_bound(tree, schema, exact=False) for tree in trees]
@@ -61,6 +65,19 @@ def decided_by_partitions(tree: Tree | None, schema: TableSchema) -> bool:
     """Return True if the values of the partition columns decide the filter, exactly as the engine evaluates it."""
     found = _bound(tree, schema, exact=True)
     return found is not None and columns(found) <= set(schema.partition_keys)
+
+
+def without_implied(p: Predicate | None) -> Predicate | None:
+    """Return an equal predicate without the tests ``IS NOT NULL`` that Spark adds for columns which it compares."""
+    if not isinstance(p, And):
+        return p
+    compared = {part.column for part in p.children if isinstance(part, Leaf) and part.op in _FALSE_FOR_NULL}
+    left = [part for part in p.children if not (_is_not_null(part) and columns(part) <= compared)]
+    return conjunction(left)
+
+
+def _is_not_null(p: Predicate) -> bool:
+    return isinstance(p, Leaf) and p.op == "is not null"
 
 
 def _bound(tree: Tree | None, schema: TableSchema, *, exact: bool) -> Predicate | None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from paimon_core.errors import hide_secrets
+from paimon_core.errors import UnsupportedError, hide_secrets
+from paimon_core.explain.explain import DEFAULT_LISTED, explain
+from paimon_core.explain.explanation import Explanation
 from paimon_core.options.scan import SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.expr import conjunction
 from paimon_core.predicate.rewrite import columns
@@ -20,12 +22,13 @@ from paimon_core.table import Table, with_store
 from paimon_spark.datasource import PaimonDataSource
 from paimon_spark.internals import analyzed, java_rows, planned_read
 from paimon_spark.option_names import canonical
-from paimon_spark.options import is_about_changes
+from paimon_spark.options import batch_request, is_about_changes
+from paimon_spark.reader import batch_reader
 from paimon_spark.sql.aggregate import local_rows
 from paimon_spark.sql.driver_rows import small_read, small_rows
 from paimon_spark.sql.jvm import Jvm
 from paimon_spark.sql.native import NativeChoice, is_same_field, native_files, with_options
-from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of
+from paimon_spark.sql.pushdown import Tree, decided_by_partitions, predicate_of, without_implied
 from paimon_spark.sql.scan import MatchingFiles, ScanFunction
 from paimon_spark.sql.scan_request import ScanRequest
 from paimon_spark.sql.session_options import NATIVE_READS, native_reads
@@ -82,8 +85,38 @@ class TableReads:
     ) -> ScanFunction:
         matching = MatchingFiles(replace(scan, predicate=request.predicate), request)
         return ScanFunction(
-            self.schema, str(table.location), matching, self._planned, self._stream, self._small_rows, choose
+            self.schema,
+            str(table.location),
+            matching,
+            self._planned,
+            self._stream,
+            self._small_rows,
+            choose,
+            self.explanation,
         )
+
+    def explanation(self, matching: MatchingFiles, choice: NativeChoice, listed: int = DEFAULT_LISTED) -> Explanation:
+        """Return the explanation of a read of files in the way that was chosen.
+
+        Raises UnsupportedError for a read of changes. ``listed``: the number of splits, and of sections, to list.
+        """
+        found = self._read_files(matching)
+        columns = None if matching.request.columns == self.whole() else matching.request.columns.names
+        scan = replace(found.scan, predicate=without_implied(found.scan.predicate))
+        return replace(explain(scan, found.plan, columns, listed=listed), engine=choice.description)
+
+    def _read_files(self, matching: MatchingFiles) -> MatchingFiles:
+        """Return the files that are read, which options of the request may choose."""
+        request = matching.request
+        if is_about_changes(request.options):
+            raise UnsupportedError(
+                f"cannot explain a read of the changes of {self.table.path}: leave the options 'incremental-*' out"
+            )
+        return self._files_of_options(request) if request.others else matching
+
+    def _files_of_options(self, request: ScanRequest) -> MatchingFiles:
+        """Return the files that the Python data source reads for a request."""
+        return MatchingFiles(batch_reader(batch_request(self._given(request)), request.columns).scan, request)
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
         """Return the request without rows that statistics know not to be among the first ones of an order."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from paimon_core.errors import hide_secrets
+from paimon_core.errors import PaimonError, hide_secrets
+from paimon_core.explain.explanation import Explanation
 from paimon_core.predicate.expr import conjunction
 from paimon_core.scan.fallback import branch_splits, reads_branches
 from paimon_core.scan.table_scan import Plan, TableScan
@@ -53,6 +54,8 @@ class ScanFunction:
     """Reads the few rows of a scan and returns them as a Java Dataset; `None`: they are many."""
     choose: Callable[[MatchingFiles], NativeChoice]
     """Finds the native path for files, or why there is none."""
+    explained: Callable[[MatchingFiles, NativeChoice], Explanation]
+    """Explains a read of files in the way that was chosen."""
 
     @property
     def request(self) -> ScanRequest:
@@ -90,6 +93,13 @@ class ScanFunction:
         said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
         number = None if snapshot is None else snapshot.id
         return f"paimon {hide_secrets(self.shown)}, snapshot {number}{said}, {self.choice.description}"
+
+    def explain(self) -> str:
+        """Return the explanation of the scan for EXPLAIN; of one that has none, the reason."""
+        try:
+            return str(self.explained(self.matching, self.choice))
+        except PaimonError as error:
+            return str(error)
 
     def source(self, trees: str) -> Any:
         """Return the scan of Spark that reads the rows, without files that filters of a running join exclude.

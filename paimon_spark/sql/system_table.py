@@ -163,6 +163,9 @@ class SystemScanFunction:
             }
         )
 
+    def explain(self) -> None:
+        """Return that a system table has no files of its own to explain."""
+
     def source(self, trees: str) -> Any:
         """Return the scan of Spark that reads the rows; filters of a running join narrow it."""
         filters = json.loads(trees)

@@ -82,6 +82,11 @@ class PaimonScan implements SupportsReportStatistics, SupportsRuntimeV2Filtering
     return description;
   }
 
+  /** The explanation of the scan, for EXPLAIN; null: there is none. */
+  public String explained() {
+    return (String) Bridge.ask(python, "explain", new Object[0]);
+  }
+
   /** The same batch for every copy that Spark makes of the node of a plan. */
   public synchronized Batch toBatch() {
     if (batch == null) {

@@ -84,7 +84,7 @@ def test_secrets_are_shown_nowhere(sql, tmp_path):
         assert SECRET not in execution.toString() + execution.executedPlan().toJSON()
     sql.spark.conf.unset("spark.paimon.read.native")
     table = paimon_spark.PaimonTable.forName(sql.spark, "hidden.default.t")
-    assert SECRET not in repr(table) + table.explain()
+    assert SECRET not in repr(table) + str(table.explain())
     assert sql("SELECT * FROM t") == [(1, "a")]
 
 

@@ -103,7 +103,7 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
         assert both(sql, query), query
     assert both(sql, "SELECT * FROM t WHERE id > 7") == []
     table = PaimonTable.forName(sql.spark, f"pm.{sql.database}.t")
-    assert "in the driver: 6 rows" in table.explain()
+    assert "in the driver: 6 rows" in str(table.explain())
     assert table.toDF().count() == 4
     monkeypatch.setattr(driver_rows, "MOST_ROWS", 2)
     keys = "SELECT * FROM t WHERE id IN (2, 3, 7) AND p IN ('b', 'c')"

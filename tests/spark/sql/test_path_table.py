@@ -68,11 +68,13 @@ def test_python_reads_what_spark_may_not(spark, tmp_path):
     frame.write.format("paimon").mode("append").save(str(tmp_path / "t"))
     assert "merged" in plan(table.toDF())
     assert table.toDF().select("p").collect() == [("y",)]
-    assert table.explain().endswith("in the driver: 2 rows of 2 files; 2 files of bucket 0 are merged")
-    assert "snapshot 1, columns: id, p, s, filter: id = 1" in _explained(table, "1", "id = 1")
-    assert "native: 1 of 1 Parquet files" in _explained(table, "1", None)
+    assert "read by: in the driver: 2 rows of 2 files; 2 files of bucket 0 are merged\n" in str(table.explain())
+    old = _explained(table, "1", "id = 1")
+    assert (old.snapshot_id, old.filter) == (1, "id = 1")
+    assert _explained(table, "1", None).engine == "native: 1 of 1 Parquet files"
     with_filter = PaimonTable.forPath(spark, str(tmp_path / "t"), filter="id = 1")
-    assert with_filter.explain().endswith("through Python: with the options filter")
+    assert with_filter.explain().engine == "through Python: with the options filter"
+    assert with_filter.explain(filter="p = 'y'").filter == "p = 'y' AND id = 1"
     assert with_filter.toDF().collect() == [(1, "y", None)]
     assert "native" not in plan(with_filter.toDF())
     with pytest.raises(Exception, match="did you mean"):
@@ -100,4 +102,5 @@ def test_a_column_that_changes_after_the_dataframe_was_made(spark, tmp_path):
 def test_connect_has_no_jvm(spark, tmp_path):
     table = table_of(spark, tmp_path / "t", [(1, "x", None)])
     assert table.toDF().collect() == [(1, "x", None)]
-    assert table.explain().endswith("through Python: a session of Spark Connect has no JVM to call")
+    assert table.explain().engine == "through Python: a session of Spark Connect has no JVM to call"
+    assert table.explain(analyze=True).executed.rows == 1

@@ -1,0 +1,81 @@
+package paimon.python;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.CommandExecutionMode$;
+import org.apache.spark.sql.execution.ExplainMode;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.command.ExplainCommand;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import scala.Function1;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** EXPLAIN of a statement of Spark: behind its plan stand the explanations of the Paimon scans in it. */
+public class PaimonExplain extends ExplainCommand {
+  public PaimonExplain(LogicalPlan plan, ExplainMode mode) {
+    super(plan, mode);
+  }
+
+  /** Return an EXPLAIN of Spark as ours, and any other statement as it is. */
+  static LogicalPlan of(LogicalPlan plan) {
+    if (!plan.getClass().equals(ExplainCommand.class)) {
+      return plan;
+    }
+    ExplainCommand found = (ExplainCommand) plan;
+    return new PaimonExplain(found.logicalPlan(), found.mode());
+  }
+
+  public Seq run(org.apache.spark.sql.SparkSession session) {
+    String text;
+    LogicalPlan optimized;
+    try {
+      QueryExecution execution =
+          ((org.apache.spark.sql.classic.SparkSession) session)
+              .sessionState()
+              .executePlan(logicalPlan(), CommandExecutionMode$.MODULE$.SKIP());
+      text = execution.explainString(mode());
+      optimized = execution.optimizedPlan();
+    } catch (Exception error) {
+      return super.run(session);  // whose rows tell the error
+    }
+    LinkedHashSet explained = new LinkedHashSet();
+    collect(optimized, explained);
+    if (!explained.isEmpty()) {
+      text = text.trim() + "\n\n== Paimon Scans ==\n" + String.join("\n\n", explained);
+    }
+    ArrayList rows = new ArrayList();
+    rows.add(RowFactory.create(new Object[] {text}));
+    return CollectionConverters.asScala(rows).toSeq();
+  }
+
+  /** Add the explanations of the scans of a plan and of its subqueries; equal scans have one. */
+  private static void collect(LogicalPlan plan, LinkedHashSet found) {
+    Iterator leaves = CollectionConverters.asJava((Seq) plan.collectLeaves()).iterator();
+    while (leaves.hasNext()) {
+      Object leaf = leaves.next();
+      if (leaf instanceof DataSourceV2ScanRelation && ((DataSourceV2ScanRelation) leaf).scan() instanceof PaimonScan) {
+        String text = ((PaimonScan) ((DataSourceV2ScanRelation) leaf).scan()).explained();
+        if (text != null) {
+          found.add(text);
+        }
+      }
+    }
+    Iterator others = CollectionConverters.asJava((Seq) plan.subqueriesAll()).iterator();
+    while (others.hasNext()) {
+      collect((LogicalPlan) others.next(), found);
+    }
+  }
+
+  /** Spark binds the parameters of the statement. */
+  public LogicalPlan withTransformedSupervisedPlan(Function1 transformer) {
+    return new PaimonExplain((LogicalPlan) transformer.apply(logicalPlan()), mode());
+  }
+
+  public String nodeName() {
+    return "ExplainCommand";
+  }
+}
