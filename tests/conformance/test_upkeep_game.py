@@ -283,13 +283,12 @@ class UpkeepGame:
     # ---- moves of all lines
 
     def clean(self, line: Line) -> None:
-        """Whoever removes the orphans, the other finds none."""
+        """Where we have removed the orphans, Java finds none; it keeps files that manifests add and delete again."""
         time.sleep(0.01)
         now, ours = int(time.time() * 1000) - 2, self.main.table.ours
         if self.by_java():
             self.main.table.java("remove_orphan_files", older_than_ms=now)
-        else:
-            ours().remove_orphan_files(older_than=now)
+        ours().remove_orphan_files(older_than=now)
         assert self.main.table.java("remove_orphan_files", older_than_ms=now)["deleted"] == 0
         assert ours().remove_orphan_files(older_than=now).paths == []
 
