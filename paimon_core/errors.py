@@ -18,6 +18,9 @@ stay an ``OSError``.
 """
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
 
 __all__ = [
     "AlreadyExistsError",
@@ -33,6 +36,7 @@ __all__ = [
 ]
 
 
+_SHOWN, _COMPARED = 20, 2_000
 _USER_INFO = re.compile(r"(?<=://)(?:[^/@:\s'\"]*|[^/@:\s'\"]*:(?!\d+/)[^@\s'\"]*)@")
 """The user of a URL, with or without a password. A secret key may contain slashes; a port is no password."""
 _PARAMETER = re.compile(r"(?i)([?&](?:[\w.-]*(?:secret|token|password|signature)|sig)=)[^&\s'\"]+")
@@ -41,6 +45,25 @@ _PARAMETER = re.compile(r"(?i)([?&](?:[\w.-]*(?:secret|token|password|signature)
 def hide_secrets(text: str) -> str:
     """Return the text without the user names and passwords of URLs in it, so that a message may show it."""
     return _PARAMETER.sub(r"\1***", _USER_INFO.sub("***@", text)) if "://" in text else text
+
+
+def nearest_name(asked: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like ``asked``, in any case; `None`: none is. Compares at most 2,000 names."""
+    names = {name.lower(): name for name in reversed(list(islice(known, _COMPARED)))}
+    near = get_close_matches(asked.lower(), names, n=1)
+    return names[near[0]] if near else None
+
+
+def listed_names(asked: str, known: Iterable[str], nothing: str = "none") -> str:
+    """Return the known names for the message of a `NotFoundError`: at most 20, then the nearest to ``asked``, if any.
+
+    ``nothing``: the text if there are no names.
+    """
+    names = list(known)
+    near = nearest_name(asked, names)
+    more = f", ... ({len(names):,} in all)" if len(names) > _SHOWN else ""
+    hint = "" if near is None else f"; did you mean {near!r}?"
+    return f"{', '.join(names[:_SHOWN])}{more}{hint}" if names else nothing
 
 
 def user_info(url: str) -> str | None:

@@ -7,13 +7,12 @@ one of them knows is a method of `Call` that it replaces.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import getdoc
 from typing import Any
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
 from paimon_core.catalog.identifier import Identifier, split_parts
-from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, nearest_name
 from paimon_core.maintenance.execute import LOCAL, Runner
 from paimon_core.moving.migrate import SourceTable
 from paimon_core.schema.partition_spec import partition_spec, partition_values
@@ -239,8 +238,8 @@ def checked_values(found: Procedure, arguments: Mapping[str, Any]) -> dict[str, 
     known = [one.name for one in found.parameters]
     for argument in arguments:
         if argument not in known:
-            near = get_close_matches(argument, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"its arguments are {found.signature}"
+            near = nearest_name(argument, known)
+            hint = f"did you mean {near!r}?" if near else f"its arguments are {found.signature}"
             raise InvalidInputError(f"procedure {found.name!r} has no argument {argument!r}; {hint}")
     missing = [one.name for one in found.parameters if one.required and one.name not in arguments]
     if missing:

@@ -1,11 +1,10 @@
 """All procedures by name, and the reasons of those that are refused. A new procedure is one line of `ACTIONS`."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from paimon_core.actions import branches, compaction, consumers, expiry, moving, repair, rollback, tags
 from paimon_core.actions.procedure import Procedure
-from paimon_core.errors import NotFoundError, UnsupportedError
+from paimon_core.errors import NotFoundError, UnsupportedError, nearest_name
 
 ACTIONS: Mapping[str, Procedure] = {
     one.name: one
@@ -74,6 +73,6 @@ def find_procedure(name: str, procedures: Mapping[str, Procedure] = ACTIONS) -> 
         return procedures[name]
     if name in NEVER:
         raise UnsupportedError(f"procedure {name!r} is not possible: {NEVER[name]}")
-    near = get_close_matches(name.lower(), procedures, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(procedures))}"
+    near = nearest_name(name, procedures)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(sorted(procedures))}"
     raise NotFoundError(f"there is no procedure {name!r}; {hint}")

@@ -8,7 +8,14 @@ from paimon_core.catalog.global_tables import global_table
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.commit.best_effort import best_effort
-from paimon_core.errors import AlreadyExistsError, CommitUnknownError, InvalidInputError, NotFoundError, hide_secrets
+from paimon_core.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    InvalidInputError,
+    NotFoundError,
+    hide_secrets,
+    listed_names,
+)
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.fileio.paths import check_name
@@ -168,7 +175,7 @@ class FileSystemCatalog:
         path = self.location(name)
         if not Schemas(self._io, path).ids():
             self._existing_database(name.database)
-            raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
+            raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name)}")
         table = self._trusted(Table.open(path, self.storage_options, options, name.branch), options)
         return viewed(table, name.system_table)
 
@@ -189,7 +196,7 @@ class FileSystemCatalog:
                 with best_effort("deleting the Iceberg metadata of a dropped table"):
                     self._io.delete_directory(iceberg)
         elif not ignore_if_not_exists:
-            raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name.database)}")
+            raise NotFoundError(f"no table {str(name)!r} in {self.warehouse}; {self._known_tables(name)}")
 
     def rename_table(self, source: str | Identifier, target: str | Identifier) -> None:
         """Move a table to another name or database. Atomic only if the storage renames directories atomically.
@@ -198,7 +205,7 @@ class FileSystemCatalog:
         """
         old, new = _plain(source, "renamed"), _plain(target, "a new name")
         if not self.table_exists(old):
-            raise NotFoundError(f"no table {str(old)!r} in {self.warehouse}; {self._known_tables(old.database)}")
+            raise NotFoundError(f"no table {str(old)!r} in {self.warehouse}; {self._known_tables(old)}")
         self._existing_database(new.database)
         if self._io.exists(self.location(new)):
             raise AlreadyExistsError(f"{str(old)!r} cannot be renamed: {str(new)!r} exists already in {self.warehouse}")
@@ -328,12 +335,12 @@ class FileSystemCatalog:
         return path
 
     def _no_database(self, name: str) -> NotFoundError:
-        known = ", ".join(self.list_databases()[:20]) or "none"
+        known = listed_names(name, self.list_databases())
         return NotFoundError(f"no database {name!r} in {self.warehouse}; there are: {known}")
 
-    def _known_tables(self, database: str) -> str:
-        found = [one.name for one in self._io.list(self._database_path(database)) if one.is_directory]
-        return f"database {database!r} holds: {', '.join(sorted(found)[:20]) or 'none'}"
+    def _known_tables(self, asked: Identifier) -> str:
+        found = [one.name for one in self._io.list(self._database_path(asked.database)) if one.is_directory]
+        return f"database {asked.database!r} holds: {listed_names(asked.table, sorted(found))}"
 
     def _table_defaults(self) -> dict[str, str]:
         prefix = len(_TABLE_DEFAULT)

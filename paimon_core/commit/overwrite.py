@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from paimon_core.datafile.deletion_vectors import vector_entries
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.predicate.expr import Leaf, Predicate, conjunction, disjunction
@@ -28,7 +28,8 @@ def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
         unknown = sorted(set(spec) - set(keys))
         if unknown or not spec:
             raise InvalidInputError(
-                f"{dict(spec)} is no partition of {store.root}: its partition columns are {list(keys)}"
+                f"{dict(spec)} is no partition of {store.root}: its partition columns are "
+                f"{listed_names(unknown[0] if unknown else '', keys)}"
             )
     each = [conjunction([_is(k, v) for k, v in spec.items()]) for spec in specs]
     whole = disjunction([p for p in each if p is not None])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, listed_names
 from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.maintenance.delete_tag import delete_files_of, delete_tag
 from paimon_core.maintenance.merge_branch import merge_branch
@@ -210,7 +210,9 @@ class TableBranches:
                 f"{MAIN!r} is the table {self.store.root} itself: name one of {known or 'no branch'}"
             )
         if name not in known:
-            raise NotFoundError(f"branch {name!r} of {self.store.root} does not exist; there are {known or 'none'}")
+            raise NotFoundError(
+                f"branch {name!r} of {self.store.root} does not exist; there are {listed_names(name, known)}"
+            )
 
     def _fill(self, branch: FileStore, source: Tag | None) -> None:
         """Copy the tag with its snapshot, and the schemas, the first one last, into the directory of a new branch."""

@@ -4,7 +4,7 @@ import builtins
 import re
 from dataclasses import dataclass
 
-from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError
+from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, listed_names
 from paimon_core.scan.stream_lag import StreamLag, lag_of
 from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.snapshot.consumers import Consumers
@@ -43,7 +43,7 @@ class TableConsumers:
         consumers = self._consumers
         if next_snapshot is None:
             if not self._exists(consumer_id):
-                known = ", ".join(consumers.list()) or "none"
+                known = listed_names(consumer_id, consumers.list())
                 raise NotFoundError(f"no consumer {consumer_id!r} of {self.store.branch_root}; there are: {known}")
             if not dry_run:
                 consumers.delete(consumer_id)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from paimon_core.commit.overwrite import partition_predicate
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.manifest.bucket import BucketLocation, BucketRef, InCountedBucket
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
@@ -100,7 +100,8 @@ def partition_choice(
         if others:
             raise InvalidInputError(
                 f"the filter of a compaction chooses partitions, but {others[0]!r} is no partition column of "
-                f"{store.root}: its partition columns are {list(store.schema.partition_keys)}"
+                f"{store.root}: its partition columns are "
+                f"{listed_names(others[0], store.schema.partition_keys)}"
             )
     chosen = [] if partitions is None else [partition_predicate(store, partitions)]
     return conjunction([*chosen, *([] if predicate is None else [predicate])])

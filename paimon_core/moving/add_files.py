@@ -18,7 +18,7 @@ from paimon_core.commit.table_commit import TableCommit
 from paimon_core.datafile.row_summary import simple_stats
 from paimon_core.datafile.spec import DataFileSpec
 from paimon_core.datafile.writer import local_millis
-from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError, UnsupportedError
+from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundError, UnsupportedError, listed_names
 from paimon_core.fileio.copying import THREADS, copy_file
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.format.stats import ColumnBounds, in_mode
@@ -82,9 +82,8 @@ def add_files(
     keys = store.schema.partition_keys
     unknown = [column for column in given if column not in keys]
     if unknown:
-        raise InvalidInputError(
-            f"partition: {unknown[0]!r} is no partition column of {store.root}, which has {list(keys)}"
-        )
+        known = listed_names(unknown[0], keys)
+        raise InvalidInputError(f"partition: {unknown[0]!r} is no partition column of {store.root}, which has {known}")
     found: dict[str, SourceFile] = {}
     asked = [paths] if isinstance(paths, str) else list(paths)
     for path in asked:

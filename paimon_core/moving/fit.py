@@ -1,9 +1,8 @@
 """The columns of files of other tools, compared with each other and with the columns of a table."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, nearest_name
 from paimon_core.moving.description import FileDescription
 from paimon_core.types.datatype import (
     MAX_LENGTH,
@@ -65,9 +64,8 @@ def check_fits(file: FileDescription, columns: Sequence[DataField], partition_ke
     wanted = {field.name: field for field in columns}
     for field in file.fields:
         if field.name not in wanted:
-            near = [name for name in wanted if name.lower() == field.name.lower()]
-            near = near or get_close_matches(field.name, wanted, n=1)
-            hint = f"; is it {near[0]!r}? Names are compared exactly" if near else ""
+            near = nearest_name(field.name, wanted)
+            hint = f"; is it {near!r}? Names are compared exactly" if near else ""
             raise InvalidInputError(f"{file.path} has a column {field.name!r}, which the table {table} lacks{hint}")
     stored = {field.name: field.type for field in file.fields}
     for name, field in wanted.items():

@@ -6,7 +6,7 @@ from datetime import date
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.moving.description import FileDescription
 from paimon_core.moving.source import SourceFile
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
@@ -52,7 +52,8 @@ def check_names(file: SourceFile, keys: Sequence[str], given: Spec, table: str) 
     for column in named:
         if column not in keys:
             raise InvalidInputError(
-                f"{file.path}: {column!r} is no partition column of {table}, which is partitioned by {list(keys)}"
+                f"{file.path}: {column!r} is no partition column of {table}, which is partitioned by "
+                f"{listed_names(column, keys)}"
             )
     lacking = [key for key in keys if key not in named]
     if lacking:

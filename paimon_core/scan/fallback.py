@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paimon_core.errors import NotFoundError, UnsupportedError
+from paimon_core.errors import NotFoundError, UnsupportedError, listed_names
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH, SCAN_PRIMARY_BRANCH
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.branches import list_branches
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import branch_directory
@@ -56,7 +57,10 @@ def _branch(own: FileStore, name: str) -> FileStore:
     """Return another branch of the table, with its own options."""
     schema = Schemas(own.io, branch_directory(own.root, name)).latest()
     if schema is None:
-        raise NotFoundError(f"{own.root} has no branch {name!r}, which an option names as one to read from")
+        known = listed_names(name, list_branches(own.io, own.root))
+        raise NotFoundError(
+            f"{own.root} has no branch {name!r}, which an option names as one to read from; there are {known}"
+        )
     schema = schema.copy({option.key: None for option in _OPTIONS if option.key in schema.options})
     store = replace(own, branch=name, schema=schema, in_micros=frozenset())
     if _shape(store.schema) != _shape(own.schema if not own.in_micros else own.schemas.get(own.schema.id)):

@@ -193,7 +193,9 @@ def _check_numbers(store: FileStore, ends: Sequence[str], is_tag: Sequence[bool]
         return
     unknown = next((e for e, number, tag in zip(ends, numbers, is_tag, strict=True) if not (number or tag)), None)
     if unknown is not None:
-        raise NotFoundError(f"{unknown!r} is neither a snapshot nor a tag of {store.root}: {store.tags.summary()}")
+        raise NotFoundError(
+            f"{unknown!r} is neither a snapshot nor a tag of {store.root}: {store.tags.summary(unknown)}"
+        )
     raise InvalidInputError(f"{ends[0]!r} and {ends[1]!r} are a tag and a snapshot: give two tags or two snapshots")
 
 

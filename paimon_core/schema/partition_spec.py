@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.cast import cast_array
@@ -39,7 +39,7 @@ def partition_values(schema: TableSchema, spec: Sequence[tuple[str, str]], what:
         key = keys.get(column.lower())
         if key is None:
             raise InvalidInputError(
-                f"{what} names {column!r}, the partition columns of {path} are {list(keys.values())}"
+                f"{what} names {column!r}, the partition columns of {path} are {listed_names(column, keys.values())}"
             )
         values[key] = None if text == null_name else value_of_text(key, text, schema.field(key).type, what)
     return values

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, listed_names
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 
@@ -118,7 +118,8 @@ def index_of(fields: Fields, name: str, above: tuple[str, ...] = ()) -> int:
 
 def not_found(fields: Fields, name: str, above: tuple[str, ...] = ()) -> NotFoundError:
     """Return the error for a missing name, with the existing names."""
-    return NotFoundError(f"no column {'.'.join((*above, name))!r}; there are {', '.join(f.name for f in fields)}")
+    known = listed_names(name, (f.name for f in fields))
+    return NotFoundError(f"no column {'.'.join((*above, name))!r}; there are {known}")
 
 
 def check_free(fields: Fields, name: str, shown: str) -> None:

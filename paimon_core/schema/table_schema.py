@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.errors import CorruptedError, NotFoundError, UnsupportedError
+from paimon_core.errors import CorruptedError, NotFoundError, UnsupportedError, listed_names
 from paimon_core.options.bucket import BUCKET, BUCKET_KEY
 from paimon_core.options.file import FILE_FORMAT
 from paimon_core.options.option import Options
@@ -89,7 +89,7 @@ class TableSchema:
         try:
             return self._by_name[name]
         except KeyError:
-            raise NotFoundError(f"no column {name!r}; the table has {', '.join(self._by_name)}") from None
+            raise NotFoundError(f"no column {name!r}; the table has {listed_names(name, self._by_name)}") from None
 
     def has_field(self, name: str) -> bool:
         """Return True if a column has exactly this name."""

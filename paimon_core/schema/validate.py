@@ -4,12 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidInputError, PaimonError
+from paimon_core.errors import InvalidInputError, PaimonError, nearest_name
 from paimon_core.fileindex.columns import indexed_columns
 from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
 from paimon_core.merge.partial_update import sequence_groups
@@ -216,8 +215,8 @@ def _check_named_columns(schema: TableSchema) -> None:
 def _check_columns_of(schema: TableSchema, key: str, text: str) -> None:
     for column in columns_in(key, text):
         if not schema.has_field(column):
-            near = get_close_matches(column, schema.names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            near = nearest_name(column, schema.names)
+            hint = f"; did you mean {near!r}?" if near else ""
             raise InvalidInputError(
                 f"option {key!r} names column {column!r}, which is not among {', '.join(schema.names)}{hint}"
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError
+from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, listed_names
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.snapshot.snapshot import Snapshot
@@ -13,7 +13,6 @@ from paimon_core.snapshot.snapshot import Snapshot
 _PREFIX = "tag-"
 _CREATED = "tagCreateTime"
 _RETAINED = "tagTimeRetained"
-_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class Tags:
         """Return a tag. Raises NotFoundError with the existing names."""
         found = self.find(name)
         if found is None:
-            raise NotFoundError(f"tag {name!r} of {self.root} does not exist; {self.summary()}")
+            raise NotFoundError(f"tag {name!r} of {self.root} does not exist; {self.summary(name)}")
         return found
 
     def list(self) -> "list[Tag]":
@@ -112,11 +111,9 @@ class Tags:
         tags = [tag for tag in parallel_map(self.find, self.names()) if tag is not None]
         return sorted(tags, key=lambda tag: (tag.snapshot.id, tag.name))
 
-    def summary(self) -> str:
-        """Return the existing names as text for messages: at most 20."""
-        names = self.names()
-        more = ", ..." if len(names) > _SHOWN else ""
-        return f"there are {', '.join(names[:_SHOWN])}{more}" if names else "there are no tags"
+    def summary(self, asked: str) -> str:
+        """Return the existing names, and the nearest to ``asked``, as text for messages: at most 20."""
+        return f"there are {listed_names(asked, self.names(), 'no tags')}"
 
     @property
     def _directory(self) -> str:

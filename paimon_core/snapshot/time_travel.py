@@ -121,7 +121,7 @@ def _of_version(snapshots: Snapshots, tags: Tags, version: str) -> Snapshot | No
     if number.isascii() and number.isdigit():
         return snapshots.get(int(number)) if number == version else _at_watermark(snapshots, int(number))
     raise NotFoundError(
-        f"version {version!r} of {snapshots.root} does not exist: it is neither a tag ({tags.summary()}), "
+        f"version {version!r} of {snapshots.root} does not exist: it is neither a tag ({tags.summary(version)}), "
         f"nor {_WATERMARK_PREFIX}<number>, nor a snapshot id"
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.errors import InvalidInputError, NotFoundError, listed_names
 from paimon_core.fileio.fileio import FileIO, absolute, join
 from paimon_core.fileio.paths import check_name
 from paimon_core.manifest.bucket import BucketRef
@@ -28,6 +28,7 @@ from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Changes, Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import check_dynamic, warn_of_stored
+from paimon_core.snapshot.branches import list_branches
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tags
@@ -297,7 +298,8 @@ def _chosen_branch(argument: str | None, option: str | None) -> str:
 
 def _missing(io: FileIO, root: str, branch: str) -> NotFoundError:
     if branch != MAIN_BRANCH and Schemas(io, root).ids():
-        return NotFoundError(f"no branch {branch!r} in the table at {root}")
+        known = listed_names(branch, list_branches(io, root))
+        return NotFoundError(f"no branch {branch!r} in the table at {root}; there are {known}")
     return NotFoundError(
         f"no table at {root}: there is no schema file in {join(branch_directory(root, branch), 'schema')}"
     )

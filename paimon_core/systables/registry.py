@@ -1,10 +1,9 @@
 """The system tables by name. A new one is a `SystemTableKind` and a line here."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, nearest_name
 from paimon_core.store.location import READ_OPTIMIZED, SEPARATOR
 from paimon_core.systables.definition import AGGREGATION_FIELDS, OPTIONS, SCHEMAS
 from paimon_core.systables.file_indexes import FILE_INDEXES
@@ -45,7 +44,7 @@ def unknown_table(shown: str, known: Sequence[str], prefix: str, name: str = "")
         name: what follows the prefix in `shown`; empty: the last part of `shown`.
     """
     asked = name or shown.removeprefix(prefix)
-    near = get_close_matches(asked, known, n=1)
-    hint = f"; did you mean {prefix + near[0]!r}?" if near else "."
+    near = nearest_name(asked, known)
+    hint = "." if near is None else f"; did you mean {prefix + near!r}?"
     every = ", ".join(prefix + one for one in sorted(known))
     return InvalidInputError(f"{shown!r}: there is no system table {prefix + asked!r}{hint} There are {every}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.types.datatype import DataField
 
 
@@ -30,4 +30,4 @@ def find_column(fields: Sequence[DataField], name: str, where: str) -> DataField
     if len(found) == 1:
         return fields[found[0]]
     why = "matches several columns, which differ in case only," if found else "does not exist"
-    raise InvalidInputError(f"column {name!r} {why} in {where}; it has {', '.join(field.name for field in fields)}")
+    raise InvalidInputError(f"column {name!r} {why} in {where}; it has {listed_names(name, (f.name for f in fields))}")

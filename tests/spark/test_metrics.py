@@ -87,12 +87,12 @@ def test_the_progress_of_a_query_has_its_lag(spark, table, tmp_path):
     try:
         query.processAllAvailable()
         deadline = time.monotonic() + 30
-        while query.lastProgress["numInputRows"] and time.monotonic() < deadline:
+        while query.lastProgress.numInputRows and time.monotonic() < deadline:
             time.sleep(0.1)
         progress = [*query.recentProgress, query.lastProgress]
     finally:
         query.stop()
-    batches = {p["batchId"]: json.loads(p["sources"][0]["latestOffset"]) for p in progress if p["numInputRows"]}
+    batches = {p["batchId"]: json.loads(p["sources"][0]["latestOffset"]) for p in progress if p.numInputRows}
     lags = [offset["lag"] for _, offset in sorted(batches.items())]
     assert [(lag["snapshots"], lag["rows"]) for lag in lags] == [(3, 3), (2, 2), (1, 1), (0, 0)]
     assert all(offset["snapshotId"] == 4 for offset in batches.values())

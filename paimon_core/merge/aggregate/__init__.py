@@ -4,10 +4,9 @@ A function is a module's maker, from the column's :class:`FieldOptions` to an :d
 maker refuses a column of a type it does not take.
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 
-from paimon_core.errors import InvalidInputError
+from paimon_core.errors import InvalidInputError, nearest_name
 from paimon_core.merge.aggregate.bitmap import rbm32, rbm64
 from paimon_core.merge.aggregate.boolean import bool_and, bool_or
 from paimon_core.merge.aggregate.collection import collect, merge_map, merge_map_with_keytime
@@ -66,8 +65,8 @@ def aggregate(function: str, field: FieldOptions) -> Aggregate:
     """
     maker = AGGREGATES.get(function)
     if maker is None:
-        near = difflib.get_close_matches(function, AGGREGATES, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(AGGREGATES))}."
+        near = nearest_name(function, AGGREGATES)
+        hint = f"did you mean {near!r}?" if near else f"there are {', '.join(sorted(AGGREGATES))}."
         raise InvalidInputError(f"column {field.name!r}: there is no aggregate function {function!r}; {hint}")
     made = maker(field)
     return ignore_retract(made) if field.ignore_retract else made
