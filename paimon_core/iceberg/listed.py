@@ -61,9 +61,9 @@ def delete_unlisted(manifests: ManifestFiles, dropped: Sequence[Record], listed:
         after = [one for one in listed if int(one["snapshot-id"]) >= number][:1]
         try:
             metas = manifests.read_list(record["manifest-list"])
-        except CorruptedError:  # an earlier call deleted it
+            still = {path for one in (*before, *after) for path in needed(one)}
+        except CorruptedError:  # another call has deleted it
             continue
-        still = {path for one in (*before, *after) for path in needed(one)}
         for meta in metas:
             path = manifests.local(meta["manifest_path"])
             if path not in still:

@@ -223,7 +223,7 @@ class IcebergGame:
         assert newest.id in listed
         assert listed <= existing
         if not self.keyed or len(existing) < 5:
-            assert after == "roll_back" or len(listed) >= min(len(existing), 2)
+            assert after.endswith("roll_back") or len(listed) >= min(len(existing), 2)
         fields = self.table.schema.fields
         where = self.rng.choice((f"k < {self.rng.randint(0, 20)}", "p = 'a'", "v > 100", "p IS NULL", "t IS NULL"))
         for reader in (pyiceberg_rows, duckdb_rows):
@@ -233,8 +233,9 @@ class IcebergGame:
             same(self._values(reader(self.directory, where=where), fields), chosen, f"{about}, {where}")
         for number in self.rng.sample(sorted(listed), min(len(listed), 3)):
             then = self.table.store.schemas.get(self.table.snapshot(snapshot_id=number).schema_id).fields
-            found = self._values(pyiceberg_rows(self.directory, number), then)
-            same(found, self._expected(number, then), f"snapshot {number} after {after}")
+            for reader in (pyiceberg_rows, duckdb_rows):
+                found = self._values(reader(self.directory, number), then)
+                same(found, self._expected(number, then), f"{reader.__name__}: snapshot {number} after {after}")
         assert unneeded_files(self.directory) == set()
 
     def _values(self, found: pa.Table, fields: tuple[DataField, ...]) -> list[list[Any]]:
@@ -302,12 +303,24 @@ class JavaGame(Game):
         newest = table.snapshot()
         if newest is None or newest.schema_id != table.schema.id:
             return move  # a change of columns shows with the next commit
-        fields = table.schema.fields
+        fields, directory = table.schema.fields, table.path
+        if self.keys and not _goes_on_from_ours(directory):
+            return move  # Java begins with lower levels, too, where they are one run
         expected = rows(table.read_optimized().to_arrow(), fields)
-        directory = table.path
         for reader in (pyiceberg_rows, duckdb_rows):
             same(rows(reader(directory), fields), expected, f"{self.table.name}: {reader.__name__} after {move}")
         return move
+
+
+def _goes_on_from_ours(directory: str) -> bool:
+    """Return True if the newest snapshots follow, without a gap, on one that this engine has described."""
+    found = {one.snapshot_id: one.summary for one in static_table(directory).metadata.snapshots}
+    number = max(found)
+    while number in found:
+        if "paimon-snapshot" in found[number].additional_properties:
+            return True
+        number -= 1
+    return False
 
 
 def _play_beside_java(judge: Judge, name: str, kind: TurnsKind, turns: int, rng: random.Random) -> None:
