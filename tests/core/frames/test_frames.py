@@ -133,7 +133,7 @@ REFUSED = {
     "sparse": lambda pd: pd.arrays.SparseArray([0, 1]),
     "period": lambda pd: pd.period_range("2026", periods=2, freq="M"),
     "interval": lambda pd: pd.interval_range(0, 2),
-    "timedelta": lambda pd: pd.to_timedelta(["1d"]),
+    "timedelta": lambda pd: [pd.Timedelta(days=1)],
     "object": lambda pd: [object()],
 }
 
