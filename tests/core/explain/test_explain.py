@@ -186,6 +186,36 @@ def test_the_read_optimized_view(tmp_path):
     assert found.table.endswith("t$ro")
 
 
+def test_a_filter_on_partition_and_key_waits_for_the_merge(tmp_path):
+    table = Table.create(
+        str(tmp_path / "t"), Schema(PARTS, ["dt", "id"], ["dt"], {"bucket": "1", "write-only": "true"})
+    )
+    for n in (1, 2):
+        table.write(pa.table([["a", "b"], [1, 1], ["x", "y"], pa.array([n, n], pa.int32())], schema=PARTS))
+    (use,) = checked(table, "dt = 'a' OR id = 1").filters
+    assert (use.stage, use.reason) == ("after the merge", "dt is no column of the key within a partition")
+
+
+def test_columns_of_one_row_in_several_files(tmp_path):
+    table = append_table(tmp_path / "t", **{"row-tracking.enabled": "true", "data-evolution.enabled": "true"})
+    table.write(orders((1, "a", 1), (2, "b", 2)))
+    table.update_columns(pa.table({"_ROW_ID": [0, 1], "n": pa.array([5, 6], pa.int32())}))
+    found = checked(table, "n > 5")
+    (use,) = found.filters
+    assert (use.stage, found.totals.join, found.executed.rows) == ("after the merge", 1, 1)
+    assert "stored in several files" in use.reason
+    assert left_out(found) == {}
+    assert "with columns of 1 range of rows" in str(found)
+
+
+def test_rows_without_a_bucket_are_hidden(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="-2", **{"postpone.batch-write-fixed-bucket": "false"})
+    table.write(orders((1, "a", 1)))
+    found = checked(table)
+    assert left_out(found) == {"visibility": 1}
+    assert "bucket -2 are not shown before a compaction" in str(found)
+
+
 # ---- which rows
 
 
