@@ -44,7 +44,7 @@ def explain(
         scan: the scan.
         plan: its plan.
         columns: the columns of the result; `None`: all.
-        listed: the number of splits, and of sections, to list.
+        listed: the number of splits, of sections, and of runs of a section, to list.
     """
     if isinstance(listed, bool) or not isinstance(listed, int) or listed < 0:
         raise InvalidInputError(f"the number of listed splits is 0 or more, not {listed!r}")
@@ -204,7 +204,7 @@ class _Described:
                 vectors=len(split.vectors),
                 part=None if split.part is None else (split.part.start, split.part.stop - 1),
                 row_ranges=ranges,
-                sections=tuple(map(_section, shown)),
+                sections=tuple(_section(section, self._listed) for section in shown),
                 further_sections=len(runs) - len(shown),
             )
         )
@@ -212,27 +212,30 @@ class _Described:
     def _count(self, split: DataSplit, way: str, runs: Sequence[Sequence[SortedRun]]) -> None:
         first = split.part is None or split.part.start == 0  # the parts of a file count once
         files: Sequence[DataFileMeta] = split.files if first else ()
-        self._counts.update(
-            {
-                "splits": 1,
-                way: 1,
-                "files": len(files),
-                "rows": split.row_count,
-                "bytes": split.size,
-                "sections": len(runs),
-                "merged_sections": sum(len(section) > 1 for section in runs),
-                "vectors": len(split.vectors) if first else 0,
-                "deleted_rows": sum(v.range.cardinality or 0 for v in split.vectors) if first else 0,
-                "index_files": sum(bool(index_names(file)) for file in files),
-            }
-        )
+        counts = self._counts
+        counts["splits"] += 1
+        counts[way] += 1
+        counts["files"] += len(files)
+        counts["rows"] += split.row_count
+        counts["bytes"] += split.size
+        counts["sections"] += len(runs)
+        counts["merged_sections"] += sum(len(section) > 1 for section in runs)
+        counts["index_files"] += sum(bool(index_names(file)) for file in files if file.extra_files)
+        if first and split.vectors:
+            counts["vectors"] += len(split.vectors)
+            counts["deleted_rows"] += sum(vector.range.cardinality or 0 for vector in split.vectors)
         self._most_runs = max(self._most_runs, *map(len, runs), 0)
         for file in files:
-            counts = self._levels.setdefault(file.level, [0, 0, 0])
-            for position, number in enumerate((1, file.row_count, file.file_size)):
-                counts[position] += number
+            level = self._levels.setdefault(file.level, [0, 0, 0])
+            level[0] += 1
+            level[1] += file.row_count
+            level[2] += file.file_size
 
 
-def _section(runs: Sequence[SortedRun]) -> Section:
-    ordered = sorted(runs, key=lambda run: run.level)
-    return Section(tuple(Run(run.level, len(run.files), run.row_count, run.size) for run in ordered))
+def _section(runs: Sequence[SortedRun], listed: int) -> Section:
+    shown = sorted(runs, key=lambda run: run.level)[:listed]
+    return Section(
+        tuple(Run(run.level, len(run.files), run.row_count, run.size) for run in shown),
+        len(runs) - len(shown),
+        sum(run.row_count for run in runs),
+    )

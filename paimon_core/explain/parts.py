@@ -61,19 +61,20 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Files whose key ranges are connected, which are merged if they are of several runs, the newest first."""
+    """Files whose key ranges are connected, which are merged if they are of several runs.
+
+    ``runs``: the newest runs, at most as many as the explanation lists; ``further_runs``: runs that are not listed.
+    ``rows``: rows stored in all of them.
+    """
 
     runs: tuple[Run, ...]
+    further_runs: int
+    rows: int
 
     @property
-    def merged(self) -> bool:
-        """True if several runs are merged."""
-        return len(self.runs) > 1
-
-    @property
-    def rows(self) -> int:
-        """Rows stored in the section."""
-        return sum(run.rows for run in self.runs)
+    def run_count(self) -> int:
+        """The number of runs; several are merged."""
+        return len(self.runs) + self.further_runs
 
 
 @dataclass(frozen=True, slots=True)

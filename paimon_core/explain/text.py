@@ -80,9 +80,11 @@ def _way(split: SplitPlan) -> str:
 
 
 def _section(section: Section) -> str:
-    runs = " + ".join(f"L{run.level}x{run.files}" for run in section.runs)
-    how = f"merge of {len(section.runs)} runs" if section.merged else "no overlap, no merge"
-    return f"{runs}, {count(section.rows, 'row')}: {how}"
+    runs = [f"L{run.level}x{run.files}" for run in section.runs]
+    if section.further_runs:
+        runs.append(count(section.further_runs, "further run"))
+    how = f"merge of {count(section.run_count, 'run')}" if section.run_count > 1 else "no overlap, no merge"
+    return f"{' + '.join(runs)}, {count(section.rows, 'row')}: {how}"
 
 
 def _in_short(executed: ReadMetrics | None) -> str:

@@ -283,6 +283,15 @@ def test_many_splits_are_counted_and_few_listed(tmp_path):
     assert repr(found) == "Explanation(snapshot 30, 30 of 30 files, 30 splits)"
 
 
+def test_many_runs_are_counted_and_few_listed(tmp_path):
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    for number in range(5):
+        table.write(orders((1, "a", number)))
+    (section,) = table.explain(listed=2).splits[0].sections
+    assert (len(section.runs), section.further_runs, section.rows) == (2, 3, 5)
+    assert "section 1: L0x1 + L0x1 + 3 further runs, 5 rows: merge of 5 runs" in str(table.explain(listed=2))
+
+
 def test_only_analyze_reads_data_files(tmp_path):
     table = append_table(tmp_path / "t")
     table.write(orders((1, "a", 1)))
