@@ -185,6 +185,21 @@ def test_manifests_say_of_which_schema_and_partitions_they_are(tmp_path):
     assert '"r102", "fields": [{"name": "the_x20day"' in header["avro.schema"]
 
 
+@pytest.mark.parametrize(("bucket", "shown"), [("-1", 2), ("-2", 0)])
+def test_tables_whose_buckets_are_found_or_postponed(tmp_path, bucket, shown):
+    table = _keyed(tmp_path / "t", bucket=bucket)
+    table.write(orders((1, "a", 1)))
+    table.write(orders((2, "a", 1)))
+    if bucket == "-1":
+        table.compact(full=True)
+    found = _now(table)
+    assert sum(record["record_count"] for record in found.files[found.version].values()) == shown
+    if bucket == "-2":
+        table.maintenance.compact(full=True)
+        found = _now(table)
+        assert sum(record["record_count"] for record in found.files[found.version].values()) == 2
+
+
 # ---- options
 
 
@@ -386,6 +401,20 @@ def test_a_replaced_table_is_described_by_its_new_columns(tmp_path):
     assert set(_now(table).files[found.version + 1]) == _live(table)
 
 
+def test_a_clone_has_metadata_of_its_own(tmp_path):
+    here, there = FileSystemCatalog(str(tmp_path / "a")), FileSystemCatalog(str(tmp_path / "b"))
+    for catalog in (here, there):
+        catalog.create_database("d")
+    table = here.create_table("d.t", Schema(ORDERS, options=ON))
+    for i in range(2):
+        table.write(orders((i, "a", i)))
+        copy = here.clone("d.t", there, "d.t")
+        found = _now(copy)
+        assert found.document["location"] == copy.path
+        assert set(found.files[found.version]) == _live(copy)
+    assert found.document["table-uuid"] != _now(table).document["table-uuid"]
+
+
 def test_metadata_is_no_contradiction_of_the_format(tmp_path):
     table = _append(tmp_path / "t")
     table.write(orders((1, "a", 1)))
@@ -482,6 +511,16 @@ def test_files_of_other_tools_are_refused_and_found(tmp_path, caplog):
     assert names_in(table.store.io, f"{table.path}/metadata") == set()
     table.overwrite(table.to_arrow())
     assert set(_now(table).files[3]) == _live(table)
+
+
+def test_a_directory_of_files_of_other_tools_does_not_become_such_a_table(tmp_path):
+    (tmp_path / "in").mkdir()
+    pq.write_table(orders((7, "x", 7)), tmp_path / "in/x.parquet")
+    catalog = FileSystemCatalog(str(tmp_path / "w"))
+    catalog.create_database("d")
+    with pytest.raises(UnsupportedError, match="files of other tools have none"):
+        catalog.migrate(str(tmp_path / "in"), "d.t", options=ON)
+    assert not catalog.table_exists("d.t")
 
 
 def test_vectors_of_the_time_before_are_found(tmp_path, caplog):
