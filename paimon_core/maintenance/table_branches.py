@@ -1,5 +1,6 @@
 """The group `Table.branches`: further timelines over the same data files (behaviour 7.17)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, listed_names
@@ -107,9 +108,10 @@ class TableBranches:
     def fast_forward(self, name: str, *, dry_run: bool = False) -> None:
         """Make ``main`` what a branch is: from the branch's oldest snapshot on, ``main`` gets its snapshots and tags.
 
-        Snapshots, schemas and tags of ``main`` from there on are lost, and so are older snapshots if they end before
-        the branch begins: the ids of snapshots have no gap. Not atomic: after a crash ``main`` is at an older snapshot,
-        at one of the branch, or at none, and another call finishes the work. Writers must rest meanwhile.
+        Snapshots, schemas and tags of ``main`` from there on are lost. Older snapshots stay if the branch could follow
+        them: they reach up to its first one, and it has their schemas. So do tags whose schemas it has. Not atomic:
+        after a crash ``main`` is at an older snapshot, at one of the branch, or at none, and another call finishes the
+        work. Writers must rest meanwhile.
         `dry_run`: only check that it is possible.
 
         Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots.
@@ -125,7 +127,7 @@ class TableBranches:
         if dry_run:
             return
         first, schemas = snapshots[0].id, branch.schemas.ids()
-        _cut(main, first, snapshots[0].schema_id)
+        _cut(main, first, _shared_schemas(main, branch))
         for number in schemas:
             main.io.write(main.schemas.path(number), branch.io.read(branch.schemas.path(number)))
         main.sync(main.schemas.path(number) for number in schemas)
@@ -228,19 +230,30 @@ class TableBranches:
                 branch.sync([branch.schemas.path(number)])
 
 
-def _cut(main: FileStore, first: int, schema_id: int) -> None:
-    """Delete the snapshots, changelogs and tags from snapshot ``first`` on, and the schemas above ``schema_id``.
+def _shared_schemas(main: FileStore, branch: FileStore) -> set[int]:
+    """Return the ids of the schemas that two lines have in common; later ones of the same id differ."""
+    both = set(main.schemas.ids()) & set(branch.schemas.ids())
+    return {n for n in both if main.io.read(main.schemas.path(n)) == branch.io.read(branch.schemas.path(n))}
 
-    Older snapshots and changelogs that end before ``first - 1`` go as well, for nothing could follow them.
+
+def _cut(main: FileStore, first: int, schemas: Collection[int]) -> None:
+    """Delete what stands in the way of a branch.
+
+    These are the snapshots, changelogs and tags from snapshot ``first`` on, all schemas but ``schemas``, and the tags
+    of those schemas. Older snapshots and changelogs go as well if one is of such a schema, or if they end before
+    ``first - 1``, for nothing could follow them.
     """
     for tag in main.tags.list():
-        if tag.snapshot.id >= first:
+        if tag.snapshot.id >= first or tag.snapshot.schema_id not in schemas:
             main.tags.delete(tag.name)
-    staying = [number for number in main.snapshots.ids() if number < first]
-    least = first if not staying or staying[-1] == first - 1 else 0
+    staying = [snapshot for snapshot in main.snapshots.all() if snapshot.id < first]
+    older = [*(changelog for changelog in main.changelogs.all() if changelog.id < first), *staying]
+    ends = not staying or staying[-1].id == first - 1
+    follows = ends and all(one.schema_id in schemas for one in older)
+    least = first if follows else 0
     main.changelogs.remove_after(least - 1)
-    if staying and least:
-        main.snapshots.write_hint("LATEST", staying[-1])  # Java believes a hint if no snapshot follows
+    if staying and follows:
+        main.snapshots.write_hint("LATEST", staying[-1].id)  # Java believes a hint if no snapshot follows
     else:
         main.io.delete(main.snapshots.path(first).rpartition("/")[0] + "/LATEST")
     for _ in range(_TRIES):
@@ -250,5 +263,5 @@ def _cut(main: FileStore, first: int, schema_id: int) -> None:
         if not later:
             break
     for number in reversed(main.schemas.ids()):
-        if number > schema_id:
+        if number not in schemas:
             main.io.delete(main.schemas.path(number))

@@ -8,6 +8,7 @@ and tags of all lines are read again.
 import random
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -361,17 +362,27 @@ class UpkeepGame:
         if name is None or not self.lines[name].moments:
             return
         branch, main = self.lines[name], self.main
-        first = min(branch.moments)
-        if self.by_java(possible=first == min(main.moments, default=first)):  # else Java loses sight of some
+        first, schemas = min(branch.moments), self._shared_schemas(name)
+        tags = {tag: m for tag, m in main.tags.items() if m.snapshot.id < first}
+        older = {number: m for number, m in main.moments.items() if number < first}
+        other = any(m.snapshot.schema_id not in schemas for m in (*tags.values(), *older.values()))
+        if self.by_java(possible=not older and not other):  # else Java loses sight of some
             main.table.java("fast_forward", name=name)
         else:
             main.table.ours().branches.fast_forward(name)
-        older = {number: m for number, m in main.moments.items() if number < first}
-        main.moments = (older if first - 1 in older else {}) | branch.moments
-        main.tags = {tag: m for tag, m in main.tags.items() if m.snapshot.id < first} | branch.tags
+        follows = first - 1 in older and all(m.snapshot.schema_id in schemas for m in older.values())
+        main.moments = (older if follows else {}) | branch.moments
+        main.tags = {tag: m for tag, m in tags.items() if m.snapshot.schema_id in schemas} | branch.tags
         main.ever |= branch.ever
         main.back_to(main.moments[max(main.moments)])
         main.rows = [dict(row) for row in branch.rows]
+
+    def _shared_schemas(self, branch: str) -> set[int]:
+        """The schemas that the main line and a branch have in common."""
+        root = Path(self.main.table.path)
+        files = {path.name: path.read_bytes() for path in (root / "schema").glob("schema-*")}
+        there = (root / f"branch/branch-{branch}/schema").glob("schema-*")
+        return {int(path.name[7:]) for path in there if files.get(path.name) == path.read_bytes()}
 
     # ---- the game
 

@@ -360,17 +360,25 @@ class Upkeep(RuleBasedStateMachine):
                 line.tags[f"branch-{target}"] = line.tags.pop(own)
             self.lines[target] = self.lines.pop(name)
 
+    def shared_schemas(self, branch: str) -> set[int]:
+        """The schemas that the main line and a branch have in common."""
+        below = f"{ROOT}/branch/branch-{branch}/schema/schema-"
+        theirs = {path[len(below) :]: data for path, data in self.io.files.items() if path.startswith(below)}
+        return {int(n) for n, data in theirs.items() if self.io.files.get(f"{ROOT}/schema/schema-{n}") == data}
+
     @rule(data=st.data())
     def fast_forward(self, data):
         name = self.a_branch(data)
         if name is None or not self.lines[name].moments:
             return
-        self.table().branches.fast_forward(name)
         branch, main = self.lines[name], self.main
-        first = min(branch.moments)
+        first, schemas = min(branch.moments), self.shared_schemas(name)
+        self.table().branches.fast_forward(name)
         older = {number: m for number, m in main.moments.items() if number < first}
-        main.moments = (older if first - 1 in older else {}) | branch.moments
-        main.tags = {tag: m for tag, m in main.tags.items() if m.snapshot.id < first} | branch.tags
+        follows = first - 1 in older and all(m.snapshot.schema_id in schemas for m in older.values())
+        main.moments = (older if follows else {}) | branch.moments
+        tags = {tag: m for tag, m in main.tags.items() if m.snapshot.id < first and m.snapshot.schema_id in schemas}
+        main.tags = tags | branch.tags
         main.columns, main.rows = list(branch.columns), list(branch.rows)
         self.check_all()
 

@@ -176,6 +176,23 @@ def test_a_branch_that_begins_after_the_main_line_ends_takes_its_place(table):
     assert (orphans(main), ids(main), ids(main, tag="old")) == (set(), [1, 2, 3], [1, 2])
 
 
+def test_what_a_branch_has_other_schemas_for_is_lost(table):
+    table.branches.create("dev", snapshot_id=3)
+    table.create_tag("kept", 1)
+    opened(table.store.io, "dev").alter([AddColumn("theirs", "STRING")])
+    opened(table.store.io, "dev").write(orders((7, "branch", 7)))
+    table.rollback_to(1)
+    opened(table.store.io).alter([AddColumn("ours", "INT")])
+    opened(table.store.io).write(orders((8, "main", 8)))
+    opened(table.store.io).create_tag("lost", 2)
+    table.branches.fast_forward("dev")
+    main = opened(table.store.io)
+    assert [tag.name for tag in main.tags.list()] == ["kept", "branch-dev"]
+    assert (main.schema.names[-1], [s.id for s in main.snapshots()]) == ("theirs", [3, 4])
+    assert (ids(main), ids(main, tag="kept")) == ([1, 2, 7], [1])
+    assert main.verify(deep=True).sound
+
+
 @pytest.mark.parametrize("used", [False, True])
 def test_only_what_a_crash_left_of_a_branch_is_made_again(table, used):
     table.create_tag("v", 2)
@@ -209,7 +226,7 @@ def test_branches_that_cannot_be(table):
     with pytest.raises(InvalidInputError, match="has no snapshot"):
         branches.fast_forward("b")
     for verb in (branches.delete, branches.fast_forward, lambda name: branches.rename(name, "x")):
-        with pytest.raises(NotFoundError, match=r"there are \['b'\]"):
+        with pytest.raises(NotFoundError, match="there are b"):
             verb("nope")
         with pytest.raises(InvalidInputError, match=r"the table .* itself"):
             verb("main")
