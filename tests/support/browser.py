@@ -37,6 +37,7 @@ def browser(tmp_path_factory):
         assert file.exists()
         command = [
             program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
             f"--user-data-dir={home}", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}", *more,
             file.as_uri() + query,
         ]  # fmt: skip
