@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.plans.logical.ExecutableDuringAnalysis;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CommandExecutionMode$;
 import org.apache.spark.sql.execution.ExplainMode;
@@ -26,6 +27,9 @@ public class PaimonExplain extends ExplainCommand {
       return plan;
     }
     ExplainCommand found = (ExplainCommand) plan;
+    if (found.logicalPlan() instanceof ExecutableDuringAnalysis) {
+      return plan;  // a CALL, which Spark alone can analyse without running it
+    }
     return new PaimonExplain(found.logicalPlan(), found.mode());
   }
 
