@@ -43,7 +43,7 @@ def encode_bounds(values: pa.Array, kind: IcebergType | None) -> list[bytes | No
     if kind in ("float", "double"):
         known &= ~np.isnan(stored.fill_null(0).to_numpy(zero_copy_only=False))
     width = stored.type.bit_width // 8
-    data = stored.fill_null(0).to_numpy(zero_copy_only=False).astype(stored.type.to_pandas_dtype()).tobytes()
+    data = stored.fill_null(0).to_numpy(zero_copy_only=False).tobytes()
     return [data[i * width : (i + 1) * width] if known[i] else None for i in range(len(values))]
 
 

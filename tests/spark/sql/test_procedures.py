@@ -163,7 +163,7 @@ def test_compaction_and_expiry(sql):
             "CALL sys.compact('t', partition_idle_time => '1 z')",
             "'partition_idle_time' of compact: '1 z' must be",
         ),
-        ("CALL sys.compact('t', buckets => '0')", "'buckets' of compact is not supported"),
+        ("CALL sys.compact('t', buckets => '9')", "has the buckets 0 to"),
         ("CALL sys.compact('t', order_by => 'id')", "needs an order_strategy"),
         ("CALL sys.expire_snapshots('t', 1)", "keeps at least 10 snapshots"),
         ("CALL sys.expire_snapshots('t', older_than => 'soon')", "neither epoch milliseconds nor"),
