@@ -31,9 +31,13 @@ def benchmarks(
     live: int = 10_000,
     snapshots: int = 1_000,
     tags: int = 1_000,
+    tags_of_old: int = 20,
     long: int = 10_000,
 ) -> Iterator[Row]:
-    """All rows: tables of ``files`` files; ``snapshots`` to expire of ``live`` files; ``tags``; ``long`` histories."""
+    """All rows: tables of ``files`` files; ``snapshots`` to expire of ``live`` files; ``tags``; ``long`` histories.
+
+    ``tags_of_old``: deleted tags whose snapshots have expired. Each deletion reads the files of all other tags.
+    """
     table = table_of_files(arena, "upkeep_files", files, touch=True)
     yield system_table(arena, table, "files", files, f"$files of {files:,} files")
     yield orphans(arena, table, files)
@@ -42,7 +46,7 @@ def benchmarks(
     )
     yield expiry(arena, history, snapshots, live)
     yield tagging(arena, history, tags)
-    yield tags_of_expired(arena, history, tags)
+    yield tags_of_expired(arena, history, min(tags, tags_of_old))
     yield from audit_logs(arena)
     yield commit_calls(arena, long)
 
