@@ -34,7 +34,7 @@ def import_table(
     Args:
         spark: a session with the reader of the format, and with the catalog of the target.
         format: "delta", "iceberg", or any other that ``spark.read.format`` takes.
-        path: of the table, as the reader takes it.
+        path: of the table, as the reader takes it: for Iceberg also a name in a catalog of the session.
         target: the new table, such as "paimon.db.t".
         partition_keys: columns by which the new table is partitioned; `None`: those of a Delta or Iceberg table.
         options: of the new table, such as its primary key.
@@ -77,7 +77,9 @@ def _delta_partitions(spark: SparkSession, path: str, columns: StructType) -> li
 
 def iceberg_partitions(spark: SparkSession, path: str, columns: StructType) -> list[str]:
     """Return the partition columns of an Iceberg table. UnsupportedError for a transform of a column."""
-    parts: DataFrame = spark.read.format("iceberg").load(f"{path}#partitions")
+    # Iceberg's own rule: what has a slash is a path, the rest is a name in a catalog.
+    metadata = f"{path}#partitions" if "/" in path else f"{path}.partitions"
+    parts: DataFrame = spark.read.format("iceberg").load(metadata)
     if "partition" not in parts.columns:
         return []
     kind = parts.schema["partition"].dataType
