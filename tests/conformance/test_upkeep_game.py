@@ -366,7 +366,7 @@ class UpkeepGame:
         tags = {tag: m for tag, m in main.tags.items() if m.snapshot.id < first}
         older = {number: m for number, m in main.moments.items() if number < first}
         other = any(m.snapshot.schema_id not in schemas for m in (*tags.values(), *older.values()))
-        if self.by_java(possible=not older and not other):  # else Java loses sight of some
+        if self.by_java(possible=first == min(main.moments, default=first) and not other):  # else Java loses some
             main.table.java("fast_forward", name=name)
         else:
             main.table.ours().branches.fast_forward(name)

@@ -62,7 +62,7 @@ def delta(spark: SparkSession, root: str) -> None:
 
 
 def iceberg(spark: SparkSession, root: str) -> None:
-    """A table with partitions, changed by deletes of format 3; one whose partitions are a transform."""
+    """A table with partitions, changed by deletes as deletion vectors; one whose partitions are a transform."""
     spark.sql("CREATE NAMESPACE ice.n")
     spark.sql(
         "CREATE TABLE ice.n.t (id BIGINT, p INT, v STRING) USING iceberg PARTITIONED BY (p) "
