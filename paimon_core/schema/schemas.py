@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from paimon_core.errors import CorruptedError, NotFoundError
@@ -90,7 +91,7 @@ class Schemas:
             data = self.io.read(path)
         except FileNotFoundError as missing:
             raise NotFoundError(f"schema file {path} does not exist") from missing
-        schema = TableSchema.from_json(data, path)
+        schema = _parsed(data, path)
         if schema.id != schema_id:
             raise CorruptedError(f"schema file {path} says that its id is {schema.id}")
         if self.in_micros:
@@ -99,3 +100,9 @@ class Schemas:
             self._known.pop(next(iter(self._known)), None)
         self._known[schema_id] = schema
         return schema
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _parsed(data: bytes, path: str) -> TableSchema:
+    """Parse a schema file. A catalog opens the same tables for every query."""
+    return TableSchema.from_json(data, path)

@@ -122,14 +122,18 @@ class CatalogFunction(DatabaseFunction):
             return False
         return True
 
-    def load_table(self, identifier: Any, version: str | None, microseconds: int | None) -> Any:
-        """Return the table, at a version or at a time in microseconds if one is given."""
-        table = self.open(identifier)
+    def load_table(self, name: str, version: str | None, microseconds: int | None) -> Any:
+        """Return the table, at a version or at a time in microseconds if one is given.
+
+        ``name``: its parts, as JSON.
+        """
+        parts: list[str] = json.loads(name)
+        table = self._open(parts)
         if version is not None:
-            return self._spark_table(identifier, table, {"version": version})
+            return self._spark_table(parts, table, {"version": version})
         if microseconds is not None:
-            return self._spark_table(identifier, table, {"timestamp": microseconds // 1000})
-        return self._spark_table(identifier, table)
+            return self._spark_table(parts, table, {"timestamp": microseconds // 1000})
+        return self._spark_table(parts, table)
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Create a table and return it. TableAlreadyExistsException if it exists."""
@@ -142,7 +146,7 @@ class CatalogFunction(DatabaseFunction):
             raise self.jvm.exception("TableAlreadyExistsException", identifier) from None
         except NotFoundError:
             raise self.jvm.exception("NoSuchNamespaceException", identifier.namespace()) from None
-        return self._spark_table(identifier, table)
+        return self._spark_table(self._parts(identifier), table)
 
     def stage_create(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Any:
         """Return a new table that appears with its rows. TableAlreadyExistsException if there is one."""
@@ -176,13 +180,14 @@ class CatalogFunction(DatabaseFunction):
 
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
-        table = self.open(identifier)
+        parts = self._parts(identifier)
+        table = self._open(parts)
         try:
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
         except (PaimonError, OSError) as error:
             # of IllegalArgumentException Spark would make an error that PySpark cannot read
             raise self.jvm.unsupported(hide_secrets(str(error))) from None
-        return self._spark_table(identifier, changed)
+        return self._spark_table(parts, changed)
 
     def drop_table(self, identifier: Any) -> bool:
         """Delete a table; return False if it is missing."""
@@ -226,7 +231,7 @@ class CatalogFunction(DatabaseFunction):
 
     def _parts(self, identifier: Any) -> tuple[str, ...]:
         """Return the database and the name of a table; the path of ``catalog.`/path/to/table` `` alone."""
-        return tuple(json.loads(self.jvm.trees.parts(identifier)))
+        return tuple(json.loads(self.jvm.call("Trees", "parts", identifier)))
 
     def _shown(self, parts: Sequence[str]) -> str:
         """Return the full name of a table as users see it."""
@@ -250,29 +255,35 @@ class CatalogFunction(DatabaseFunction):
             return Table.open(parts[0], self.catalog.storage_options)
         return self.catalog.table(self._own(parts))
 
-    def open(self, identifier: Any) -> Table:
+    def open_table(self, identifier: Any) -> Table:
         """Return the table of an identifier. NoSuchTableException if it is missing."""
-        parts = self._parts(identifier)
+        return self._open(self._parts(identifier))
+
+    def _open(self, parts: Sequence[str]) -> Table:
         if not _is_path(parts) and len(parts) != 2:
-            raise self._missing(identifier, parts)
+            raise self._missing(parts)
         try:
             if not _is_path(parts):
                 self._own(parts)
         except InvalidInputError:  # such as parquet.`/a/file`, which Spark reads if no catalog has a table of this name
-            raise self.jvm.exception("NoSuchTableException", identifier) from None
+            raise self._no_such_table(parts) from None
         try:
             return self._table(parts)
         except NotFoundError:
-            raise self._missing(identifier, parts) from None
+            raise self._missing(parts) from None
 
-    def _missing(self, identifier: Any, parts: Sequence[str]) -> Py4JJavaError:
+    def _no_such_table(self, parts: Sequence[str]) -> Py4JJavaError:
+        found = self.jvm.type(f"{_CATALOG}.Identifier").of(self.jvm.strings(parts[:-1]), parts[-1])
+        return self.jvm.exception("NoSuchTableException", found)
+
+    def _missing(self, parts: Sequence[str]) -> Py4JJavaError:
         """Return the error that there is no such table.
 
         A single name after one that is also that of a data source Spark would then take for a file of that source.
         """
         if len(parts) == 1 and self.name.lower() == _DATA_SOURCE:
             return self.jvm.no_table(f"`{self.name}`.`{parts[0]}`")
-        return self.jvm.exception("NoSuchTableException", identifier)
+        return self._no_such_table(parts)
 
     def _schema(self, identifier: Any, columns: Any, partitions: Any, properties: Any) -> Schema:
         given = {str(key): str(value) for key, value in properties.items()}
@@ -311,26 +322,23 @@ class CatalogFunction(DatabaseFunction):
         )
         return self.jvm.own("Staged")(self._description(function), self.jvm.function(function))
 
-    def _spark_table(self, identifier: Any, table: Table, when: Mapping[str, Any] | None = None) -> Any:
+    def _spark_table(self, parts: Sequence[str], table: Table, when: Mapping[str, Any] | None = None) -> Any:
         if isinstance(table, SystemTable):
-            return self._system_table(identifier, table, when or {})
+            return self._system_table(parts, table, when or {})
         schema = table.scan(**when).store.schema if when else table.schema
-        function = TableFunction(
-            self.jvm, table, schema, when or {}, self.catalog, self._shown(self._parts(identifier))
-        )
+        function = TableFunction(self.jvm, table, schema, when or {}, self.catalog, self._shown(parts))
         kind = "PartitionedTable" if schema.partition_keys else "PaimonTable"
         return self.jvm.own(kind)(self._description(function), self.jvm.function(function))
 
-    def _system_table(self, identifier: Any, table: SystemTable, when: Mapping[str, Any]) -> Any:
+    def _system_table(self, parts: Sequence[str], table: SystemTable, when: Mapping[str, Any]) -> Any:
         check_moment(table, when)
-        schema, name = table.in_microseconds().schema_at(**when), self._shown(self._parts(identifier))
+        schema, name = table.in_microseconds().schema_at(**when), self._shown(parts)
         function = SystemTableFunction(self.jvm, table.in_microseconds(), schema, when, self.catalog, name)
         text = description(name, schema, str(table.location), _READS[: 1 + (table.kind is AUDIT_LOG)], computed=False)
-        return self.jvm.own("PaimonTable")(self.jvm.own("Description")(text), self.jvm.function(function))
+        return self.jvm.own("PaimonTable")(text, self.jvm.function(function))
 
-    def _description(self, function: TableFunction) -> Any:
-        text = description(function.name, function.schema, function.table.path, _CAPABILITIES)
-        return self.jvm.own("Description")(text)
+    def _description(self, function: TableFunction) -> str:
+        return description(function.name, function.schema, function.table.path, _CAPABILITIES)
 
 
 def _is_path(parts: Sequence[str]) -> bool:

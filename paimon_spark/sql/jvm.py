@@ -86,10 +86,11 @@ class Jvm:
         self.java: Any = self._context._jvm
         self._types: dict[str, Any] = {}
         self._own: dict[str, Any] = {}
+        self._methods: dict[tuple[str, str], Any] = {}
 
     def strings(self, items: Iterable[str | None]) -> Any:
         """Return a Java array of texts."""
-        return self.trees.strings(json.dumps(list(items)))
+        return self.call("Trees", "strings", json.dumps(list(items)))
 
     def array(self, kind: str, items: Iterable[Any]) -> Any:
         """Return a Java array of the class ``kind``. Cost: a call for each item."""
@@ -114,10 +115,11 @@ class Jvm:
             self._own[name] = getattr(self.bridge, name)
         return self._own[name]
 
-    @property
-    def trees(self) -> Any:
-        """The compiled class of texts in the place of Java's collections."""
-        return self.own("Trees")
+    def call(self, name: str, method: str, *arguments: Any) -> Any:
+        """Call a static method of a compiled class. Cost: one call; py4j alone looks the method up each time."""
+        if (name, method) not in self._methods:
+            self._methods[name, method] = getattr(self.own(name), method)
+        return self._methods[name, method](*arguments)
 
     def rows(self, rows: Iterable[Iterable[Any]]) -> Any:
         """Return rows as a Java array of arrays."""
@@ -125,11 +127,11 @@ class Jvm:
 
     def list(self, items: Iterable[str]) -> Any:
         """Return a ``java.util.ArrayList``."""
-        return self.trees.collection(json.dumps(list(items)))
+        return self.call("Trees", "collection", json.dumps(list(items)))
 
     def map(self, values: Mapping[str, str]) -> Any:
         """Return a ``java.util.Map``."""
-        return self.trees.collection(json.dumps(dict(values)))
+        return self.call("Trees", "collection", json.dumps(dict(values)))
 
     def exception(self, name: str, *arguments: Any) -> Py4JJavaError:
         """Return an exception of Spark's analysis, such as ``NoSuchTableException``, to be raised out of a callback."""
@@ -202,7 +204,7 @@ class Jvm:
 
     def active_session(self) -> SparkSession:
         """Return the session whose query is planned in this thread of the JVM."""
-        return SparkSession(self._context, self.own("Sessions").active(java_session(self.spark)))
+        return SparkSession(self._context, self.call("Sessions", "active", java_session(self.spark)))
 
     def settings(self, prefix: str, spark: SparkSession | None = None) -> dict[str, str]:
         """Return the settings whose names begin with a prefix.
@@ -212,8 +214,7 @@ class Jvm:
             spark: a session; `None`: the one whose query is planned in this thread of the JVM.
         """
         session = java_session(self.spark if spark is None else spark)
-        text = self.own("Sessions").settings(session, spark is None, prefix)
-        found: dict[str, str] = json.loads(text)
+        found: dict[str, str] = json.loads(self.call("Sessions", "settings", session, spark is None, prefix))
         return found
 
     def session(self, session: Any) -> SparkSession:
@@ -234,7 +235,7 @@ class Jvm:
         if target is None:
             raise UnsupportedError(f"{'.'.join(parts)} is not a Paimon table: {command} is not possible")
         storage = target.catalog.storage_options.items()
-        return target.open(found.identifier()), {str(key): str(value) for key, value in storage}
+        return target.open_table(found.identifier()), {str(key): str(value) for key, value in storage}
 
     def resolved(self, spark: SparkSession, parts: Iterable[str], command: str) -> Any:
         """Return Spark's ResolvedTable for a name as a session resolves it. Raises TABLE_OR_VIEW_NOT_FOUND."""

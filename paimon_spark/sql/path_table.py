@@ -114,7 +114,7 @@ class PathReads(TableReads):
     def _current(self) -> Table:
         return open_table(self.request)  # a DataFrame has the rows of the moment when it runs
 
-    def _read_options(self, options: str) -> dict[str, str]:
+    def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         return self._moments()
 
     def _moments(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql.types import StructType
@@ -61,9 +62,10 @@ class TableReads:
         schema = self._read_schema()
         return "".join("01"[decided_by_partitions(tree, schema)] for tree in json.loads(trees))
 
-    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str) -> Any:
+    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
         """Return the function of a scan narrowed to the columns and filters of the query."""
-        table, given = self._current(), self._read_options(options)
+        session: dict[str, str] = json.loads(settings)
+        table, given = self._current(), self._read_options(options, session)
         request = ScanRequest(
             self._columns(required),
             predicate_of(json.loads(trees), self._read_schema()),
@@ -74,7 +76,8 @@ class TableReads:
         scan = self._scan_of(table, request)
         if order is not None:
             request = self._first_rows(scan, request, json.loads(order))
-        return self.jvm.function(self._scan_function(table, scan, request, self._native_files))
+        choose = partial(self._choose, native=native_reads(session.get(NATIVE_READS)))
+        return self.jvm.function(self._scan_function(table, scan, request, choose))
 
     def _scan_function(
         self,
@@ -129,11 +132,13 @@ class TableReads:
         parts = [part for part in (request.predicate, found) if part is not None]
         return replace(request, predicate=conjunction(parts))
 
+    def _choose(self, matching: MatchingFiles, *, native: bool) -> NativeChoice:
+        """Return the files of the native path, or why there is none; `native`: the session lets it be taken."""
+        return self._native_files(matching) if native else NativeChoice.refused(f"{NATIVE_READS} is off")
+
     def _native_files(self, matching: MatchingFiles) -> NativeChoice:
         """Return the files of the native path, or why there is none."""
         request, scan = matching.request, matching.scan
-        if not native_reads(self.jvm.settings(NATIVE_READS).get(NATIVE_READS)):
-            return NativeChoice.refused(f"{NATIVE_READS} is off")
         if request.others:
             return NativeChoice.refused(with_options(request.others))
         if reads_branches(scan.store):
@@ -166,10 +171,10 @@ class TableReads:
         """Return the table for a scan that begins now."""
         return self.table
 
-    def aggregate(self, trees: str, aggregation: str, options: str) -> str | None:
+    def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
         """Return the rows of an aggregation that metadata answer, as ``PaimonLocalScan.java`` reads them."""
         filters = json.loads(trees)
-        request = ScanRequest(StructType(), options=self._read_options(options), when=self.when)
+        request = ScanRequest(StructType(), options=self._read_options(options, json.loads(settings)), when=self.when)
         if request.others or reads_branches(self.table.store):  # they may choose other rows
             return None
         schema = self._read_schema()
@@ -183,8 +188,8 @@ class TableReads:
             scan, json.loads(aggregation), f"paimon {hide_secrets(str(self.table.location))}: rows from metadata"
         )
 
-    def _read_options(self, options: str) -> dict[str, str]:
-        """Return the options of a read; `options`: of the statement, as JSON."""
+    def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
+        """Return the options of a read; `options`: of the statement, as JSON; `settings`: of the session."""
         given: dict[str, str] = json.loads(options)
         return given
 

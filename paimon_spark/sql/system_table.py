@@ -35,13 +35,13 @@ class SystemTableFunction(TableFunction):
         """Return that Spark evaluates every filter again."""
         return "0" * len(json.loads(trees))
 
-    def aggregate(self, trees: str, aggregation: str, options: str) -> str | None:
+    def aggregate(self, trees: str, aggregation: str, options: str, settings: str) -> str | None:
         """Return that Spark computes every aggregation."""
         return None
 
-    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str) -> Any:
+    def scan(self, required: str | None, trees: str, limit: int, order: str | None, options: str, settings: str) -> Any:
         """Return the rows as ``PaimonLocalScan.java`` reads them, or the function of a scan."""
-        given = self._options_of_read(options)
+        given = self._options_of_read(options, json.loads(settings))
         predicate = predicate_of(json.loads(trees), self.schema)
         least = limit if limit >= 0 else None
         request = ScanRequest(self._columns(required), predicate, least, given, self.when)
@@ -58,10 +58,10 @@ class SystemTableFunction(TableFunction):
         assert isinstance(self.table, SystemTable)
         return self.table
 
-    def _options_of_read(self, options: str) -> dict[str, str]:
+    def _options_of_read(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the options of a read; the session's moment is not for tables without a past."""
         if self._system.kind.travels:
-            return self._read_options(options)
+            return self._read_options(options, settings)
         given: dict[str, str] = json.loads(options)
         return given
 

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -55,12 +55,12 @@ class TableFunction(TableReads):
     pending: Callable[[], Table] | None = None
     """The change of the schema that a write begins with, which returns the table after it; `None`: there is none."""
 
-    def _read_options(self, options: str) -> dict[str, str]:
+    def _read_options(self, options: str, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the options of a read: of the session, under those of the statement."""
         given: dict[str, str] = json.loads(options)
         if given:
             check_read_options(given)
-        session = self._session_options()
+        session = session_options(settings, *self._names())
         return read_options(session, given, moment=bool(self.when)) if session else given
 
     def _session_options(self) -> dict[str, str]:
@@ -133,8 +133,7 @@ class TableFunction(TableReads):
         pending = partial(merge_columns, base, struct, rules)
         function = replace(self, table=merged, schema=merged.schema, pending=pending)
         text = description(self.name, merged.schema, merged.path, ())
-        table, described = (self.jvm.own(name) for name in ("PaimonTable", "Description"))
-        return table(described(text), self.jvm.function(function))
+        return self.jvm.own("PaimonTable")(text, self.jvm.function(function))
 
     def _merge_columns(self) -> None:
         """Change the schema, if this write begins so."""

@@ -60,15 +60,20 @@ public class Catalog implements StagingTableCatalog, SupportsNamespaces, Procedu
   }
 
   public Table loadTable(Identifier table) {
-    return (Table) ask("load_table", new Object[] {table, null, null});
+    return loaded(table, null, null);
   }
 
   public Table loadTable(Identifier table, String version) {
-    return (Table) ask("load_table", new Object[] {table, version, null});
+    return loaded(table, version, null);
   }
 
   public Table loadTable(Identifier table, long microseconds) {
-    return (Table) ask("load_table", new Object[] {table, null, Long.valueOf(microseconds)});
+    return loaded(table, null, Long.valueOf(microseconds));
+  }
+
+  /** Python gets no object of Java, which would cost a call for each of its parts. */
+  private Table loaded(Identifier table, String version, Long microseconds) {
+    return (Table) ask("load_table", new Object[] {Trees.parts(table), version, microseconds});
   }
 
   public Table createTable(Identifier table, TableInfo info) {

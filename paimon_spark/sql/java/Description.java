@@ -1,6 +1,7 @@
 package paimon.python;
 
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -16,7 +17,11 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** What Spark asks about a table that is no row of it, out of one text: a call from Python for each part takes longer. */
-public class Description {
+class Description {
+  /** By its text: a query names a table again and again, and to parse the text takes longer than to send it. */
+  private static final LinkedHashMap KNOWN = new LinkedHashMap();
+  private static final int MOST_KNOWN = 256;
+
   final String name;
   final Column[] columns;
   final StructType metadata;
@@ -28,7 +33,7 @@ public class Description {
    * @param json "name"; "columns" as Spark's JSON of a struct, "comments" and "defaults" (SQL or null) in its order;
    *     "metadata" and "partitions", structs; "properties"; "capabilities", names
    */
-  public Description(String json) {
+  private Description(String json) {
     Map given = (Map) Trees.parsed(json);
     List comments = (List) given.get("comments");
     List defaults = (List) given.get("defaults");
@@ -42,11 +47,23 @@ public class Description {
     }
     metadata = struct(given, "metadata");
     partitions = struct(given, "partitions");
-    properties = (Map) given.get("properties");
+    properties = java.util.Collections.unmodifiableMap((Map) given.get("properties"));
     List able = (List) given.get("capabilities");
     for (int i = 0; i < able.size(); i++) {
       capabilities.add(TableCapability.valueOf((String) able.get(i)));
     }
+  }
+
+  static synchronized Description of(String json) {
+    Description found = (Description) KNOWN.remove(json);
+    if (found == null) {
+      found = new Description(json);
+    }
+    KNOWN.put(json, found);
+    if (KNOWN.size() > MOST_KNOWN) {
+      KNOWN.remove(KNOWN.keySet().iterator().next());
+    }
+    return found;
   }
 
   /** Janino calls no static method of an interface. */

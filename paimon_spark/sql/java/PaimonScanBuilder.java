@@ -96,7 +96,8 @@ class PaimonScanBuilder
 
   public boolean pushAggregation(Aggregation aggregation) {
     if (answer == null) {
-      Object[] arguments = new Object[] {trees, Trees.json(Trees.of(aggregation)), Trees.of(options)};
+      String asked = Trees.json(Trees.of(aggregation));
+      Object[] arguments = new Object[] {trees, asked, Trees.of(options), Sessions.ownSettings()};
       String found = (String) Bridge.ask(python, "aggregate", arguments);
       answer = found == null ? null : PaimonLocalScan.of(found);
     }
@@ -123,7 +124,9 @@ class PaimonScanBuilder
       return answer;
     }
     String required = columns == null ? null : columns.json();
-    Object[] arguments = new Object[] {required, trees, Integer.valueOf(limit), order, Trees.of(options)};
+    String given = Trees.of(options);
+    String settings = Sessions.ownSettings();
+    Object[] arguments = new Object[] {required, trees, Integer.valueOf(limit), order, given, settings};
     Object found = Bridge.ask(python, "scan", arguments);
     return found instanceof String ? (Scan) PaimonLocalScan.of((String) found) : new PaimonScan(found, filters);
   }

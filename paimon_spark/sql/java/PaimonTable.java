@@ -1,5 +1,6 @@
 package paimon.python;
 
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.Column;
@@ -22,10 +23,17 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** A table of the catalog: its description is made once in Python, its scans and writes are asked for. */
 public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable {
   private final Description description;
+  private final Set capabilities;
   private final Object python;
 
-  public PaimonTable(Description description, Object python) {
+  /** @param description a text: see Description */
+  public PaimonTable(String description, Object python) {
+    this(Description.of(description), python);
+  }
+
+  PaimonTable(Description description, Object python) {
     this.description = description;
+    this.capabilities = new HashSet(description.capabilities);
     this.python = python;
   }
 
@@ -55,7 +63,7 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
   }
 
   public Set capabilities() {
-    return description.capabilities;
+    return capabilities;
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
@@ -82,13 +90,13 @@ public class PaimonTable implements SupportsRead, SupportsWrite, SupportsMetadat
 
   /** Return this table, which from now on can do what the other one can. */
   PaimonTable as(PaimonTable other) {
-    description.capabilities.addAll(other.description.capabilities);
+    capabilities.addAll(other.capabilities);
     return this;
   }
 
   /** Return this table with the interface for which Spark completes the assignments of UPDATE and MERGE INTO. */
   PaimonTable forRowLevel() {
-    return new PaimonRowLevelTable(description, python);
+    return new PaimonRowLevelTable(description, python).as(this);
   }
 }
 

@@ -28,9 +28,9 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
   private final StructType keys;
   private final Object python;
 
-  public PartitionedTable(Description description, Object python) {
+  public PartitionedTable(String description, Object python) {
     super(description, python);
-    this.keys = description.partitions;
+    this.keys = Description.of(description).partitions;
     this.python = python;
   }
 

@@ -18,6 +18,11 @@ public class Sessions {
     return found.isDefined() ? (SparkSession) found.get() : otherwise;
   }
 
+  /** The settings of the connector in the session of this thread, as a JSON object. */
+  static String ownSettings() {
+    return settings((SparkSession) org.apache.spark.sql.SparkSession.active(), false, "spark.paimon.");
+  }
+
   /**
    * The settings whose names begin with a prefix, as a JSON object.
    *

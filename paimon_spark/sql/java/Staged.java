@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 public class Staged extends PaimonTable implements StagedTable {
   private final Object python;
 
-  public Staged(Description description, Object python) {
+  public Staged(String description, Object python) {
     super(description, python);
     this.python = python;
   }
