@@ -18,5 +18,5 @@ __all__ = ["PaimonDataSource", "PaimonTable", "catalog", "clustered", "import_ta
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("paimon")`` known to a session that does not discover it."""
+    """Make ``format("paimon")`` known to a session, `spark`, that does not discover it."""
     spark.dataSource.register(PaimonDataSource)

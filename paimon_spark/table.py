@@ -91,13 +91,13 @@ class PaimonTable:
 
     @classmethod
     def forPath(cls, spark: SparkSession, path: str, **options: str) -> "PaimonTable":
-        """Return the table in the directory `path`; `options`: of a read, and of the store."""
+        """Return the table in the directory `path` for a session, `spark`; `options`: of a read, and of the store."""
         given = {**options, "path": path}
         return cls(spark, read_request(given).address, given)
 
     @classmethod
     def forName(cls, spark: SparkSession, name: str, **options: str) -> "PaimonTable":
-        """Return the table of a name such as ``"paimon.db.t"``, as a classic session with its catalog resolves it.
+        """Return the table of a name such as ``"paimon.db.t"``, as a classic session, `spark`, resolves it.
 
         `options`: as of `forPath`. Raises UnsupportedError for Spark Connect and for a table that is not Paimon's.
         """
@@ -389,11 +389,17 @@ class PaimonTable:
         return TableMaintenance(store, SparkRunner(self._spark, hide_secrets(f"compact {store.root}")))
 
     def createTag(self, name: str, snapshotId: int | None = None, retained: timedelta | str | None = None) -> Tag:
-        """Give a snapshot, by default the newest, a name under which it stays readable: `TableTags.create`."""
+        """Give a snapshot, by default the newest, a name under which it stays readable; return the tag.
+
+        `snapshotId` and `retained` are `snapshot_id` and `retained` of `TableTags.create`.
+        """
         return self.tags.create(name, snapshotId, retained)
 
     def rollbackTo(self, snapshotIdOrTag: int | str) -> Snapshot:
-        """Make an older snapshot or a tag the newest one, and return it. Newer snapshots and their tags are lost."""
+        """Make an older snapshot the newest one, and return it. Newer snapshots and their tags are lost.
+
+        `snapshotIdOrTag`: its id, or the name of a tag.
+        """
         return self._at_present("rolled back").rollback_to(snapshotIdOrTag)
 
     def _at_present(self, action: str) -> Table:

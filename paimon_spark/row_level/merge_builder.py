@@ -50,7 +50,9 @@ class MergeBuilder:
     _evolves: bool = False
 
     def withSchemaEvolution(self) -> "MergeBuilder":
-        """Let the table first get the columns of the source that it lacks, and wider types: as in SQL, see `execute`.
+        """Return a builder whose MERGE first gives the table the columns of the source that it lacks, and wider types.
+
+        As in SQL; see `execute`.
 
         With whenMatchedUpdateAll or whenNotMatchedInsertAll these are all columns of the source, else those that
         clauses give a value.
@@ -58,35 +60,54 @@ class MergeBuilder:
         return replace(self, _evolves=True)
 
     def whenMatchedUpdate(self, condition: str | Column | None = None, set: Values | None = None) -> "MergeBuilder":
-        """Give columns of matched rows new values; `set`: the new value of each."""
+        """Return a builder that gives columns of matched rows new values.
+
+        `set`: the new value of each. `condition` chooses the rows; `None`: all of them.
+        """
         return self._with(_When(_MATCHED, "update", condition, set or {}))
 
     def whenMatchedUpdateAll(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Give every column of matched rows the value of the source's column of that name; keys may not change."""
+        """Return a builder that gives every column of matched rows the value of the source's column of that name.
+
+        Keys may not change. `condition` chooses the rows; `None`: all of them.
+        """
         return self._with(_When(_MATCHED, "update", condition, every=True))
 
     def whenMatchedDelete(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Delete matched rows."""
+        """Return a builder that deletes matched rows. `condition` chooses the rows; `None`: all of them."""
         return self._with(_When(_MATCHED, "delete", condition))
 
     def whenNotMatchedInsert(
         self, condition: str | Column | None = None, values: Values | None = None
     ) -> "MergeBuilder":
-        """Insert rows of the source that match no row; a column without a value gets its default, else NULL."""
+        """Return a builder that inserts rows of the source that match no row.
+
+        `values`: of the columns; one without a value gets its default, else NULL. `condition` chooses the rows; `None`:
+        all of them.
+        """
         return self._with(_When(_NOT_MATCHED, "insert", condition, values or {}))
 
     def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Insert rows of the source that match no row, each column from the source's column of that name."""
+        """Return a builder that inserts rows of the source that match no row, with all columns of these names.
+
+        `condition` chooses the rows; `None`: all of them.
+        """
         return self._with(_When(_NOT_MATCHED, "insert", condition, every=True))
 
     def whenNotMatchedBySourceUpdate(
         self, condition: str | Column | None = None, set: Values | None = None
     ) -> "MergeBuilder":
-        """Give columns of rows that no row of the source matches new values."""
+        """Return a builder that gives columns of rows that no row of the source matches new values.
+
+        `set`: the new value of each. `condition` chooses the rows; `None`: all of them.
+        """
         return self._with(_When(_BY_SOURCE, "update", condition, set or {}))
 
     def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> "MergeBuilder":
-        """Delete the rows that no row of the source matches."""
+        """Return a builder that deletes the rows that no row of the source matches.
+
+        `condition` chooses the rows; `None`: all of them.
+        """
         return self._with(_When(_BY_SOURCE, "delete", condition))
 
     def execute(self) -> RowChanges:
