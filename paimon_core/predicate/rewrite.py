@@ -1,6 +1,6 @@
 """Rewriting of predicates: into conjuncts, to internal values of columns, and to the schema of a file."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -37,6 +37,7 @@ from paimon_core.types.datatype import (
 
 MAX_PINNED = 1_000
 """The largest number of combinations of pinned values that are worth hashing."""
+_WHOLE_ROOTS = (*INTEGER_ROOTS, "DATE")
 
 _OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is null": "is not null"}
 _OPPOSITES |= {opposite: op for op, opposite in _OPPOSITES.items()}
@@ -175,6 +176,36 @@ def pinned_values(p: Predicate, names: Sequence[str]) -> dict[str, list[Any]] | 
     for values in pinned.values():
         combinations *= len(values)
     return pinned if combinations <= MAX_PINNED else None
+
+
+def most_keys(p: Predicate, fields: Iterable[DataField]) -> int | None:
+    """Return the most combinations of values that columns can have in rows that match ``p``, a bound one.
+
+    Counted are pinned values, and integers and days between two bounds. `None`: a column may have any value.
+    """
+    found = 1
+    for field in fields:
+        pinned = pinned_values(p, [field.name])
+        number = _values_between(p, field) if pinned is None else len(pinned[field.name])
+        if number is None:
+            return None
+        found *= number
+    return found
+
+
+def _values_between(p: Predicate, field: DataField) -> int | None:
+    """Return the number of whole values between the bounds of a column; `None`: it has no two bounds."""
+    if getattr(field.type, "root", None) not in _WHOLE_ROOTS:
+        return None
+    least: list[int] = []
+    most: list[int] = []
+    for part in conjuncts(p):
+        match part:
+            case Leaf(">" | ">=", field.name, (int(value),)):
+                least.append(value + (part.op == ">"))
+            case Leaf("<" | "<=", field.name, (int(value),)):
+                most.append(value - (part.op == "<"))
+    return max(0, min(most) - max(least) + 1) if least and most else None
 
 
 def _alternatives(p: Predicate) -> list[Any] | None:

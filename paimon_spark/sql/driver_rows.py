@@ -1,27 +1,27 @@
 """Rows of small scans: the driver reads them, because a Python worker of Spark takes longer to begin than to read."""
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from paimon_core.predicate.expr import Predicate
-from paimon_core.predicate.rewrite import pinned_values
+from paimon_core.predicate.rewrite import most_keys
 from paimon_core.scan.split import DataSplit
 from paimon_core.schema.table_schema import TableSchema
 from paimon_spark.options import read_request
 from paimon_spark.reader import batch_reader
 from paimon_spark.types import expected_arrow_schema
 
-MOST_ROWS = 10_000
+MOST_ROWS = 20_000
 _MOST_BYTES = 1 << 20
 MOST_FILES = 64
 """The driver reads no more than these rows, before they are merged, in so many bytes of so many files."""
 _MOST_KEYS = 100
 _MOST_BYTES_WITH_KEYS = 256 << 20
-"""Or the rows of so many keys, in files of so many bytes: a few row groups of each are decoded."""
+"""Or the rows of so many keys, or of MOST_ROWS keys in _MOST_BYTES, in files of so many bytes: a few row groups of each
+are decoded."""
 _NOT_FROM_ARROW = ("variant", "time(")
 """Types of which Spark makes no DataFrame out of Arrow in each of its versions."""
 
@@ -44,11 +44,12 @@ def small_read(
     rows, size = sum(split.row_count for split in splits), sum(split.size for split in splits)
     if rows <= MOST_ROWS and size <= _MOST_BYTES:
         return f"{rows} rows of {files} files"
-    keys = None if predicate is None else pinned_values(predicate, schema.primary_keys)
-    number = prod(map(len, keys.values())) if keys else 0
-    if 0 < number <= _MOST_KEYS and size <= _MOST_BYTES_WITH_KEYS:
-        return f"the rows of {number} keys in {files} files"
-    return None
+    keys = map(schema.field, schema.primary_keys)
+    number = most_keys(predicate, keys) if predicate is not None and schema.primary_keys else None
+    if not number or size > _MOST_BYTES_WITH_KEYS:
+        return None
+    few = number <= _MOST_KEYS or (number <= MOST_ROWS and number * size <= _MOST_BYTES * rows)
+    return f"the rows of {number} keys in {files} files" if few else None
 
 
 def small_rows(spark: SparkSession, given: Mapping[str, str], columns: StructType) -> DataFrame | None:

@@ -12,7 +12,16 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FALSE, TRUE, And, Leaf, col
 from paimon_core.predicate.parse import parse_predicate
-from paimon_core.predicate.rewrite import bind, columns, conjuncts, pinned_values, restrict, split_by, to_file
+from paimon_core.predicate.rewrite import (
+    bind,
+    columns,
+    conjuncts,
+    most_keys,
+    pinned_values,
+    restrict,
+    split_by,
+    to_file,
+)
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
 from tests.support.draws import draws
@@ -195,6 +204,43 @@ def test_matching_rows_have_pinned_values(p, rows):
     if pinned is not None:
         for row, passed in zip(rows, truth(p, batch_of(rows)), strict=True):
             assert not passed or (row["int"] in pinned["int"] and row["txt"] in pinned["txt"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a >= 3 AND a < 10 AND b = 'x'", 7),
+        ("a > 3 AND a <= 10 AND b IN ('x', 'y')", 14),
+        ("a BETWEEN 3 AND 10 AND a < 5 AND b = 'x'", 2),
+        ("a > 5.5 AND a < 7.5 AND b = 'x'", 2),
+        ("a > 9 AND a < 9 AND b = 'x'", 0),
+        ("a > 3 AND b = 'x'", None),
+        ("a > 3 AND a < 5", None),
+        ("a > 3 AND a < 5 AND b > 'x' AND b < 'y'", None),
+        ("(a > 3 OR b = 'x') AND a < 5 AND b = 'x'", None),
+        ("a IN (1, 2) AND a > 0 AND a < 1000000 AND b = 'x'", 2),
+    ],
+)
+def test_most_keys(text, expected):
+    types = fields(a="INT", b="STRING")
+    assert most_keys(bind(parse_predicate(text), types), types) == expected
+
+
+def test_most_keys_of_days_and_fractions():
+    types = fields(day="DATE", f="DOUBLE")
+    p = bind(parse_predicate("day >= DATE '2024-02-28' AND day < DATE '2024-03-02' AND f > 1 AND f < 2"), types)
+    assert most_keys(p, types[:1]) == 3
+    assert most_keys(p, types) is None
+
+
+@draws(150)
+@given(predicates(("int", "txt")), tables(), st.integers(-9, 9), st.integers(0, 9))
+def test_matching_rows_have_at_most_so_many_keys(p, rows, low, number):
+    p = And((bind(p, FIELDS), *conjuncts(bind(col("int").between(low, low + number), FIELDS))))
+    found = {row["int"] for row, passed in zip(rows, truth(p, batch_of(rows)), strict=True) if passed}
+    most = most_keys(p, [field for field in FIELDS if field.name == "int"])
+    assert most is not None
+    assert len(found) <= most <= number + 1
 
 
 # a type a column was stored with, and how a value looks there: None where it has no place

@@ -110,6 +110,11 @@ def test_the_driver_reads_few_rows_that_are_merged(sql, monkeypatch):
     assert "in the driver: the rows of 6 keys in 4 files; " in sql(f"EXPLAIN {keys}")[0][0]
     assert len(both(sql, keys)) == 2
     assert "through Python: " in sql("EXPLAIN SELECT * FROM t WHERE id = 2 AND p > ''")[0][0]
+    between = "SELECT * FROM t WHERE id > 1 AND id <= 102 AND p = 'b'"
+    assert "through Python: " in sql(f"EXPLAIN {between}")[0][0]
+    between = between.replace("102", "101")
+    assert "in the driver: the rows of 100 keys in " in sql(f"EXPLAIN {between}")[0][0]
+    assert len(both(sql, between)) == 1
     monkeypatch.setattr(driver_rows, "MOST_FILES", 3)
     assert "through Python: " in sql(f"EXPLAIN {keys}")[0][0]
     assert "through Python: 2 files of bucket " in sql("EXPLAIN SELECT * FROM t")[0][0]
