@@ -225,7 +225,8 @@ def _of_branch(store: FileStore, root: str, plan: DeletionPlan) -> set[str]:
     """Return the names of files that another branch needs.
 
     These are the live files of its oldest snapshot and of tags whose snapshots expired, all files added since, and
-    their metadata. Changelog files of tags expire with their snapshots.
+    their metadata. Changelog files of tags expire with their snapshots, so those of the oldest snapshot, which may be
+    made of a tag, may be missing.
     """
     snapshots = list(Snapshots(store.io, root).all())
     listed = {s.delta_manifest_list for s in snapshots}
@@ -240,7 +241,7 @@ def _of_branch(store: FileStore, root: str, plan: DeletionPlan) -> set[str]:
             changed = _entries(store, snapshot.delta_manifest_list, strict=strict) if deleted else []
             names |= _names(e for e in changed if e.kind == ADD) & plan.data.keys()
             if timeline is not expired and snapshot.changelog_manifest_list in plan.others:
-                names |= changelog_files(store, snapshot, strict=strict).keys()
+                names |= changelog_files(store, snapshot, strict=strict and snapshot is not snapshots[0]).keys()
     return names
 
 

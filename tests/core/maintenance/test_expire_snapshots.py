@@ -290,6 +290,21 @@ def test_nothing_expires_if_a_tag_or_branch_is_unreadable():
     assert set(io.files) == files
 
 
+def test_a_branch_of_a_tag_without_changelog_files_does_not_keep_others_from_expiring():
+    io = table_of("input")
+    open_table(io).write(orders((1, "v", 1)))
+    open_table(io).create_tag("v")
+    open_table(io).write(orders((1, "v", 2)))
+    open_table(io).expire_snapshots(retain_max=1, retain_min=1)  # with the changelog files of the tag's snapshot
+    open_table(io).rollback_to("v")
+    open_table(io).branches.create("b", tag="v")
+    open_table(io).write(orders((1, "v", 3)))
+    shown = what_shows(io)
+    assert open_table(io).expire_snapshots(retain_max=1, retain_min=1).snapshots[0] == 1
+    kept = {key: rows for key, rows in shown.items() if key[0] == "b" or key[1] == "v"}
+    assert kept.items() <= what_shows(io).items()
+
+
 def test_bad_arguments_of_expiry_are_refused():
     io = table_of("append")
     open_table(io).write(orders((1, "v", 1)))
